@@ -424,6 +424,12 @@ def unfinished(text: str) -> str:
     return text
 
 
+def masked_cut(text: str, chars_max: int) -> str:
+    """Return the masked text. A text of `chars_max` or more was cut by its source: a beginning of a secret at its end
+    is dropped."""
+    return masked(text) if len(text) < chars_max else unfinished(text)
+
+
 def tail(text: str, chars_max: int) -> str:
     """Return the end of a masked text."""
     return masked(text)[-chars_max:]

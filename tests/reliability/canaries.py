@@ -122,10 +122,10 @@ def plain(data: bytes) -> str:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """All doors."""
+    """Look for the canaries in every output."""
     with careless_provider() as address, tempfile.TemporaryDirectory() as name, overheard() as said:
         behind = asyncio.run(doors(address, Path(name)))
         behind["the store"] = plain(b"".join(path.read_bytes() for path in sorted(Path(name).glob("store.db*"))))
     behind["the logs"] = "\n".join(said)
     found = [f"{canary[:10]}… in {door}" for door, text in behind.items() for canary in CANARIES if canary in text]
-    return Finding(f"{len(CANARIES)} canaries, {len(behind)} doors, {len(found)} seen", tuple(found))
+    return Finding(f"{len(CANARIES)} canaries, {len(behind)} outputs, {len(found)} seen", tuple(found))

@@ -64,7 +64,7 @@ ROWS: Final = (
     Row(
         "restart",
         "PostgreSQL crashes under load and comes back",
-        "0 lost, doubled, left out; the same process goes on",
+        "0 lost, doubled, left out; the same process continues",
         {"pr": 2, "long": 10},
         "crashes",
         restarts.examine,
@@ -79,8 +79,8 @@ ROWS: Final = (
     ),
     Row(
         "takeover",
-        "an owner that was thought dead goes on beside the new one; a keeper in the epoch of another",
-        "0 rows by the old owner after the new one's first, 0 writes of a keeper in another epoch; no step twice",
+        "an owner that was taken for dead continues beside the new one; a leader in the epoch of another",
+        "0 rows by the old owner after the new one's first, 0 writes of a leader in another epoch; no step twice",
         {"pr": 20, "long": 100},
         "takeovers",
         takeover.examine,
@@ -88,7 +88,7 @@ ROWS: Final = (
     Row(
         "disk",
         "the disk is full, refuses to be written, the file is gone: in the middle of work",
-        "an error for the operator, reads go on, 0 lost, recovers without restart",
+        "an error for the operator, reads continue, 0 lost, recovers without restart",
         {"pr": 3, "long": 50},
         "rounds",
         disk_faults.examine,
@@ -145,7 +145,7 @@ ROWS: Final = (
     ),
     Row(
         "stop",
-        "SIGTERM to a keeper with running steps",
+        "SIGTERM to a leader with running steps",
         "a clean end at once; the next one finishes everything, nothing twice",
         {"pr": 1, "long": 10},
         "stops",
@@ -154,7 +154,7 @@ ROWS: Final = (
     Row(
         "streams",
         "SIGTERM to a server with 50 open streams and running steps",
-        "a clean end in 2 s, told to all; the next one goes on, and whoever comes back misses nothing",
+        "a clean end in 2 s, every client is notified; the next server continues; clients that reconnect miss nothing",
         {"pr": 1, "long": 10},
         "stops",
         subscribers.of_stops,
@@ -245,7 +245,7 @@ ROWS: Final = (
         test_size=30,
     ),
     Row(
-        "doors",
+        "access matrix",
         "every operation, tried without a key, and by every role, in groups and outside, by owners and strangers",
         "exactly the documented cells open; no word of what a caller may not see in any answer",
         {"pr": 4, "long": 80},

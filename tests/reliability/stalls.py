@@ -14,16 +14,19 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, TypeAlias
+from uuid import uuid4
 
 import httpx2
 import msgspec
 
+from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import Json, JsonObject
 from tests.reliability.watched import FILE
 from tests.server.processes import ServerProcess
@@ -33,7 +36,14 @@ EXTRA_MS_MAX: Final = 50
 """How much longer than for a small request the event loop may pause."""
 ANSWER_S_MAX: Final = 600.0
 MB: Final = 1_000_000
-SETTINGS: Final = 'model = "scripted"\n[limits]\nnodes = 200000\nsteps = 200000\n'
+SETTINGS: Final = """
+model = "scripted"
+[limits]
+nodes = 200000
+steps = 200000
+[server]
+webhook_bytes_max = 16000000
+"""
 JSON: Final = {"content-type": "application/json"}
 FAMILY: Final = "/api/workflows/executions"
 
@@ -88,7 +98,8 @@ def chain(id: str = "long", prompt: str = "Go.") -> JsonObject:
     agents: list[Json] = [{"id": f"n{i}", "type": "agent", "config": {"prompt": prompt}} for i in range(NODES - 1)]
     names = ["gate", *(f"n{i}" for i in range(NODES - 1))]
     edges: list[Json] = [{"source": a, "target": b} for a, b in pairwise(names)]
-    return {"pointsman": 1, "id": id, "nodes": [gate, *agents], "edges": edges}
+    config: JsonObject = {"humanInLoop": "real_time"}  # Without it `steer` is refused.
+    return {"pointsman": 1, "id": id, "config": config, "nodes": [gate, *agents], "edges": edges}
 
 
 def as_yaml() -> str:
@@ -98,12 +109,13 @@ def as_yaml() -> str:
     return "\n".join(["pointsman: 1", "id: long", "nodes:", *nodes, "edges:", *edges])
 
 
+SECRET: Final = "a-secret-of-the-test"
 SMALL: Final[JsonObject] = {
     "pointsman": 1,
     "id": "small",
     "nodes": [{"id": "gate", "type": "human", "config": {"message": "Go on?"}}],
     "edges": [],
-    "triggers": [{"id": "call", "type": "webhook", "path": "orders", "secret": "a-secret-of-the-test"}],
+    "triggers": [{"id": "call", "type": "webhook", "path": "orders", "secret": SECRET}],
 }
 VALUES: Final[list[Json]] = [*range(240_000)]
 """As many as a body may have."""
@@ -117,6 +129,23 @@ def request(method: str, path: str, body: Callable[[], object] = lambda: None, *
             return (await watched.send(method, path, body(), **headers)).status_code
         except httpx2.TransportError:  # Refused before the whole body was sent.
             return 0
+
+    return send
+
+
+def webhook(body: Callable[[], object]) -> Verb:
+    """A signed call of the webhook of `small`."""
+
+    async def send(watched: Watched) -> int:
+        content, at = json.dumps(body()).encode(), int(time.time())
+        delivery = uuid4().hex
+        headers = {
+            "webhook-id": delivery,
+            "webhook-timestamp": str(at),
+            "webhook-signature": sign(key_of(SECRET), delivery, at, content),
+        }
+        await watched.reading()
+        return (await watched.send("POST", "/api/webhooks/orders", content, **headers)).status_code
 
     return send
 
@@ -225,7 +254,7 @@ VERBS: Final[dict[str, Verb]] = {
     "values: steer": on_execution("POST", "/steer", lambda: {"set": {"a": VALUES}}),
     "values: event": request("POST", "/api/events", lambda: {"name": "a", "data": VALUES}),
     "values: memory": request("PUT", "/api/memory/shared/value?key=a", lambda: {"value": VALUES}),
-    "values: webhook": request("POST", "/api/webhooks/orders", lambda: VALUES),
+    "values: webhook": webhook(lambda: VALUES),
     "values: chat": request("POST", "/v1/chat/completions", lambda: {"model": "small", "messages": VALUES}),
     "values: responses": request("POST", "/v1/responses", lambda: {"model": "small", "input": VALUES}),
     "values: evaluate": request(
@@ -239,7 +268,7 @@ VERBS: Final[dict[str, Verb]] = {
     "16 MB: prompt": request("POST", CHECK, lambda: chain_with_text(15)),
     "16 MB: no JSON": request("POST", CHECK, lambda: b'{"document": ' + b"x" * (15 * MB)),
     "16 MB: no JSON numbers": request("POST", CHECK, lambda: b"[" + b"1" * (15 * MB)),
-    "16 MB: webhook": request("POST", "/api/webhooks/orders", lambda: {"a": text_of(15)}),
+    "16 MB: webhook": webhook(lambda: {"a": text_of(15)}),
     "16 MB: MCP": mcp("check_workflow", lambda: {"document": text_of(15)}),
     "16 MB: save": request("POST", "/api/workflows", fat),
     "16 MB: start saved": request("POST", "/api/workflows/fat/execute", dict),
@@ -251,8 +280,8 @@ VERBS: Final[dict[str, Verb]] = {
     ),
     "60 MB: responses": request("POST", "/v1/responses", lambda: {"model": "small", "input": text_of(60)}),
     "60 MB: responses misfit": request("POST", "/v1/responses", lambda: {"model": text_of(60), "input": "a"}),
-    "MCP check": mcp("check_workflow", lambda: {"document": chain()}),
-    "MCP save": mcp("save_workflow", lambda: {"document": chain("by-mcp")}),
+    "MCP check": mcp("check_workflow", lambda: {"document": json.dumps(chain())}),
+    "MCP save": mcp("save_workflow", lambda: {"document": json.dumps(chain("by-mcp"))}),
     "MCP read": mcp("get_workflow", lambda: {"workflow": "long"}),
     "MCP edit": mcp("edit_workflow", lambda: {"workflow": "long", "operations": []}),
     "MCP run": mcp("run_workflow", lambda: {"workflow": "long", "wait": False}),

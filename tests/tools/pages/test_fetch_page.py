@@ -10,10 +10,11 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
+from pointsman.redaction import hiding, redaction_of
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.pages import text as reading
+from pointsman.tools.pages import tool as fetch_page
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 
@@ -60,6 +61,17 @@ async def test_a_page_comes_as_its_title_and_its_text() -> None:
         for other in ("Home", "All rights", "steal", "color", "<p>"):
             assert other not in text
         assert "Home" in str((await fetched(peer, part="whole"))["text"])
+
+
+async def test_a_secret_that_the_reader_cuts_in_two_is_not_shown() -> None:
+    secret = "sK-Live-51cAnArY0123456789aBcDeF"
+    title = f"{'x ' * 245}{secret}"
+    async with peering() as peer:
+        peer.answers["/"] = answer(ARTICLE.replace("Tides &amp;\npower", title).encode(), HTML)
+        with hiding(redaction_of(frozenset({secret}))):
+            page = await fetched(peer)
+    assert len(str(page["title"])) > 400
+    assert secret[:6] not in str(page["title"])
 
 
 async def test_a_long_page_comes_in_parts() -> None:
@@ -158,9 +170,9 @@ async def test_hostile_pages_are_read_or_refused_and_nobody_hangs(page: str) -> 
 async def test_a_reader_that_takes_too_long_or_dies_is_a_failure_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(ARTICLE.encode(), HTML)
-        monkeypatch.setattr(reading, "SECONDS", 0)
+        monkeypatch.setattr(fetch_page, "SECONDS", 0)
         failure = await refusal(peer)
         assert failure.code == "page-unreadable"
         monkeypatch.undo()
-        monkeypatch.setattr(reading, "MEMORY_BYTES", 1_000_000)
+        monkeypatch.setattr(fetch_page, "MEMORY_BYTES", 1_000_000)
         assert (await refusal(peer)).code == "page-unreadable"

@@ -53,7 +53,7 @@ def misfit(why: ValidationError) -> str:
         if not meant:
             given = cast("object", first["input"])
             kind = cast("dict[str, object]", given).get("type") if isinstance(given, dict) else given
-            return f"`{_path(at)}` is of the unknown type {str(kind)[:40]!r}"
+            return f"`{_path(at)}` is of the unknown type {head(str(kind), 40)!r}"
         first = meant[0]
     text = first["msg"]
     path = _path(first["loc"])

@@ -1,89 +1,31 @@
-"""`fetch_page`: the text of a web page, without menus and scripts."""
+"""`fetch_page`: the text of a web page, without menus and scripts.
+
+A separate process converts HTML; other text is returned as it is.
+"""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import codecs
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
 
+import msgspec
+
+from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
-from pointsman.redaction import masked
+from pointsman.redaction import masked, masked_cut
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.pages.config import PageSettings
+from pointsman.tools.pages.reader import TEXT_CHARS_MAX, TITLE_CHARS_MAX
 from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
-    from pointsman.tools.egress.http_calls import Outgoing
-
-
-NESTED_MAX = 300
-"""Nesting depth above which the main part is not searched for: the search takes quadratic time."""
-MAIN_CHARS_MIN = 200
-"""A shorter main part is considered a wrong result of the search."""
-TEXT_CHARS_MAX = 2_000_000
-
-
-def bound(seconds: int, memory_bytes: int) -> None:
-    """Limit this process where the system supports it; the parent has a timeout as well."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    except (ImportError, OSError, ValueError):
-        pass  # No such limit on this system.
-
-
-def read(data: bytes, charset: str, *, whole: bool) -> dict[str, str]:
-    from resiliparse.extract.html2text import extract_plain_text  # pyright: ignore[reportMissingModuleSource] - compiled
-    from resiliparse.parse.encoding import (  # pyright: ignore[reportMissingModuleSource] - compiled
-        bytes_to_str,
-        detect_encoding,
-        map_encoding_to_html5,
-    )
-    from resiliparse.parse.html import HTMLTree
-
-    guessed = charset or detect_encoding(data, from_html_meta=True) or "utf-8"
-    encoding = map_encoding_to_html5(guessed, fallback_utf8=True) or "utf-8"
-    tree: Any = HTMLTree.parse(bytes_to_str(data, encoding, errors="replace"))
-    text = ""
-    if not whole and _nesting(tree) <= NESTED_MAX:
-        text = extract_plain_text(tree, main_content=True, links=False, alt_texts=False)
-    if len(text) < MAIN_CHARS_MIN:
-        text = extract_plain_text(tree, main_content=False, links=False, alt_texts=False)
-    return {"title": " ".join((tree.title or "").split())[:500], "text": text.strip()[:TEXT_CHARS_MAX]}
-
-
-def _nesting(tree: Any) -> int:
-    """Return the depth of the tree, computed without recursion."""
-    deepest = depth = 0
-    node: Any = tree.document
-    while node is not None:
-        if node.first_child is not None:
-            node, depth = node.first_child, depth + 1
-            deepest = max(deepest, depth)
-            continue
-        while node is not None and node.next is None:
-            node, depth = node.parent, depth - 1
-        node = node.next if node is not None else None
-    return deepest
-
-
-def main() -> None:
-    """Run with the arguments: charset or empty, `whole` or `main`, seconds, bytes of memory."""
-    charset, part, seconds, memory_bytes = sys.argv[1:5]
-    bound(int(seconds), int(memory_bytes))
-    said = read(sys.stdin.buffer.read(), charset, whole=part == "whole")
-    sys.stdout.buffer.write(json.dumps(said).encode())
-
-
-if __name__ == "__main__":
-    main()
-
+    from pointsman.tools.egress.http_calls import HttpResponse, Outgoing
 
 NAME: Final = "fetch_page"
 DESCRIPTION: Final = "Fetch a page of the web as text. A long one comes in parts: go on with `from` at `next`."
@@ -101,6 +43,16 @@ PARAMETERS: Final[JsonObject] = {
     "required": ["url"],
     "additionalProperties": False,
 }
+
+READER: Final = Path(__file__).with_name("reader.py")
+SECONDS: Final = 20
+MEMORY_BYTES: Final = 1_000_000_000
+SAID_BYTES_MAX: Final = 30_000_000
+NO_CHARSETS: Final = frozenset(
+    {"hex", "base64", "bz2", "zlib", "rot13", "quopri", "uu", "idna", "punycode", "undefined"}
+)
+HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+TEXTS: Final = ("/json", "+json", "/xml", "+xml", "/javascript", "/yaml", "/x-yaml")
 
 
 class FetchPageTool:
@@ -121,7 +73,6 @@ class FetchPageTool:
         """Fetch a page; return {"url", "title", "text", "next"?}. Raises `ToolFailed`."""
         from pointsman.tools.egress.http_calls import HttpCall  # Loads an HTTP client.
         from pointsman.tools.http.responses import failure_of_call, failure_of_status
-        from pointsman.tools.pages.text import read_page
 
         call = HttpCall(
             method="GET", url=str(arguments["url"]), headers={"accept": "text/html, text/*;q=0.9, */*;q=0.1"}
@@ -137,6 +88,96 @@ class FetchPageTool:
         begins = arguments.get("from")
         start = begins if isinstance(begins, int) else 0
         ends = start + self._settings.chars_max
-        text = masked(page.text)
-        found: JsonObject = {"url": answer.url, "title": page.title, "text": text[start:ends]}
+        text, title = masked_cut(page.text, TEXT_CHARS_MAX), masked_cut(page.title, TITLE_CHARS_MAX)
+        found: JsonObject = {"url": answer.url, "title": title, "text": text[start:ends]}
         return {**found, "next": ends} if ends < len(text) else found
+
+
+class WebPage(msgspec.Struct, frozen=True):
+    """Title and text of a page."""
+
+    title: str
+    text: str
+
+
+async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> WebPage:
+    """Return the text of a page. Raises `ToolFailed` if it is not text or cannot be read within the limits."""
+    kind, charset = _kind_of(answer)
+    if kind in HTML or (not kind and answer.body.lstrip()[:1] == b"<"):
+        return await _read_html(answer, charset, part)
+    is_text = kind.startswith("text/") or kind.endswith(TEXTS) or not kind
+    if is_text and (charset or b"\0" not in answer.body[:1000]):
+        return WebPage("", answer.body.decode(charset or "utf-8", errors="replace"))
+    raise _unreadable(answer, f"it is {kind or 'binary'}, not a text")
+
+
+async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
+    # Isolated mode and an empty environment: the parser of an untrusted page gets no variables of this process.
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        str(READER),
+        charset,
+        part,
+        str(SECONDS),
+        str(MEMORY_BYTES),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            said = await _exchanged(process, answer.body)
+            code = await process.wait()
+    except TimeoutError:
+        raise _unreadable(answer, f"its text was not found within {SECONDS} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if code != 0:
+        raise _unreadable(answer, "its text cannot be found")
+    try:
+        return msgspec.json.decode(said, type=WebPage)
+    except msgspec.MsgspecError:
+        raise _unreadable(answer, "its text cannot be found") from None
+
+
+async def _exchanged(process: asyncio.subprocess.Process, body: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(body)
+        await process.stdin.drain()
+        process.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # The process has ended; its exit code reports why.
+    said = bytearray()
+    while part := await process.stdout.read(65_536):
+        said += part
+        if len(said) > SAID_BYTES_MAX:
+            process.kill()
+    return bytes(said)
+
+
+def _kind_of(answer: HttpResponse) -> tuple[str, str]:
+    """Return media type and charset of the response; an unknown charset counts as none."""
+    kind, _, rest = answer.headers.get("content-type", "").partition(";")
+    charset = ""
+    for one in rest.split(";"):
+        name, _, value = one.partition("=")
+        if name.strip().lower() == "charset":
+            charset = value.strip().strip("\"'")
+    try:
+        # Some codecs are not charsets but convert text to text.
+        known = codecs.lookup(charset) if charset.isascii() and "\0" not in charset else None
+        charset = known.name if known is not None and known.name not in NO_CHARSETS else ""
+    except LookupError:
+        charset = ""
+    return kind.strip().lower(), charset
+
+
+def _unreadable(answer: HttpResponse, why: str) -> ToolFailed:
+    message = f"the page {masked(answer.url).partition('?')[0]} cannot be read: {why}"
+    return ToolFailed(Failure(code="page-unreadable", message=message, hint="Try another address."))
