@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pointsman.cli.audit_entries import CHANGES
+from pointsman.cli.app_opening import CHANGES
 from pointsman.cli.entry import root
 from tests.cli import flows
 from tests.cli.conftest import Prompt

@@ -12,9 +12,9 @@ from click import unstyle
 from rich.console import Console
 
 from pointsman import Pointsman, Workflow
+from pointsman.cli.inspection import bar_lines
 from pointsman.cli.progress import ProgressBoard
 from pointsman.cli.results import story, when
-from pointsman.cli.timeline_bars import bar_lines
 from pointsman.engine.state import Status
 from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
 from pointsman.values import Json, JsonObject

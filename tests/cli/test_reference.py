@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pointsman.cli.entry import COMMANDS, root
-from pointsman.cli.examples import EXAMPLES
+from pointsman.cli.entry import COMMANDS, EXAMPLES, root
 from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
 from pointsman.testing.files import Expect, WorkflowCase
@@ -47,7 +46,7 @@ def test_every_command_has_an_example_that_could_be_typed(name: str, monkeypatch
     command = root.get_command(click.Context(root), name)
     assert command is not None
     for path, leaf in leaves(command, name):
-        assert leaf.epilog, f"give {path!r} an example in pointsman.cli.examples"
+        assert leaf.epilog, f"give {path!r} an example in pointsman.cli.entry"
         for line in EXAMPLES[path]:
             words = shlex.split(line.partition(" > ")[0].removeprefix('eval "$(').removesuffix(')"').strip())
             assert words[: len(path.split()) + 1] == ["pointsman", *path.split()]

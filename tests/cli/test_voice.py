@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.cli.live_output import Voice
+from pointsman.cli.chat import Voice
 from pointsman.values import JsonObject
 
 

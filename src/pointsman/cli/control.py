@@ -1,15 +1,89 @@
-"""Commands that send a request to an execution: pause and cancel. This process runs at most its compensation."""
+"""Commands that act on running executions: pause, cancel and bulk. They run no steps except compensation."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Final
+
 import click
 
-from pointsman.cli.app_opening import go, installation, session_at_prompt
-from pointsman.cli.completion import complete_execution
+from pointsman.cli.app_opening import go, installation, session_at_prompt, stoppable
+from pointsman.cli.completion import complete_execution, complete_workflow
+from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import json_option, store_option
-from pointsman.cli.results import print_outcome
-from pointsman.cli.signals import stoppable
-from pointsman.values import JsonObject
+from pointsman.cli.printing import print_json, shown
+from pointsman.cli.results import COLOURS, print_outcome
+from pointsman.executions.bulk import BulkResult, Verb, Which, each, fitting, told_view
+from pointsman.values import ExecutionId, Json, JsonObject
+
+VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
+
+
+@click.command()
+@click.argument("verb", type=click.Choice(VERBS))
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
+@click.option("--session", metavar="ID", help="Only those of a conversation.")
+@click.option("--parent", metavar="EXEC", help="The sub-workflows of an execution, instead of whole executions.")
+@click.option("--since", type=click.DateTime(), help="Only those started at this local time, or later.")
+@click.option("--until", type=click.DateTime(), help="Only those started before.")
+@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journals.")
+@click.option("--yes", is_flag=True, help="Do it. Without this option they are only listed.")
+@json_option
+@store_option
+def bulk(
+    verb: Verb,
+    *,
+    workflow: str | None,
+    statuses: tuple[str, ...],
+    session: str | None,
+    parent: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    by: str,
+    yes: bool,
+    as_json: bool,
+    store: str | None,
+) -> int:
+    """Cancel, pause, resume, retry or delete every matching execution, eight at a time.
+
+    Without --yes it only lists them. Exit code 1: at least one was refused.
+    """
+    which = Which(
+        workflow,
+        frozenset(statuses),
+        session,
+        parent,
+        since.timestamp() if since else None,
+        until.timestamp() if until else None,
+    )
+    found = go(_bulk(store, verb, which, by, yes=yes))
+    refused = [one for one in found if one.status == "refused"]
+    if as_json:
+        results: list[Json] = [told_view(one) for one in found]
+        print_json({"verb": verb, "done": yes, "count": len(found), "refused": len(refused), "executions": results})
+    else:
+        for line in lines_of(found, verb, yes=yes):
+            click.echo(line)
+    return 1 if refused else 0
+
+
+async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[BulkResult]:
+    async with stoppable(), installation(store) as app:
+        found = await fitting(app.context, verb, which)
+        if not yes:
+            return [BulkResult(ExecutionId(one.execution), one.status) for one in found]
+        return await each(app.context, verb, found, by=by)
+
+
+def lines_of(found: list[BulkResult], verb: Verb, *, yes: bool) -> list[str]:
+    """Return one line per execution, and a summary with the next step."""
+    lines = [
+        f"{one.execution}  {click.style(one.status, fg=COLOURS.get(one.status, 'yellow'))}  {shown(one.error)}".rstrip()
+        for one in found
+    ]
+    noun = "execution" if len(found) == 1 else "executions"
+    return [*lines, f"{verb}: {len(found)} {noun}" + ("" if yes or not found else "; add --yes to do it")]
 
 
 @click.command()

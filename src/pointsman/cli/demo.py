@@ -13,10 +13,10 @@ import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.cli.app_opening import go
+from pointsman.cli.inspection import account_lines, bar_lines
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import CODES, output_text, story
-from pointsman.cli.timeline_bars import account_lines, bar_lines
 from pointsman.executions.driving import drive
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory

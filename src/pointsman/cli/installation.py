@@ -9,9 +9,9 @@ import click
 
 from pointsman.app import Pointsman
 from pointsman.cli.app_opening import go, installation, loaded, session_at_prompt
-from pointsman.cli.key_usage import paying_lines
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import harmless, print_json, shown
+from pointsman.cli.usage import paying_lines
 from pointsman.operations.health import HealthFinding, box_in_use
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, TypedDict, Unpack, cast
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.cli.app_opening import go, input_schema, installation, known, named, speaking_of
+from pointsman.cli.app_opening import go, input_schema, installation, known, named, speaking_of, stoppable
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.error_boundary import MISUSED, face, tell
 from pointsman.cli.options import (
@@ -37,7 +37,6 @@ from pointsman.cli.options import (
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, say_scripted
-from pointsman.cli.signals import stoppable
 from pointsman.errors import CallerError
 from pointsman.executions.driving import GivenAnswer, drive, outermost
 from pointsman.executions.dry_run import dry_view

@@ -1,8 +1,9 @@
-"""The server, and the keys that open it."""
+"""Server, background worker and MCP server: commands serve, keep and mcp."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from functools import partial
 from pathlib import Path
@@ -11,20 +12,57 @@ from typing import Final
 import click
 
 from pointsman.app import Pointsman
-from pointsman.auth.callers import ROLES, Role
-from pointsman.auth.keys import KeyView
-from pointsman.cli.announcements import announce, warn_of_scripted
-from pointsman.cli.app_opening import go, installation, session_at_prompt
-from pointsman.cli.options import json_option, model_option, not_empty, script_option, store_option
-from pointsman.cli.printing import print_json, say, shown
-from pointsman.cli.results import when
-from pointsman.cli.signals import ENDS, heeding
+from pointsman.cli.app_opening import ENDS, go, heeding, installation
+from pointsman.cli.options import json_option, model_option, not_empty, os_user, script_option, store_option
+from pointsman.cli.printing import print_json, say
+from pointsman.cli.results import say_scripted
 from pointsman.errors import Outage, PointsmanError
+from pointsman.executions.views import SCRIPTED
 from pointsman.operations.logs import logging_to
+from pointsman.operations.logs import say as log
 from pointsman.operations.otel import telemetry_of
+from pointsman.operations.readiness import model_state
 from pointsman.operations.worker_role import first_of, keeping
 from pointsman.settings.display import store_shown
+from pointsman.settings.observability import LogSettings
 from pointsman.values import ExecutionId
+
+
+@click.command()
+@model_option
+@script_option
+@store_option
+def mcp(*, model: str | None, script: Path | None, store: str | None) -> None:
+    """Serve MCP on standard input and output, for a client that starts this command: design, save and run workflows.
+
+    `pointsman serve` offers the same at /mcp.
+    """
+    go(_mcp(store, model, script))
+
+
+async def _mcp(store: str | None, model: str | None, script: Path | None) -> None:
+    from pointsman.mcp.stdio import serve_stdio  # Loads the protocol.
+
+    async with installation(store, model=model, script=script) as app:
+        await serve_stdio(app, name=os_user())
+
+
+def announce(logs: LogSettings, what: str, about: str = "") -> None:
+    """Print or log a status message, such as "serving http://…"."""
+    if logs.format == "text":
+        say(f"{what} {about}".rstrip())
+    else:
+        log(logging.INFO, what, {"about": about} if about else {})
+
+
+def warn_of_scripted(app: Pointsman) -> None:
+    """Log a warning, and print it beside text logs, if the scripted model answers every agent of this process."""
+    if model_state(app.context) != "scripted":
+        return
+    if app.settings.logs.format == "text":
+        say_scripted()
+    log(logging.WARNING, "model.scripted", {"message": SCRIPTED["message"]})
+
 
 STOPS: Final = (*ENDS, signal.SIGINT)
 
@@ -111,7 +149,6 @@ def serve(
 async def _serve(
     store: str | None, model: str | None, script: Path | None, host: str | None, port: int | None, *, standby: bool
 ) -> None:
-    from pointsman.cli.announcements import announce, warn_of_scripted
     from pointsman.operations.logs import logging_to  # As below.
     from pointsman.operations.otel import telemetry_of
     from pointsman.server.serving import ServerMessages  # Loads a web framework.
@@ -135,76 +172,3 @@ async def _serve(
             async with telemetry_of(app.context):
                 await serve_until_stopped(app, settings=app.settings.server, standby=standby, said=said)
             tell("stopped")
-
-
-@click.group()
-def keys() -> None:
-    """API keys of the server: add, list, revoke. Without keys, this machine has access."""
-
-
-@keys.command()
-@click.argument("name", callback=not_empty)
-@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="Role of the key.")
-@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the key. Repeatable.")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires (default: never).")
-@json_option
-@store_option
-def add(
-    name: str, *, role: Role, groups: tuple[str, ...], days: float | None, as_json: bool, store: str | None
-) -> None:
-    """Create a key and print it. Only its hash is stored: it is never shown again."""
-    token = go(_add(store, name, role, groups, days))
-    if as_json:
-        print_json({"name": name, "role": role, "key": token})
-    else:
-        click.echo(token)
-
-
-async def _add(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
-    async with installation(store) as app:
-        return await session_at_prompt(app).access.add_key(name, role, groups=groups, days=days)
-
-
-@keys.command("list")
-@click.option("--search", default="", metavar="WORDS", help="Only those with all these words in name or groups.")
-@click.option("--role", type=click.Choice(ROLES), help="Only those of this role.")
-@json_option
-@store_option
-def list_(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
-    """List the names of all keys with their last use. The keys themselves are not shown."""
-    found = go(_list(store, search, role))
-    if as_json:
-        print_json({"keys": found})
-        return
-    if not found:
-        click.echo("no key fits" if search or role else "no key is made", err=True)
-    for key in found:
-        used = when(key["usedAt"]) if key["usedAt"] else "never used"
-        groups = ", ".join(map(shown, key["groups"]))
-        click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
-
-
-async def _list(store: str | None, search: str, role: Role | None) -> list[KeyView]:
-    async with installation(store) as app:
-        return (await session_at_prompt(app).access.keys(search=search, role=role, limit=None))["keys"]
-
-
-@keys.command()
-@click.argument("name")
-@json_option
-@store_option
-def revoke(name: str, *, as_json: bool, store: str | None) -> None:
-    """Revoke a key within a second. Even without a remaining admin key, the server still requires one."""
-    admins = go(_revoke(store, name))
-    if as_json:
-        print_json({"revoked": [name], "admins": len(admins)})
-        return
-    say(f"revoked {name}")
-    if not admins:
-        say("no key of an admin is left; make one: pointsman keys add NAME --role admin")
-
-
-async def _revoke(store: str | None, name: str) -> list[str]:
-    """The keys of admins that are left."""
-    async with installation(store) as app:
-        return await session_at_prompt(app).access.revoke_key(name)

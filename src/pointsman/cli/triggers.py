@@ -1,4 +1,4 @@
-"""Commands about schedules, and about events for all executions."""
+"""Commands for schedules, published events and notifications."""
 
 from __future__ import annotations
 
@@ -8,17 +8,68 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pointsman.app import Pointsman
-from pointsman.cli.app_opening import go, installation, session_at_prompt
+from pointsman.cli.app_opening import go, installation, session_at_prompt, stoppable
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
 from pointsman.cli.printing import print_deleted, print_json, say, shown
 from pointsman.cli.results import when
-from pointsman.cli.signals import stoppable
 from pointsman.session import Session
 
 if TYPE_CHECKING:
+    from pointsman.triggers.notifications.views import NoticeView
     from pointsman.triggers.schedules import StoredSchedule
     from pointsman.triggers.views import FiredView, PublishedView, ScheduleView
+
+
+@click.group()
+def notifications() -> None:
+    """Notices to the addresses under [notifications]. `pointsman keep` sends them."""
+
+
+@notifications.command("list")
+@json_option
+@store_option
+def list_notices(*, as_json: bool, store: str | None) -> None:
+    """List notices that wait, were sent within the last hour, or were given up."""
+    found = go(_list_notices(store))
+    if as_json:
+        print_json({"notifications": found})
+        return
+    if not found:
+        say("the outbox is empty")
+    for one in found:
+        _print_notice(one)
+
+
+async def _list_notices(store: str | None) -> list[NoticeView]:
+    async with installation(store) as app:
+        return (await session_at_prompt(app).notifications.list())["notices"]
+
+
+@notifications.command("retry")
+@click.argument("notice")
+@json_option
+@store_option
+def retry_notice(notice: str, *, as_json: bool, store: str | None) -> None:
+    """Send a notice again that was given up."""
+    found = go(_retry_notice(store, notice))
+    if as_json:
+        print_json(found)
+    else:
+        _print_notice(found)
+
+
+async def _retry_notice(store: str | None, notice: str) -> NoticeView:
+    from pointsman.triggers.notifications.views import notice_view  # Deferred: the outbox takes long to load.
+
+    async with installation(store) as app:
+        return notice_view(await session_at_prompt(app).notifications.retry(notice))
+
+
+def _print_notice(one: NoticeView) -> None:
+    error = f"  {shown(one['error'])}" if one["error"] else ""
+    click.echo(f"{one['state']:8} {when(one['at'])}  {shown(one['event']):26} {shown(one['id'])}{error}")
+
 
 T = TypeVar("T")
 

@@ -1,20 +1,60 @@
-"""What executions took and paid for, as a table."""
+"""`pointsman usage`: usage, budgets and the state of model keys, as tables."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, cast
 
 import click
 
 from pointsman.cli.app_opening import go, installation, session_at_prompt
-from pointsman.cli.key_usage import paying_lines, written_amount
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
+from pointsman.cli.results import when
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageRow
 from pointsman.operations.budgets import BudgetRow
 from pointsman.operations.csv_tables import csv_of
 from pointsman.operations.key_usage import payers
 from pointsman.values import JsonObject
+
+ELSEWHERE: Final = "calls under way are counted by the process that makes them: see the page Models of a server"
+
+
+def paying_lines(told: JsonObject) -> Iterator[str]:
+    """A line for each key, and what is not known here."""
+    yield "keys, of today (UTC):"
+    for provider in cast("list[JsonObject]", told["providers"]):
+        if provider["missing"]:
+            yield f"  {shown(provider['name']):24} {shown(provider['missing'], chars_max=200)}"
+        for key in cast("list[JsonObject]", provider["keys"]):
+            yield f"  {shown(key['id']):24} {_standing(key):32} {_paid(key)}".rstrip()
+    yield ELSEWHERE
+
+
+def _standing(key: JsonObject) -> str:
+    until = f" until {when(key['until'])}" if key["until"] is not None else ""
+    name = f" ({shown(key['name'])})" if key["name"] else ""
+    return f"{key['condition']}{until}{name}"
+
+
+def _paid(key: JsonObject) -> str:
+    """What a key without a limit paid for elsewhere is not known here."""
+    most = cast("JsonObject | None", key["mostToday"])
+    if most is None:
+        return "no limit of the day"
+    paid = cast("JsonObject", key["today"])
+    told = [
+        f"{written_amount(name, paid[name])} of {written_amount(name, most[name])}{unit}"
+        for name, unit in (("calls", " calls"), ("tokens", " tokens"), ("costUsd", ""))
+        if most[name] is not None
+    ]
+    return ", ".join(told)
+
+
+def written_amount(name: str, value: object) -> str:
+    """Dollars, or a number."""
+    return f"${value:.4f}" if name == "costUsd" else f"{value:g}" if isinstance(value, float) else f"{value}"
+
 
 SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCalls", "inputTokens", "outputTokens")
 
