@@ -32,7 +32,7 @@ from pointsman.settings import Settings
 from pointsman.settings.observability import LogSettings, TelemetrySettings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tool_output import apart_from_tools
-from pointsman.triggers.notifications.notifier import Notifier
+from pointsman.triggers.notifications import Notifier
 from pointsman.values import Json, JsonObject
 from tests.encodings import ENCODINGS, LATIN, PASSWORD, TOKEN, written
 from tests.mcp.test_http import over_http

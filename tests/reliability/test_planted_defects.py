@@ -49,7 +49,7 @@ from pointsman.testing import simulation as world
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import FunctionTool
 from pointsman.tools.tool import ToolContext
-from pointsman.triggers.notifications.notifier import Notifier
+from pointsman.triggers.notifications import Notifier
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.postgres import Cluster
 from tests.reliability import (

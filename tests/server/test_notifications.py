@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
-from pointsman.triggers.notifications.notices import Notice
-from pointsman.triggers.notifications.outbox import Outbox, OutboxNotice
+from pointsman.triggers.notifications import Notice, Outbox, OutboxNotice
 from pointsman.values import JsonObject
 from tests.server.conftest import Served, serving
 

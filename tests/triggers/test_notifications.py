@@ -17,9 +17,7 @@ from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.tools.egress.failures import AddressRefused, NotReached
-from pointsman.triggers.notifications.notifier import ATTEMPTS_MAX, Notifier
-from pointsman.triggers.notifications.outbox import NoSuchNotice
-from pointsman.triggers.notifications.outgoing import post
+from pointsman.triggers.notifications import ATTEMPTS_MAX, NoSuchNotice, Notifier, post
 from pointsman.triggers.signatures import key_of, verify
 from pointsman.values import Json, JsonObject
 from tests.installation import HandClock, asking, noting, opened

@@ -9,8 +9,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.triggers.deliveries import HELD_S, KIND, REFUSED_KEPT
-from pointsman.triggers.webhooks import WebhookRefused
+from pointsman.triggers.webhooks import HELD_S, KIND, REFUSED_KEPT, WebhookRefused
 from tests.installation import noting
 
 pytestmark = pytest.mark.integration

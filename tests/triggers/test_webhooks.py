@@ -13,8 +13,8 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.errors import CallerError
 from pointsman.settings import Settings
-from pointsman.triggers.saved import WebhookTaken, put_declared
 from pointsman.triggers.signatures import key_of, sign, verify
+from pointsman.triggers.triggers import WebhookTaken, put_declared
 from pointsman.triggers.webhooks import (
     BodyInvalid,
     BodyTooLarge,

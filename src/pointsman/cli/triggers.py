@@ -16,7 +16,7 @@ from pointsman.cli.results import when
 from pointsman.session import Session
 
 if TYPE_CHECKING:
-    from pointsman.triggers.notifications.views import NoticeView
+    from pointsman.triggers.notifications import NoticeView
     from pointsman.triggers.schedules import StoredSchedule
     from pointsman.triggers.views import FiredView, PublishedView, ScheduleView
 
@@ -60,7 +60,7 @@ def retry_notice(notice: str, *, as_json: bool, store: str | None) -> None:
 
 
 async def _retry_notice(store: str | None, notice: str) -> NoticeView:
-    from pointsman.triggers.notifications.views import notice_view  # Deferred: the outbox takes long to load.
+    from pointsman.triggers.notifications import notice_view  # Deferred: the outbox takes long to load.
 
     async with installation(store) as app:
         return notice_view(await session_at_prompt(app).notifications.retry(notice))

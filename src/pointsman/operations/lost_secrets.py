@@ -11,7 +11,7 @@ from pointsman.auth.vault import VAULT
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError
 from pointsman.operations.findings import HealthFinding
-from pointsman.triggers.notifications.outbox import Outbox
+from pointsman.triggers.notifications import Outbox
 
 LISTED_MAX: Final = 5
 

@@ -30,9 +30,7 @@ from pointsman.executions.opening import open_execution
 from pointsman.runtime.commits import DriverLost
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.triggers.declarations import EVENT, Declared, read_declared
-from pointsman.triggers.owners import author_for
-from pointsman.triggers.starts import CausedStarts
+from pointsman.triggers.starts import EVENT, CausedStarts, Declared, author_for, read_declared
 from pointsman.values import ExecutionId, Json
 
 LOG: Final = logging.getLogger("pointsman.triggers")

@@ -1,24 +1,158 @@
-"""All triggers of one app, wired together."""
+"""All triggers of one app: those that the latest revision of each workflow declares are in effect.
+
+Saving a revision puts them into effect; a draft and a disabled or deleted workflow have none in effect.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Collection
+from typing import ClassVar, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from pointsman.context import AppContext, Part
-from pointsman.definition.model.workflow import WorkflowDefinition
+from pointsman.definition.model.workflow import Trigger, WorkflowDefinition
+from pointsman.errors import AuthorError, CallerError
+from pointsman.settings import HANDLE
 from pointsman.triggers.events import Events
-from pointsman.triggers.firing import Scheduler
-from pointsman.triggers.saved import (
-    drop_declared,
-    drop_schedules,
-    paths_must_be_free,
-    put_declared,
-    put_schedules,
-)
-from pointsman.triggers.schedules import Schedules
-from pointsman.triggers.starts import CausedStarts
-from pointsman.triggers.webhooks import Webhooks
+from pointsman.triggers.schedules import CATCH_UP_S, CATCH_UP_S_MAX, Schedule, Scheduler, Schedules, StoredSchedule
+from pointsman.triggers.starts import EVENT, WEBHOOK, CausedStarts, Declared, read_declared
+from pointsman.triggers.webhooks import IN_DOCUMENT, Deliveries, Webhooks
+from pointsman.values import Json
+from pointsman.workflows.calendar import timing_of
 from pointsman.workflows.library import LIBRARY, VariableUnresolved
+
+
+class WebhookTaken(CallerError):
+    """Another workflow has this path."""
+
+    code: ClassVar[str] = "webhook-taken"
+
+
+def schedule_id(workflow: str, trigger: str) -> str:
+    """Return the id of the schedule of a workflow's trigger."""
+    return f"{workflow}/{trigger}"
+
+
+def in_effect(workflow: WorkflowDefinition, trigger: Trigger) -> bool:
+    return workflow.enabled is not False and workflow.status != "draft" and trigger.enabled is not False
+
+
+async def put_schedules(app: AppContext, schedules: Schedules, workflow: WorkflowDefinition) -> None:
+    """Update the schedules of a workflow to match its document. Paused and stopped schedules stay so."""
+    there = {kept.id: kept for kept in await schedules.list() if kept.schedule.workflow == workflow.id}
+    declared: set[str] = set()
+    for trigger in workflow.triggers or ():
+        if trigger.type != "schedule":
+            continue
+        try:
+            timing = timing_of(cron=trigger.cron, timezone=trigger.timezone or "UTC")
+        except AuthorError:
+            continue  # A draft may have an invalid one; the check reported it to its author.
+        id = schedule_id(workflow.id, trigger.id)
+        declared.add(id)
+        wanted = Schedule(
+            workflow=workflow.id,
+            timing=timing,
+            input=trigger.initial_data,
+            missed=trigger.missed or "once",
+            overlap=trigger.overlap or "skip",
+            catch_up_s=min(trigger.catch_up.seconds, CATCH_UP_S_MAX) if trigger.catch_up is not None else CATCH_UP_S,
+            enabled=in_effect(workflow, trigger),
+            trigger=trigger.id,
+        )
+        await _put(app, schedules, id, wanted, there.get(id))
+    for id, kept in there.items():
+        if kept.schedule.trigger and id not in declared:
+            await schedules.remove(id)
+
+
+async def drop_schedules(schedules: Schedules, workflow: str) -> None:
+    """Delete the schedules that a deleted workflow declared."""
+    for kept in await schedules.list():
+        if kept.schedule.workflow == workflow and kept.schedule.trigger:
+            await schedules.remove(kept.id)
+
+
+async def _put(app: AppContext, schedules: Schedules, id: str, wanted: Schedule, there: StoredSchedule | None) -> None:
+    now = app.clock.now()
+    if there is None:
+        await schedules.put(id, replace(wanted, begin=now, settled=now), after=0)
+        return
+
+    def changed(known: Schedule) -> Schedule:
+        same = known.timing == wanted.timing and known.active == (wanted.enabled and not known.rests)
+        return replace(
+            wanted,
+            paused=known.paused,
+            stopped=known.stopped,
+            begin=known.begin if known.timing == wanted.timing else now,
+            settled=known.settled if same else max(known.settled, now),
+            open=known.open,
+            queued=known.queued,
+            results=known.results,
+        )
+
+    await schedules.change(id, changed)
+
+
+async def put_declared(app: AppContext, workflow: WorkflowDefinition, deliveries: Deliveries) -> None:
+    """Update the webhooks and event triggers of a workflow to match its document."""
+    wanted: dict[tuple[str, str], Declared] = {}
+    for trigger in workflow.triggers or ():
+        declared = declared_of(workflow, trigger)
+        if declared is not None and in_effect(workflow, trigger):
+            key = str(trigger.path) if trigger.type == "webhook" else declared.id
+            wanted[WEBHOOK if trigger.type == "webhook" else EVENT, key] = declared
+    await drop_declared(app, workflow.id, deliveries, besides=wanted)
+    for (kind, key), declared in wanted.items():
+        value: Json = msgspec.to_builtins(declared)
+        there = await app.store.entries.find(kind, key)
+        if there is None or there.value != value:
+            await app.store.entries.put(kind, key, value)
+
+
+async def drop_declared(
+    app: AppContext, workflow: str, deliveries: Deliveries, *, besides: Collection[tuple[str, str]] = ()
+) -> None:
+    """Delete the webhooks and event triggers of a workflow, and the calls of its webhooks."""
+    for kind in (WEBHOOK, EVENT):
+        for entry in await app.store.entries.list(kind):
+            if read_declared(entry.value).workflow == workflow and (kind, entry.key) not in besides:
+                await app.store.entries.delete(kind, entry.key)
+                if kind == WEBHOOK:
+                    await deliveries.forget(entry.key)
+
+
+def declared_of(workflow: WorkflowDefinition, trigger: Trigger) -> Declared | None:
+    """Return the declared webhook or event trigger; None for a schedule, and for a trigger without path or event."""
+    if trigger.type == "schedule" or not (trigger.path if trigger.type == "webhook" else trigger.event):
+        return None
+    # An empty secret, for example from a variable, counts as unknown: it must not open the webhook to everybody.
+    secret = "" if trigger.secret is None else trigger.secret if trigger.secret.startswith(HANDLE) else IN_DOCUMENT
+    return Declared(
+        workflow=workflow.id,
+        trigger=trigger.id,
+        event=trigger.event or "",
+        match=trigger.match or "",
+        inputs=dict(trigger.inputs or {}),
+        initial=trigger.initial_data,
+        secret=secret,
+        open=not secret and trigger.auth == "none",
+        scheme=trigger.scheme or "standard",
+    )
+
+
+async def paths_must_be_free(app: AppContext, workflow: WorkflowDefinition) -> None:
+    """Raise `WebhookTaken` if another workflow has a path that this one declares."""
+    for trigger in workflow.triggers or ():
+        if trigger.type != "webhook" or not trigger.path:
+            continue
+        entry = await app.store.entries.find(WEBHOOK, trigger.path)
+        if entry is not None and read_declared(entry.value).workflow != workflow.id:
+            # The error does not name the other workflow: the caller may not be allowed to see it.
+            raise WebhookTaken(f"another workflow has the path {trigger.path!r}", hint="Take another path.")
 
 
 class Triggers:

@@ -8,8 +8,14 @@ from pointsman.etags import etag_of, held, moved
 from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import page_by
 from pointsman.searching import says
-from pointsman.triggers.notifications.outbox import Outbox, StoredNotice
-from pointsman.triggers.notifications.views import NoticePage, NoticeState, address_views, notice_view
+from pointsman.triggers.notifications import (
+    NoticePage,
+    NoticeState,
+    Outbox,
+    StoredNotice,
+    address_views,
+    notice_view,
+)
 from pointsman.triggers.schedules import (
     Fired,
     Missed,
@@ -20,7 +26,6 @@ from pointsman.triggers.schedules import (
     no_such_schedule,
     usual_id,
 )
-from pointsman.triggers.trial import try_webhook
 from pointsman.triggers.triggers import TRIGGERS
 from pointsman.triggers.views import (
     DeliveryView,
@@ -33,6 +38,7 @@ from pointsman.triggers.views import (
     delivery_views,
     published_view,
     schedule_view,
+    try_webhook,
     webhook_views,
 )
 from pointsman.values import Json

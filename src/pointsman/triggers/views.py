@@ -1,26 +1,64 @@
-"""JSON views of schedules, published events and webhooks, limited to the executions that the caller may see."""
+"""Test calls of webhooks, and JSON views of schedules, published events and webhooks.
+
+The views contain only executions that the caller may see.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import os
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
+import msgspec
 from typing_extensions import TypedDict
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import sees
 from pointsman.context import AppContext
-from pointsman.triggers.declarations import WEBHOOK, read_declared
-from pointsman.triggers.deliveries import Outcome as DeliveryOutcome
+from pointsman.errors import CallerError
 from pointsman.triggers.events import Published
-from pointsman.triggers.owners import why_stopped
 from pointsman.triggers.schedules import Fired, Missed, Outcome, Overlap, StoredSchedule
-from pointsman.triggers.trial import webhook_of
+from pointsman.triggers.signatures import key_of, signed_headers
+from pointsman.triggers.starts import WEBHOOK, Declared, read_declared, why_stopped
 from pointsman.triggers.triggers import TRIGGERS
+from pointsman.triggers.webhooks import Outcome as DeliveryOutcome
 from pointsman.triggers.webhooks import Received
 from pointsman.values import ExecutionId, Json
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+
+TEST_DELIVERY: Final = "try-"
+"""Prefix of the ids of test calls."""
+
+
+class NoSuchTrigger(CallerError):
+    """The workflow has no webhook of this name in effect."""
+
+    code: ClassVar[str] = "no-such-trigger"
+
+
+async def webhook_of(app: AppContext, workflow: str, trigger: str) -> tuple[str, Declared]:
+    """Return the path of a webhook, and its declaration. Raises `NoSuchTrigger`."""
+    for entry in await app.store.entries.list(WEBHOOK):
+        declared = read_declared(entry.value)
+        if (declared.workflow, declared.trigger) == (workflow, trigger):
+            return entry.key, declared
+    raise NoSuchTrigger(
+        f"{workflow!r} has no webhook {trigger!r} in effect", hint="GET /api/webhooks lists them; is it enabled?"
+    )
+
+
+async def try_webhook(app: AppContext, caller: Caller, workflow: str, trigger: str, data: Json) -> Received:
+    """Call a webhook for real, on behalf of the caller and the webhook's owner. Raises `NoSuchTrigger`, and the errors
+    of a call."""
+    path, declared = await webhook_of(app, workflow, trigger)
+    body, delivery, at = msgspec.json.encode(data), TEST_DELIVERY + os.urandom(16).hex(), int(app.clock.now())
+    headers = {"content-type": "application/json", "webhook-id": delivery}
+    if declared.secret:
+        key = key_of(await app[TRIGGERS].webhooks.secret_of(declared))
+        headers |= signed_headers(key, declared.scheme, delivery, at, body)
+    return await app[TRIGGERS].webhooks.receive(path, body, headers, caller=caller)
 
 
 class FiredErrorView(TypedDict):

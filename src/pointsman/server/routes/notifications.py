@@ -13,7 +13,7 @@ from pointsman.server.routes.parameters import After, Limit
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.views import example
-from pointsman.triggers.notifications.views import NoticePage, NoticeState, NoticeView, notice_view
+from pointsman.triggers.notifications import NoticePage, NoticeState, NoticeView, notice_view
 from pointsman.triggers.verbs import NotificationVerbs
 
 router = Operations(prefix="/api/notifications", tags=["notifications"])
