@@ -12,7 +12,11 @@ from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import AXE, WAITS_MS, Opens
 
-RULES: Final = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'], resultTypes: ['violations']}"
+RULES: Final = """{
+  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+  rules: {'label-content-name-mismatch': {enabled: true}, 'target-size': {enabled: true}},
+  resultTypes: ['violations'],
+}"""
 COLOURS: Final = "{runOnly: {type: 'rule', values: ['color-contrast']}, resultTypes: ['violations']}"
 """Of all rules, what another theme can break."""
 SETTLED: Final = """() => {

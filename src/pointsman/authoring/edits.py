@@ -22,6 +22,7 @@ from pointsman.authoring.comparison import operations_between, same
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
 from pointsman.context import AppContext
+from pointsman.definition.graph.regions import GraphView, graph_view
 from pointsman.definition.model.workflow import FORMAT
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import Problem, ProblemView, warning
@@ -67,6 +68,8 @@ class Edited:
     dialect: str | None
     native: JsonObject
     """The document in the native dialect."""
+    graph: GraphView | None
+    """None: the document has structural errors."""
     changes: tuple[AnyOperation, ...]
     """The actual differences from the document before, whatever operations were requested."""
     losses: tuple[Problem, ...]
@@ -123,6 +126,7 @@ def changed(source: Workflow, operations: Sequence[AnyOperation]) -> Edited:
         text=made.document.text,
         dialect=made.read.dialect,
         native=native_of(made),
+        graph=None if made.read.workflow is None else graph_view(made.read.workflow),
         changes=operations_between(before, after),
         losses=losses + comments_lost(source.document, made.document),
     )

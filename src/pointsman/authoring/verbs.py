@@ -18,6 +18,7 @@ from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.definition.graph.regions import GraphView
 from pointsman.definition.problems import ProblemView
 from pointsman.errors import AuthorError, CallerError
 from pointsman.store.errors import RevisionMoved
@@ -97,6 +98,8 @@ class EditedWorkflow(EditView):
     """`scripted-answers` if `scripted`."""
     native: NotRequired[Json]
     """In the native dialect, if requested."""
+    graph: NotRequired[GraphView | None]
+    """The regions, if requested; null: the document has structural errors."""
 
 
 _EarlierRevision = TypedDict("_EarlierRevision", {"from": int})  # A class cannot have a key that is a keyword.
@@ -167,18 +170,23 @@ class AuthoringVerbs(Verbs):
         draft: bool = False,
         text: str | None = None,
         native: bool = False,
+        graph: bool = False,
     ) -> EditedWorkflow:
         """Change a saved workflow, and save it with `apply`. `revision`: the revision that it must be at.
 
         With `text` the operations are applied to that document instead of the saved one; with `native` the result
-        contains the native document. Raises `OperationRefused`, `RevisionMoved`, and `WorkflowInvalid` if the text
-        cannot be read or would be saved with errors.
+        contains the native document, with `graph` its regions. Raises `OperationRefused`, `RevisionMoved`, and
+        `WorkflowInvalid` if the text cannot be read or would be saved with errors.
         """
         await must_see_workflow(self.app, self.caller, workflow)
         source, known = await self._at(workflow, revision, text)
         edited = await edit(self.app, source, operations, reader=self.caller)
         made = await self._keep(edited, known, apply=apply, draft=draft)
-        return {**made, "native": edited.native} if native else made
+        if native:
+            made["native"] = edited.native
+        if graph:
+            made["graph"] = edited.graph
+        return made
 
     @verb("editor", "write workflows", target=("workflow",), made=_saved_ids)
     async def edit_by_words(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
+from pointsman.definition.graph.regions import GraphView, graph_view
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
 from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view
@@ -30,6 +31,14 @@ LOOKED_AT_MAX: Final = 10_000
 """Most executions read for one page; a caller who may see few of very many asks for the next page."""
 DIGITS_MAX = 15
 """Stores count in 64 bits, and browsers in 53."""
+
+
+class ExecutionDefinition(TypedDict):
+    """The definition that an execution runs on."""
+
+    document: JsonObject
+    """In the native dialect."""
+    graph: GraphView
 
 
 class PlaceInvalid(CallerError):
@@ -150,12 +159,17 @@ async def state_at(app: AppContext, execution: str, at: int | None) -> JsonObjec
     return {**execution_view(folded(execution, rows), rows), "observability": observability_of(now.setup.options)}
 
 
-async def definition_of(app: AppContext, execution: str) -> JsonObject:
-    """Return the definition that an execution runs on, in the native dialect. Raises `UnknownExecution`,
-    `DefinitionGone`."""
+async def definition_of(app: AppContext, execution: str) -> ExecutionDefinition:
+    """Return the definition that an execution runs on, in the native dialect, with its regions.
+
+    Raises `UnknownExecution`, `DefinitionGone`.
+    """
     state = await app.runtime.load(ExecutionId(execution))
     workflow = await app[LIBRARY].kept(state.setup.definition)
-    return await beside(size_of(workflow), lambda: write_workflow(workflow, dialect="native").document)
+    return await beside(
+        size_of(workflow),
+        lambda: {"document": write_workflow(workflow, dialect="native").document, "graph": graph_view(workflow)},
+    )
 
 
 async def conversation_of(app: AppContext, execution: str) -> tuple[str, str | None]:

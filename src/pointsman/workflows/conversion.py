@@ -11,6 +11,7 @@ import msgspec
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
+from pointsman.definition.graph.regions import GraphView, graph_view
 from pointsman.definition.problems import Problem, ProblemView
 from pointsman.dialects.detect import write_workflow
 from pointsman.dialects.shapes import DIALECTS, unwrapped
@@ -29,6 +30,8 @@ class ConvertedDocument(TypedDict):
     document: Json
     """The text as JSON; null for a diagram."""
     losses: list[ProblemView]
+    graph: GraphView | None
+    """Regions and implied edges, for a picture; only of the native dialect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,12 @@ class Converted:
 
     text: str
     losses: tuple[Problem, ...] = ()
+    graph: GraphView | None = None
 
     def to_json(self, target: str) -> ConvertedDocument:
         document: Json = None if target in PICTURES else msgspec.json.decode(self.text)
-        return {"text": self.text, "document": document, "losses": [loss.to_json() for loss in self.losses]}
+        losses = [loss.to_json() for loss in self.losses]
+        return {"text": self.text, "document": document, "losses": losses, "graph": self.graph}
 
 
 def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Converted:
@@ -57,7 +62,8 @@ def converted(source: Workflow, target: str, *, as_yaml: bool = False) -> Conver
         return Converted(drawn.text, tuple(source.read.placed(loss) for loss in drawn.losses))
     written = write_workflow(workflow, dialect=target, original=original_of(source, target))
     text = yaml_text(written.document) if as_yaml else json.dumps(written.document, ensure_ascii=False, indent=2)
-    return Converted(text, tuple(source.read.placed(loss) for loss in written.losses))
+    graph = graph_view(workflow) if target == "native" else None
+    return Converted(text, tuple(source.read.placed(loss) for loss in written.losses), graph)
 
 
 async def converted_for(app: AppContext, source: Workflow, target: str, *, by: str) -> Converted:

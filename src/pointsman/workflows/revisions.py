@@ -7,6 +7,7 @@ import difflib
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
+from pointsman.definition.graph.regions import GraphView
 from pointsman.definition.problems import CheckReport, ProblemView
 from pointsman.errors import CallerError
 from pointsman.etags import etag_of
@@ -78,6 +79,8 @@ class WrittenWorkflow(TypedDict):
 
     document: Json
     losses: list[ProblemView]
+    graph: GraphView | None
+    """Regions and implied edges, for a picture; only of the native dialect."""
 
 
 class DocumentCheck(CheckReport):

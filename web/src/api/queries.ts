@@ -3,6 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ApiError, answerOf, ask, over, query } from "./http";
 import type {
   Definition,
+  DefinitionGraph,
   Execution,
   ExecutionEntry,
   ExecutionStatus,
@@ -43,20 +44,27 @@ export const workflow = (id: string) =>
     queryFn: ({ signal }) => answerOf<WorkflowDetail>(workflowPath(id), { signal }),
   });
 
-/** A document leaves out lists that are empty. */
-const whole = (document: Definition): Definition => ({
-  ...document,
-  nodes: document.nodes ?? [],
-  edges: document.edges ?? [],
-});
+/** A definition as the server sends it: the document, and its graph beside it. */
+export interface SentDefinition {
+  document: Definition;
+  graph?: DefinitionGraph | null;
+}
+
+/** With the lists that a document leaves out where they are empty, and with its graph. */
+export function definitionIn({ document, graph }: SentDefinition): Definition {
+  const nodes = document.nodes ?? [];
+  return {
+    ...document,
+    nodes,
+    edges: document.edges ?? [],
+    ...(graph ? { graph: { ...graph, known: nodes.map((node) => node.id) } } : {}),
+  };
+}
 
 export const definition = (id: string) =>
   queryOptions({
     queryKey: ["definition", id],
-    queryFn: ({ signal }) =>
-      ask<{ document: Definition }>(`${workflowPath(id)}?dialect=native`, { signal }).then((told) =>
-        whole(told.document),
-      ),
+    queryFn: ({ signal }) => ask<SentDefinition>(`${workflowPath(id)}?dialect=native`, { signal }).then(definitionIn),
   });
 
 /** All of them, newest first: who saved what when, without documents. */
@@ -116,8 +124,7 @@ export const executionAt = (id: string, seq: number) =>
 export const executionDefinition = (id: string) =>
   queryOptions({
     queryKey: ["execution", id, "workflow"],
-    queryFn: ({ signal }) => ask<{ document: Definition }>(`${executionPath(id)}/workflow`, { signal }),
-    select: (told) => whole(told.document),
+    queryFn: ({ signal }) => ask<SentDefinition>(`${executionPath(id)}/workflow`, { signal }).then(definitionIn),
     staleTime: Number.POSITIVE_INFINITY,
   });
 

@@ -2839,6 +2839,8 @@ export interface components {
         ConvertedDocument: {
             /** @description The text as JSON; null for a diagram. */
             document: unknown;
+            /** @description Regions and implied edges, for a picture; only of the native dialect. */
+            graph: components["schemas"]["GraphView"] | null;
             losses: components["schemas"]["ProblemView"][];
             text: string;
         } & {
@@ -2849,12 +2851,6 @@ export interface components {
             highUsd: number | null;
             lowUsd: number | null;
             unpriced: string[];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A workflow in the native dialect. */
-        DefinitionAnswer: {
-            document: unknown;
         } & {
             [key: string]: unknown;
         };
@@ -3007,6 +3003,11 @@ export interface components {
             /** @description What was said before, oldest first: the model knows what `it` is. */
             earlier?: components["schemas"]["EarlierBody"][];
             /**
+             * @description Answer also with the regions of its graph, for a picture.
+             * @default false
+             */
+            graph: boolean;
+            /**
              * @description Answer also with what it reads as in the native dialect.
              * @default false
              */
@@ -3033,6 +3034,8 @@ export interface components {
             document: unknown;
             /** @description The problems that the workflow does not have any more. */
             gone: components["schemas"]["ProblemView"][];
+            /** @description The regions, if requested; null: the document has structural errors. */
+            graph?: components["schemas"]["GraphView"] | null;
             id: string;
             /** @description What the new text does not keep. */
             losses: components["schemas"]["ProblemView"][];
@@ -3191,6 +3194,16 @@ export interface components {
             /** @description Fields that `minimal` keeps back. */
             withheld?: string[];
             workflowId: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The definition that an execution runs on. */
+        ExecutionDefinition: {
+            /** @description In the native dialect. */
+            document: {
+                [key: string]: unknown;
+            };
+            graph: components["schemas"]["GraphView"];
         } & {
             [key: string]: unknown;
         };
@@ -3407,6 +3420,13 @@ export interface components {
             /** @description What it shall do. */
             words: string;
         };
+        /** @description What a picture of a workflow shows beside its nodes and edges. */
+        GraphView: {
+            implied: components["schemas"]["ImpliedEdgeView"][];
+            regions: components["schemas"]["RegionView"][];
+        } & {
+            [key: string]: unknown;
+        };
         /** @description Whether the process runs. */
         HealthView: {
             status: string;
@@ -3419,6 +3439,13 @@ export interface components {
             changes: components["schemas"]["ChangeView"][];
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An edge that the document implies: to a named branch, or along the listed body of a loop. */
+        ImpliedEdgeView: {
+            source: string;
+            target: string;
         } & {
             [key: string]: unknown;
         };
@@ -4028,6 +4055,19 @@ export interface components {
             version: string;
             /** @description False: the store is read-only, and so is this server. */
             writable: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The nodes inside a parallel or a loop. */
+        RegionView: {
+            /** @description The parallel or the loop. */
+            id: string;
+            /** @enum {string} */
+            kind: "parallel" | "loop";
+            /** @description All nodes inside, also those of regions inside, in the order of the document. */
+            members: string[];
+            /** @description The region around it. */
+            parent: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -4940,6 +4980,8 @@ export interface components {
         /** @description A workflow in another dialect, and what that cannot express. */
         WrittenWorkflow: {
             document: unknown;
+            /** @description Regions and implied edges, for a picture; only of the native dialect. */
+            graph: components["schemas"]["GraphView"] | null;
             losses: components["schemas"]["ProblemView"][];
         } & {
             [key: string]: unknown;
@@ -8254,7 +8296,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DefinitionAnswer"];
+                    "application/json": components["schemas"]["ExecutionDefinition"];
                 };
             };
         };

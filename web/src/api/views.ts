@@ -52,6 +52,9 @@ export interface WorkflowDetail extends WorkflowEntry {
   problems: Problem[];
 }
 
+/** What the server finds in the graph of a workflow. `known`: the nodes that it has seen. */
+export type DefinitionGraph = Schemas["GraphView"] & { known?: readonly string[] };
+
 /** A workflow in the native dialect, as far as a picture needs it. */
 export interface Definition {
   id: string;
@@ -60,6 +63,8 @@ export interface Definition {
   input?: JsonObject;
   nodes: DefinitionNode[];
   edges: DefinitionEdge[];
+  /** Not part of the document: the server sends it beside. */
+  graph?: DefinitionGraph;
   [key: string]: unknown;
 }
 

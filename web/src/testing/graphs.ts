@@ -1,6 +1,6 @@
 /** Graphs of every kind for tests, the same for the same seed: chains, fans, loops within loops, joins, ways back, several ends. */
 import type { TFunction } from "i18next";
-import type { Definition, DefinitionEdge, DefinitionNode } from "@/api/views";
+import type { Definition, DefinitionEdge, DefinitionGraph, DefinitionNode } from "@/api/views";
 
 /** Words where no language is spoken: the key of each, or what is said instead. */
 export const unspoken = ((key: string, otherwise?: string) => otherwise ?? key) as TFunction;
@@ -19,6 +19,18 @@ const WORDS = ["", "", "ok", "else", "score >= 0.8", "category = “complaint”
 
 /** What a workflow looks like: parts one after another, each a step, a choice, a fan with its join, or a loop. */
 export function workflowOf(random: Random, size: number): Definition {
+  const regions: DefinitionGraph["regions"] = [];
+  const open: string[] = [];
+  /** A parallel or a loop: what is made meanwhile is inside. */
+  const within = <T>(id: string, kind: "parallel" | "loop", make: () => T): T => {
+    const parent = open.at(-1) ?? null;
+    const first = nodes.length;
+    open.push(id);
+    const made = make();
+    open.pop();
+    regions.push({ id, kind, parent, members: nodes.slice(first).map((one) => one.id) });
+    return made;
+  };
   const nodes: DefinitionNode[] = [];
   const edges: DefinitionEdge[] = [];
   const node = (type: string) => {
@@ -39,14 +51,15 @@ export function workflowOf(random: Random, size: number): Definition {
     }
     if (kind === 2) {
       const begin = node("loop");
-      const [first, last] = chain(depth + 1, 1 + random(4));
+      const [first, last] = within(begin, "loop", () => chain(depth + 1, 1 + random(4)));
       lead(begin, first);
       lead(last, begin);
       return [begin, begin];
     }
     const isFan = kind < 5;
     const begin = node(isFan ? "parallel" : "decision");
-    const ways = Array.from({ length: 1 + random(4) }, () => chain(depth + 1, 1 + random(kind === 4 ? 9 : 3)));
+    const fan = () => Array.from({ length: 1 + random(4) }, () => chain(depth + 1, 1 + random(kind === 4 ? 9 : 3)));
+    const ways = isFan ? within(begin, "parallel", fan) : fan();
     const end = node(isFan ? "join" : "agent");
     for (const [first, last] of ways) {
       lead(begin, first);
@@ -72,5 +85,6 @@ export function workflowOf(random: Random, size: number): Definition {
     const [one, other] = [nodes[random(nodes.length)], nodes[random(nodes.length)]] as [DefinitionNode, DefinitionNode];
     lead(one.id, random(3) === 0 ? node("end") : other.id, random(2) === 0 ? "error" : undefined);
   }
-  return { id: "made", nodes, edges };
+  regions.sort((a, b) => b.members.length - a.members.length);
+  return { id: "made", nodes, edges, graph: { regions, implied: [], known: nodes.map((one) => one.id) } };
 }

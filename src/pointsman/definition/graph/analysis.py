@@ -67,7 +67,7 @@ class Graph:
     @cached_property
     def dominance(self) -> DominatorTree:
         """Dominator tree of the nodes. Its root is not a node: it has edges to the entry and the handlers."""
-        return _dominance(self.links)
+        return dominance_of(self.links)
 
 
 def analyse(workflow: WorkflowDefinition) -> Graph:
@@ -78,7 +78,7 @@ def analyse(workflow: WorkflowDefinition) -> Graph:
 
     def dominance() -> DominatorTree:
         if not trees:
-            trees.append(_dominance(links))
+            trees.append(dominance_of(links))
         return trees[0]
 
     looped = map_loops(links, dominance)
@@ -101,7 +101,8 @@ def ancestors(graph: Graph, node: int) -> frozenset[int]:
     return frozenset(reach(graph.links.sources, graph.links.sources(node), avoid=(node,)))
 
 
-def _dominance(links: Links) -> DominatorTree:
+def dominance_of(links: Links) -> DominatorTree:
+    """Return the dominator tree under a root that leads to the entry and the handlers."""
     root = len(links.ids)
     heads = tuple(dict.fromkeys((*(() if links.entry is None else (links.entry,)), *links.handlers)))
     successors = [*links.after, heads]

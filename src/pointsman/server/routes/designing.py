@@ -148,6 +148,7 @@ class EditBody(Body):
         default=None, max_length=20_000_000, description="The document to change, instead of the saved one."
     )
     native: bool = Field(default=False, description="Answer also with what it reads as in the native dialect.")
+    graph: bool = Field(default=False, description="Answer also with the regions of its graph, for a picture.")
     apply: bool = Field(default=False, description="Save it; else it is only shown what would be.")
     draft: bool = Field(default=False, description="Save it although it has errors; it cannot be run.")
 
@@ -311,6 +312,7 @@ async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = N
             revision=revision,
             text=body.text,
             native=body.native,
+            graph=body.graph,
         )
     )
 

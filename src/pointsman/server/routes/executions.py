@@ -9,7 +9,7 @@ from fastapi import Header, Query, Response
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_see
-from pointsman.executions.pages import ExecutionPage, definition_of, events_page, state_at
+from pointsman.executions.pages import ExecutionDefinition, ExecutionPage, definition_of, events_page, state_at
 from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.start import start_as
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
@@ -20,8 +20,9 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
 from pointsman.server.routes.response_docs import answers, refusals
-from pointsman.server.schemas.requests import Answer, ExecuteBody, JsonValue, sample
+from pointsman.server.schemas.requests import ExecuteBody
 from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, Started, Status
+from pointsman.server.schemas.views import example
 from pointsman.values import Json, JsonObject
 
 router = Operations(prefix="/api/workflows", tags=["executions"])
@@ -43,11 +44,10 @@ STARTED: Final = answers(ExecutionAnswer) | answers(
 """Documented responses of a start: the whole execution if the caller waits for it."""
 
 
-class DefinitionAnswer(Answer):
-    """A workflow in the native dialect."""
-
-    model_config = sample(document={"pointsman": 1, "id": "letter", "nodes": []})
-    document: JsonValue
+example(
+    ExecutionDefinition,
+    {"document": {"pointsman": 1, "id": "letter", "nodes": []}, "graph": {"regions": [], "implied": []}},
+)
 
 
 @router.post(
@@ -198,10 +198,10 @@ async def state(
 
 @router.get(
     "/executions/{eid}/workflow",
-    responses=answers(DefinitionAnswer, "unknown-execution", "definition-gone"),
+    responses=answers(ExecutionDefinition, "unknown-execution", "definition-gone"),
     summary="Read what it runs on",
 )
 async def definition(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
     """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
     await must_see(desk.app.context, caller, eid)
-    return JsonReply({"document": await definition_of(desk.app.context, eid)})
+    return JsonReply(await definition_of(desk.app.context, eid))

@@ -45,8 +45,18 @@ example(
         "problems": [],
     },
 )
-example(WrittenWorkflow, {"document": {"pointsman": 1, "id": "letter", "nodes": []}, "losses": []})
-example(ConvertedDocument, {"text": "flowchart TD\n  write --> review\n", "document": None, "losses": []})
+example(
+    WrittenWorkflow,
+    {
+        "document": {"pointsman": 1, "id": "letter", "nodes": []},
+        "losses": [],
+        "graph": {"regions": [], "implied": []},
+    },
+)
+example(
+    ConvertedDocument,
+    {"text": "flowchart TD\n  write --> review\n", "document": None, "losses": [], "graph": None},
+)
 example(
     DocumentCheck,
     {
@@ -225,7 +235,11 @@ async def read(
     written = await session.workflows.convert_saved(id, dialect)
     if dialect in MEDIA:
         return Response(written["text"], media_type=MEDIA[dialect])
-    made: WrittenWorkflow = {"document": written["document"], "losses": written["losses"]}
+    made: WrittenWorkflow = {
+        "document": written["document"],
+        "losses": written["losses"],
+        "graph": written["graph"],
+    }
     return JsonReply(made)
 
 

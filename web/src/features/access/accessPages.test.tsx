@@ -111,11 +111,11 @@ describe("the page of people", () => {
     await waitFor(() => expect(rows("People")).toHaveLength(2));
     await fill(user, screen.getByLabelText("Search people"), "");
     await people.findByRole("row", { name: /root/ });
-    await user.click(screen.getByRole("button", { name: "Log ada out everywhere" }));
+    await user.click(screen.getByRole("button", { name: "Log out everywhere: ada" }));
     await user.click((await dialog()).getByRole("button", { name: "Log out everywhere" }));
     await noDialog();
     expect(server.asked("delete", "/api/logins")[0]?.query.get("name")).toBe("ada");
-    await waitFor(() => expect(screen.queryByRole("button", { name: "Log ada out everywhere" })).toBeNull());
+    await waitFor(() => expect(screen.queryByRole("button", { name: "Log out everywhere: ada" })).toBeNull());
     await fill(user, screen.getByLabelText("Search operations"), "rollback");
     const row = screen.getByRole("row", { name: /POST \/api\/workflows\/\{id\}\/rollback/ });
     expect(within(row).getAllByRole("img", { name: "yes" })).toHaveLength(2);

@@ -75,7 +75,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const isKept = useStoredDraft(id, saved.revision, store);
 
   const save = useSave(props, store, () => ask("start"));
-  const checked = useChecked(id, draft.done, saved.problems, save.isPending);
+  const checked = useChecked(id, draft, saved.problems, save.isPending);
   const hasErrors = checked.problems.some((one) => one.severity === "error");
   const saveNow = () => {
     if (mayChange && isChanged && !save.isPending && !saved.builtIn) save.mutate({ draftOnly: hasErrors });

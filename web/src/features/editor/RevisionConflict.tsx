@@ -4,7 +4,7 @@ import { GitCompareArrows, GitMerge, TriangleAlert } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Answer, answerOf, ask } from "@/api/http";
-import { definition, workflow } from "@/api/queries";
+import { definition, definitionIn, type SentDefinition, workflow } from "@/api/queries";
 import type { Definition, WorkflowDetail } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
@@ -64,9 +64,9 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
     mutationFn: async () => {
       const [before, after] = await Promise.all([
         older ? client.fetchQuery(definition(`${id}@${older.revision}`)) : draft.base,
-        ask<{ document: Definition }>(`${path}?dialect=native`),
+        ask<SentDefinition>(`${path}?dialect=native`),
       ]);
-      return { before, after: after.document };
+      return { before, after: definitionIn(after) };
     },
     onSuccess: compare,
   });

@@ -1,7 +1,7 @@
 /** What the parts of the editor share: what is edited, what the server says of it, and what is picked. */
-import { createContext, createElement, type ReactNode, useContext } from "react";
+import { createContext, createElement, type ReactNode, useContext, useMemo } from "react";
 import type { Problem } from "@/api/http";
-import type { DefinitionNode, JsonObject, WorkflowDetail } from "@/api/views";
+import type { Definition, DefinitionNode, JsonObject, WorkflowDetail } from "@/api/views";
 import { NodesShown } from "@/graph/model/nodeNames";
 import type { CanvasHandle } from "./canvas/canvasHandle";
 import type { Picked, Selection } from "./canvas/selection";
@@ -50,4 +50,13 @@ export function useEditor(): EditorState {
   const work = useContext(Shared);
   if (!work) throw new Error("This part belongs into the editor.");
   return work;
+}
+
+/** The definition on the screen, with the regions of its last check. */
+export function useDrawnDefinition(): Definition {
+  const { draft, checked } = useEditor();
+  return useMemo(
+    () => (checked.graph ? { ...draft.shown, graph: checked.graph } : draft.shown),
+    [draft.shown, checked.graph],
+  );
 }

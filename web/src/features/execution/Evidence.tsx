@@ -16,7 +16,7 @@ export function Evidence({ failure }: { failure: Failure }) {
   if (found.length === 0) return null;
   return (
     <details className="mt-2 text-xs">
-      <summary className="cursor-pointer text-ink-soft">{t("execution.evidence.title")}</summary>
+      <summary className="min-h-6 cursor-pointer text-ink-soft">{t("execution.evidence.title")}</summary>
       <dl className="mt-1 space-y-1">
         {found.map(({ name, said }) => (
           <div key={name}>

@@ -182,7 +182,7 @@ function Thinking(props: { step: string; live: LiveOutput }) {
   if (!thought) return null;
   return (
     <details className="mt-3 text-ink-soft">
-      <summary className="cursor-pointer">{t("step.thinking")}</summary>
+      <summary className="min-h-6 cursor-pointer">{t("step.thinking")}</summary>
       <p className="mt-1 max-h-48 overflow-auto whitespace-pre-wrap">{thought}</p>
     </details>
   );

@@ -19,7 +19,7 @@ export function Value({ value, look = "text" }: { value: Json | undefined; look?
         {isLong && !whole ? `${text.slice(0, SHOWN)}…` : text}
       </pre>
       {isLong ? (
-        <button type="button" onClick={() => setWhole(!whole)} className="mt-1 text-xs text-accent underline">
+        <button type="button" onClick={() => setWhole(!whole)} className="mt-1 min-h-6 text-xs text-accent underline">
           {whole ? t("value.less") : t("value.more", { count: text.length })}
         </button>
       ) : null}

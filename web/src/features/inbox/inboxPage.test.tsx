@@ -57,6 +57,7 @@ beforeEach(() => {
   }));
   server.get("/api/workflows/executions/{eid}", ({ at }) => executionOf(at.eid ?? ""));
   server.get("/api/workflows/executions/{eid}/workflow", {
+    graph: { regions: [], implied: [] },
     document: { id: "letter", nodes: [{ id: "review", type: "human", name: "Look it over" }], edges: [] },
   });
   server.post(RESPOND, (asked) => {
@@ -333,6 +334,7 @@ describe("the inbox", () => {
 
   it("asks in the language of the page, and calls nodes by their names in it", async () => {
     server.get("/api/workflows/executions/{eid}/workflow", {
+      graph: { regions: [], implied: [] },
       document: {
         id: "polyglot",
         nodes: [{ id: "review", type: "human", name: { en: "Review", de: "Durchsicht" } }],

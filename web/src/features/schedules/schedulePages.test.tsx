@@ -49,7 +49,7 @@ beforeEach(() => {
   server.get("/api/workflows", { workflows: [letter], next: null });
   server.get("/api/workflows/{id}", ({ query }) =>
     query.has("dialect")
-      ? { document: { id: "letter", input: LETTER, nodes: [], edges: [] }, losses: [] }
+      ? { document: { id: "letter", input: LETTER, nodes: [], edges: [] }, losses: [], graph: null }
       : { ...letter, document: { id: "letter", input: LETTER }, text: "", problems: [] },
   );
   server.get("/api/schedules", ({ query }) => {

@@ -42,7 +42,7 @@ beforeEach(() => {
     const one = kept.find((each) => each.id === at.id);
     if (!one) return refusal(404, "unknown-workflow", `there is no workflow '${at.id}'`);
     const document = { id: one.id, input: { type: "object" }, nodes: [{ id: "first", type: "end" }], edges: [] };
-    if (query.has("dialect")) return { document, losses: [] };
+    if (query.has("dialect")) return { document, losses: [], graph: null };
     return { ...one, document, text: "", problems: [] };
   });
 });
@@ -307,7 +307,7 @@ describe("the form that starts a workflow", () => {
     kept = [workflow("every", "every")];
     server.get("/api/workflows/{id}", ({ query }) => {
       const document = { id: "every", input: INPUT, nodes: [{ id: "done", type: "end" }], edges: [] };
-      if (query.has("dialect")) return { document, losses: [] };
+      if (query.has("dialect")) return { document, losses: [], graph: null };
       return { ...workflow("every", "every"), document, text: "", problems: [] };
     });
     server.post("/api/workflows/{id}/execute", () => ({ ...execution("exec-1", { status: "completed" }) }));

@@ -1,4 +1,4 @@
-/** Walks over a graph: in which order control comes by, who must be passed on every way to whom. */
+/** Walks over a graph: its beginnings, and the order in which control reaches the nodes. */
 
 /** From each node to others. Every node is a key. */
 export type Adjacency = Map<string, string[]>;
@@ -9,12 +9,6 @@ export function adjacencyOf(ids: Iterable<string>, arrows: Iterable<{ source: st
   for (const id of ids) ways.set(id, []);
   for (const { source, target } of arrows) if (ways.has(target)) ways.get(source)?.push(target);
   return ways;
-}
-
-export function turned(ways: Adjacency): Adjacency {
-  const back: Adjacency = new Map([...ways.keys()].map((id) => [id, []]));
-  for (const [source, targets] of ways) for (const target of targets) back.get(target)?.push(source);
-  return back;
 }
 
 /** Where control begins: nodes that nothing leads to, then whatever those do not reach, in the order of the document. */
@@ -64,37 +58,4 @@ export function inOrder(ways: Adjacency): string[] {
     }
   }
   return over.reverse();
-}
-
-/** For each node all that must be passed on every way to `node`, itself left out (Cooper, Harvey and Kennedy). */
-export function dominatorsOf(ways: Adjacency): (node: string) => Set<string> {
-  const order = inOrder(ways);
-  const rank = new Map(order.map((id, at) => [id, at]));
-  const heads = new Set(headsOf(ways));
-  const before = turned(ways);
-  const above = new Map<string, string | null>();
-  const shared = (a: string | null, b: string | null): string | null => {
-    let [one, other] = [a, b];
-    while (one !== other) {
-      if (one === null || other === null) return null;
-      if ((rank.get(one) ?? 0) > (rank.get(other) ?? 0)) one = above.get(one) ?? null;
-      else other = above.get(other) ?? null;
-    }
-    return one;
-  };
-  for (let moved = true; moved; ) {
-    moved = false;
-    for (const id of order) {
-      const known = (before.get(id) ?? []).filter((one) => above.has(one));
-      const next = heads.has(id) || known.length === 0 ? null : known.reduce<string | null>(shared, known[0] as string);
-      if (above.has(id) && above.get(id) === next) continue;
-      above.set(id, next);
-      moved = true;
-    }
-  }
-  return (node) => {
-    const found = new Set<string>();
-    for (let one = above.get(node) ?? null; one !== null; one = above.get(one) ?? null) found.add(one);
-    return found;
-  };
 }

@@ -18,8 +18,8 @@ export interface Change {
   fields: FieldChange[];
 }
 
-/** Where a box stands says nothing of what a workflow does. */
-const LOOKS: ReadonlySet<string> = new Set(["position"]);
+/** Positions and the graph that the server sends are not what a workflow does. */
+const LOOKS: ReadonlySet<string> = new Set(["position", "graph"]);
 
 export function changesBetween(before: Definition, after: Definition): Change[] {
   const { nodes: oldNodes, edges: oldEdges, ...oldHead } = before;

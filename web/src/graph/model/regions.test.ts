@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Definition, DefinitionNode } from "@/api/views";
 import { folded, frameName, framesOf } from "@/graph/layout/frames";
-import { layoutOf, quickLayout } from "@/graph/layout/quickLayout";
+import { layoutOf } from "@/graph/layout/quickLayout";
 import { unspoken } from "@/testing/graphs";
-import { adjacencyOf, dominatorsOf, inOrder } from "./adjacency";
+import { adjacencyOf, inOrder } from "./adjacency";
 import { pictureOf } from "./picture";
-import { regionsOf } from "./regions";
+import { impliedEdges, regionsOf } from "./regions";
 
 /** As in `p:parallel>a p>b a>j:join b>j`: nodes by first mention, an agent where no type is said. */
 function drawn(text: string, more: Record<string, Partial<DefinitionNode>> = {}): Definition {
@@ -22,77 +22,62 @@ function drawn(text: string, more: Record<string, Partial<DefinitionNode>> = {})
   return { id: "w", nodes: [...nodes.values()], edges };
 }
 
-const told = (definition: Definition) =>
-  Object.fromEntries(regionsOf(definition).map((group) => [group.id, [group.members.join(" "), group.parent]]));
+/** `outer: members` for each region, the outer ones first; the type of the opener gives the kind. */
+function withRegions(definition: Definition, members: Record<string, string>): Definition {
+  const inside = Object.entries(members).map(([id, ids]) => ({ id, members: ids.split(" ") }));
+  const regions = inside.map((one, at) => ({
+    ...one,
+    kind: definition.nodes.find((node) => node.id === one.id)?.type as "parallel" | "loop",
+    parent: inside.slice(0, at).findLast((other) => other.members.includes(one.id))?.id ?? null,
+  }));
+  return { ...definition, graph: { regions, implied: [], known: definition.nodes.map((node) => node.id) } };
+}
 
-describe("groups", () => {
-  it("hold what lies between a parallel and its join", () => {
-    expect(told(drawn("s>p:parallel p>a p>b a>c c>j:join b>j j>z"))).toEqual({ p: ["a b c", null] });
+const NESTED = withRegions(drawn("s>l:loop l>p:parallel p>a p>b a>j:join b>j j>l l>z"), { l: "p a b j", p: "a b" });
+const shown = (definition: Definition) =>
+  Object.fromEntries(regionsOf(definition).map((one) => [one.id, [one.members.join(" "), one.parent]]));
+const without = (definition: Definition, gone: string): Definition => ({
+  ...definition,
+  nodes: definition.nodes.filter((node) => node.id !== gone),
+  edges: definition.edges.filter((edge) => edge.source !== gone && edge.target !== gone),
+});
+
+describe("regions of a draft", () => {
+  it("are those that the server found", () => {
+    expect(shown(NESTED)).toEqual({ l: ["p a b j", null], p: ["a b", "l"] });
+    expect(shown(drawn("l:loop>a a>l"))).toEqual({});
   });
 
-  it("hold what a round of a loop passes, and not what comes after it", () => {
-    expect(told(drawn("s>l:loop l>a a>b b>l l>z"))).toEqual({ l: ["a b", null] });
+  it("lose what was removed, and go with the node that opens them", () => {
+    expect(shown(without(NESTED, "a"))).toEqual({ l: ["p b j", null], p: ["b", "l"] });
+    expect(shown(without(NESTED, "l"))).toEqual({ p: ["a b", null] });
+    expect(shown(without(NESTED, "p"))).toEqual({ l: ["a b j", null] });
   });
 
-  it("stand inside each other", () => {
-    expect(told(drawn("s>l:loop l>p:parallel p>a p>b a>j:join b>j j>l l>z"))).toEqual({
-      l: ["p a b j", null],
-      p: ["a b", "l"],
+  it("take a new node in where its neighbours are, until the server has seen it", () => {
+    const added = (source: string, target: string): Definition => ({
+      ...NESTED,
+      nodes: [...NESTED.nodes, { id: "new", type: "agent" }],
+      edges: [...NESTED.edges, { source, target: "new" }, { source: "new", target }],
     });
-    expect(told(drawn("p:parallel>l:loop l>a a>l l>j:join p>b b>j j>z"))).toEqual({
-      p: ["l a b", null],
-      l: ["a", "p"],
-    });
+    expect(shown(added("p", "b"))).toEqual({ l: ["p a b j new", null], p: ["a b new", "l"] });
+    expect(shown(added("j", "l"))).toEqual({ l: ["p a b j new", null], p: ["a b", "l"] });
+    expect(shown(added("s", "z"))).toEqual({ l: ["p a b j", null], p: ["a b", "l"] });
   });
 
-  it("close as many as a join names", () => {
-    const text = "p:parallel>q:parallel q>a a>j:join j>z";
-    expect(told(drawn(text))).toEqual({ p: ["q a j z", null], q: ["a", "p"] });
-    expect(told(drawn(text, { j: { config: { of: "p" } } }))).toEqual({ p: ["q a", null], q: ["a", "p"] });
-  });
-
-  it("follow what the document leaves unsaid: branches that are named, a body that is listed", () => {
-    const fork = drawn("a>j:join b>j j>z p:parallel>z", { p: { config: { branches: ["a", "b"] } } });
-    expect(told(fork)).toEqual({ p: ["a b", null] });
-    const loop = drawn("l:loop>z a>b", { l: { config: { body: ["a", "b"] } } });
-    expect(told(loop)).toEqual({ l: ["a b", null] });
-  });
-
-  it("leave an end outside that is reached from outside as well", () => {
-    expect(told(drawn("s>p:parallel p>a a>e:end a>j:join j>e"))).toEqual({ p: ["a", null] });
-  });
-
-  it("never cut through each other, whatever the graph", () => {
-    let seed = 11;
-    const random = (below: number) => {
-      seed = (seed * 48271) % 2147483647;
-      return seed % below;
-    };
-    const types = ["parallel", "join", "loop", "agent", "agent", "end"];
-    for (let round = 0; round < 200; round++) {
-      const size = 3 + random(14);
-      const nodes = Array.from({ length: size }, (_, at) => ({ id: `n${at}`, type: types[random(6)] as string }));
-      const edges = Array.from({ length: size * 2 }, () => ({
-        source: `n${random(size)}`,
-        target: `n${random(size)}`,
-      }));
-      const definition = { id: "w", nodes, edges };
-      const groups = regionsOf(definition);
-      const cut = groups.filter((one) =>
-        groups.some((other) => {
-          const both = one.members.filter((id) => other.members.includes(id)).length;
-          return both > 0 && both < one.members.length && both < other.members.length;
-        }),
-      );
-      expect(cut).toEqual([]);
-      expect(quickLayout(pictureOf(definition, "en", unspoken)).positions.size).toBe(size);
-    }
+  it("have the implied edges that nobody has drawn", () => {
+    const definition = drawn("p:parallel>a b>z");
+    const implied = [
+      { source: "p", target: "a" },
+      { source: "p", target: "b" },
+      { source: "p", target: "gone" },
+    ];
+    expect(impliedEdges({ ...definition, graph: { regions: [], implied } })).toEqual([{ source: "p", target: "b" }]);
   });
 });
 
 describe("frames", () => {
-  const definition = drawn("s>l:loop l>p:parallel p>a p>b a>j:join b>j j>l l>z");
-  const picture = pictureOf(definition, "en", unspoken);
+  const picture = pictureOf(NESTED, "en", unspoken);
 
   it("hold what is inside and nothing else", () => {
     const layout = layoutOf(picture);
@@ -107,7 +92,8 @@ describe("frames", () => {
 
   it("are read in rows where what is inside is long, and stay rectangles around it", () => {
     const steps = Array.from({ length: 11 }, (_, at) => `a${at}>a${at + 1}`).join(" ");
-    const long = pictureOf(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), "en", unspoken);
+    const ids = Array.from({ length: 12 }, (_, at) => `a${at}`).join(" ");
+    const long = pictureOf(withRegions(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), { l: ids }), "en", unspoken);
     const { positions: places } = layoutOf(long);
     const [frame] = framesOf(long.regions ?? [], places);
     expect(new Set([...places].filter(([id]) => id.startsWith("a")).map(([, at]) => at.y)).size).toBe(3);
@@ -146,11 +132,5 @@ describe("ways", () => {
       "z",
     ]);
     expect(inOrder(ways)).toHaveLength(5);
-  });
-
-  it("tell who must be passed", () => {
-    const dominators = dominatorsOf(adjacencyOf(["a", "b", "c", "d"], drawn("a>b b>c b>d c>d d>b").edges));
-    expect([...dominators("d")].sort()).toEqual(["a", "b"]);
-    expect([...dominators("a")]).toEqual([]);
   });
 });

@@ -34,6 +34,7 @@ describe("the drawing", () => {
           { source: "each", target: "a", condition: { type: "label", label: "go" } },
           { source: "a", target: "j" },
         ],
+        graph: { regions: [{ id: "each", kind: "parallel", members: ["a"], parent: null }], implied: [] },
       },
       "en",
       unspoken,

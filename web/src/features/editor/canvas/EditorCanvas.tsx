@@ -32,7 +32,7 @@ import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { theme } from "@/theme";
 import { free, openEnd } from "../document/edits";
 import { focusFirst, pickedBy } from "../document/pointers";
-import { useEditor } from "../editorContext";
+import { useDrawnDefinition, useEditor } from "../editorContext";
 import { CanvasDialogs, type OpenDialog } from "./CanvasDialogs";
 import { CanvasMenu } from "./CanvasMenu";
 import { CanvasTools } from "./CanvasTools";
@@ -51,8 +51,8 @@ const NO_ARROWS: ArrowEdge[] = [];
 
 export function EditorCanvas() {
   const { t, i18n } = useTranslation();
-  const { draft } = useEditor();
-  const picture = useMemo(() => pictureOf(draft.shown, i18n.language, t), [draft.shown, i18n.language, t]);
+  const drawn = useDrawnDefinition();
+  const picture = useMemo(() => pictureOf(drawn, i18n.language, t), [drawn, i18n.language, t]);
   const folding = useFoldingOf(picture.workflow ?? "");
   const [asked, ask] = useState<OpenDialog>(null);
   const state = useMemo(() => new CanvasState((arrow) => ask({ kind: "add", adding: { on: arrow } })), []);

@@ -1,5 +1,5 @@
 /** A node under another id, on the screen. The server renames in the author's document when it is saved, and exactly. */
-import type { Definition, Json } from "@/api/views";
+import type { Definition, DefinitionGraph, Json } from "@/api/views";
 
 /** Lists and fields of a definition that name nodes. */
 const NAMING = new Set([
@@ -16,8 +16,24 @@ const NAMING = new Set([
 ]);
 
 export function renamed(definition: Definition, from: string, to: string): Definition {
-  const nodes = definition.nodes.map((node) => ({ ...node, id: node.id === from ? to : node.id }));
-  return inside({ ...definition, nodes } as unknown as Json, "", from, to) as unknown as Definition;
+  const { graph, ...document } = definition;
+  const nodes = document.nodes.map((node) => ({ ...node, id: node.id === from ? to : node.id }));
+  const made = inside({ ...document, nodes } as unknown as Json, "", from, to) as unknown as Definition;
+  return graph ? { ...made, graph: renamedIn(graph, from, to) } : made;
+}
+
+function renamedIn(graph: DefinitionGraph, from: string, to: string): DefinitionGraph {
+  const name = (id: string) => (id === from ? to : id);
+  return {
+    regions: graph.regions.map((one) => ({
+      ...one,
+      id: name(one.id),
+      members: one.members.map(name),
+      parent: one.parent === null ? null : name(one.parent),
+    })),
+    implied: graph.implied.map(({ source, target }) => ({ source: name(source), target: name(target) })),
+    known: (graph.known ?? []).map(name),
+  };
 }
 
 function inside(value: Json, key: string, from: string, to: string): Json {

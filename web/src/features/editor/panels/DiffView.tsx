@@ -17,6 +17,10 @@ export interface Compared {
   texts?: { before: string; after: string };
 }
 
+function documentText({ graph: _, ...document }: Definition): string {
+  return JSON.stringify(document, null, 2);
+}
+
 export function DiffView({ before, after, texts }: Compared) {
   const { t } = useTranslation();
   const changes = useMemo(() => changesBetween(before, after), [before, after]);
@@ -54,10 +58,7 @@ export function DiffView({ before, after, texts }: Compared) {
         ) : null}
         {view === "text" ? (
           <Suspense fallback={<Loading />}>
-            <TextDiff
-              before={texts?.before ?? JSON.stringify(before, null, 2)}
-              after={texts?.after ?? JSON.stringify(after, null, 2)}
-            />
+            <TextDiff before={texts?.before ?? documentText(before)} after={texts?.after ?? documentText(after)} />
           </Suspense>
         ) : null}
       </div>

@@ -8,7 +8,7 @@ import { Outline } from "@/graph/render/Outline";
 import type { Row } from "@/graph/render/outlineRows";
 import { selectionOf } from "../canvas/selection";
 import { type Adding, added, removed } from "../document/edits";
-import { useEditor } from "../editorContext";
+import { useDrawnDefinition, useEditor } from "../editorContext";
 
 const QuickAdd = lazy(() => import("../canvas/QuickAdd"));
 const ConnectDialog = lazy(() => import("../canvas/ConnectDialog"));
@@ -16,8 +16,9 @@ const ConnectDialog = lazy(() => import("../canvas/ConnectDialog"));
 export default function OutlinePanel() {
   const { t, i18n } = useTranslation();
   const { draft, stage, picked, select, pick } = useEditor();
+  const drawn = useDrawnDefinition();
   const definition = draft.shown;
-  const picture = useMemo(() => pictureOf(definition, i18n.language, t), [definition, i18n.language, t]);
+  const picture = useMemo(() => pictureOf(drawn, i18n.language, t), [drawn, i18n.language, t]);
   const [adding, add] = useState<Omit<Adding, "type"> | null>(null);
   const [connecting, connect] = useState<Row | null>(null);
   const [hasFocus] = useState(() => stage.isOutlineWanted);

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type ApiError, ask, type Problem } from "@/api/http";
+import { definitionIn } from "@/api/queries";
 import type { Definition } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ErrorMessage } from "@/components/StatusMessage";
@@ -72,10 +73,14 @@ function useTyping(): Typing {
     const read = async () => {
       const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
       try {
-        const body = { text, native: true };
+        const body = { text, native: true, graph: true };
         const told = await ask<Edited & { native: Definition }>(path, { body, signal: stop.signal });
         if (stop.signal.aborted) return;
-        store.getState().type({ op: "replace_text", text, reads: told.native });
+        store.getState().type({
+          op: "replace_text",
+          text,
+          reads: definitionIn({ document: told.native, graph: told.graph ?? null }),
+        });
         setError(null);
         setText(null);
       } catch (why) {
