@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.authoring.conversation_history import Earlier, told
 from pointsman.authoring.design import Round
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script
 from tests.authoring.test_designing import DANGLING, GOOD, saying
@@ -133,7 +133,7 @@ async def test_what_fails_before_the_first_round_is_an_error_and_afterwards_an_e
 async def test_who_goes_away_ends_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = asyncio.Event()
 
-    async def endless(_: Workbench, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
+    async def endless(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
         hear(Round(1, "scripted", words, ()))
         try:
             await asyncio.Event().wait()
@@ -141,7 +141,7 @@ async def test_who_goes_away_ends_the_design(monkeypatch: pytest.MonkeyPatch) ->
             ended.set()
         return {}
 
-    monkeypatch.setattr(Workbench, "design", endless)
+    monkeypatch.setattr(AuthoringVerbs, "design", endless)
     headers = {"accept": "text/event-stream"}
     async with serving() as served:
         request = served.client.stream("POST", "/api/workflows/generate", json={"words": "x"}, headers=headers)
