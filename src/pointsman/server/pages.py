@@ -64,9 +64,9 @@ PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets"})
 """First path segments that get no 404 page, only a problem document."""
 MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
 <h1>The web app is not built</h1>
-<p>The server runs; its API is described at <a href="/api/docs">/api/docs</a>.</p>
-<p>To build the app: install Node 20 or newer, then <code>make ui</code> in a checkout, and start the server again.
-Releases on the package index bring it along.</p>
+<p>The server runs; <a href="/api/openapi.json">/api/openapi.json</a> describes its API.</p>
+<p>To build the app and the API reference: install Node 20 or newer, then <code>make ui</code> in a checkout, and start
+the server again. Releases on the package index contain both.</p>
 """
 
 
@@ -100,6 +100,11 @@ async def page(request: Request, path: str) -> Response:
     if path.split("/")[0] in PROGRAMS or "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
     return _file("index.html", status=404)
+
+
+def api_page() -> Response:
+    """Return the API reference, or what to do if it is not built."""
+    return _file("api.html") if is_built() else HTMLResponse(MISSING, status_code=404, headers=dict(HEADERS))
 
 
 def _is_shown(path: str) -> bool:

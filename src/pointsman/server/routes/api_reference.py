@@ -1,4 +1,4 @@
-"""API reference as an HTML page, and the OpenAPI document."""
+"""API reference: the page of the web app's build, and the OpenAPI document that it shows."""
 
 from __future__ import annotations
 
@@ -6,28 +6,22 @@ import json
 from functools import cache
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from starlette.responses import HTMLResponse
 
-from pointsman.server.api_reference import POLICY, page_of
+from pointsman.server.pages import api_page
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/api/docs")
-async def manual(request: Request) -> Response:
-    """What each operation takes, answers and refuses. Needs no key, as the document it is made of."""
-    return HTMLResponse(_page(request.app), headers={"content-security-policy": POLICY, "cache-control": "no-cache"})
+async def reference() -> Response:
+    """Show the parameters, responses and errors of each operation. Needs no key, like the document."""
+    return api_page()
 
 
 @router.get("/api/openapi.json")
 async def document(request: Request) -> Response:
-    """The document itself. Needs no key."""
+    """Return the OpenAPI document. Needs no key."""
     return Response(_document(request.app), media_type="application/json")
-
-
-@cache
-def _page(api: FastAPI) -> bytes:
-    return page_of(api.openapi()).encode()
 
 
 @cache
