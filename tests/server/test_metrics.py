@@ -6,8 +6,11 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openly  # pyright: ignore[reportUnknownVariableType] - untyped
 from prometheus_client.parser import text_string_to_metric_families as read_plainly
 
+from pointsman.call_observers import ModelCalled
+from pointsman.engine.reports import Usage
 from pointsman.models.script import Script
-from pointsman.operations.metrics import OTHER, Bounded, Measures
+from pointsman.operations.measuring import MODELS_MAX, OTHER, Bounded
+from pointsman.ports import ModelReply, ModelRequest
 from pointsman.settings import Settings
 from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
@@ -120,23 +123,20 @@ async def test_every_answer_has_the_id_of_its_request_a_good_one_is_kept(served:
         assert len(reply.headers["x-request-id"]) == 16
 
 
-def test_a_label_is_bounded_and_what_it_holds_cannot_break_a_line() -> None:
-    bounded, measures = Bounded(2), Measures()
-    counter = measures.counter("things", 'All "things"\nof them.', "name")
-    for name in ("a", 'b"\n\\', "c", "d", "a"):
-        counter.add(1, bounded(name))
-    (family,) = read_plainly(measures.text())
-    assert {s.labels["name"]: s.value for s in family.samples} == {"a": 2, 'b"\n\\': 1, OTHER: 2}
+def test_values_of_a_label_beyond_its_bound_count_as_other() -> None:
+    bounded = Bounded(2)
+    assert [bounded(name) for name in ("a", "b", "c", "d", "a")] == ["a", "b", OTHER, OTHER, "a"]
 
 
-def test_a_histogram_counts_a_value_at_a_bound_below_it() -> None:
-    measures = Measures()
-    histogram = measures.histogram("seconds", "How long.")
-    for value in (0.001, 0.002, 1e9):
-        histogram.observe(value)
-    (family,) = read_plainly(measures.text())
-    by_bound = {s.labels["le"]: s.value for s in family.samples if "le" in s.labels}
-    assert (by_bound["0.001"], by_bound["0.005"], by_bound["300.0"], by_bound["+Inf"]) == (1, 2, 2, 3)
+async def test_models_beyond_the_bound_share_one_series_and_odd_names_are_escaped(served: Served) -> None:
+    calls = served.app.context.services.calls
+    usage = Usage(input_tokens=-5, output_tokens=2, model_calls=1)
+    for name in ('b"\n\\', *(f"model-{number}" for number in range(MODELS_MAX + 5))):
+        request = ModelRequest(model=name)
+        calls.tell(ModelCalled(request, ModelReply(model=name, usage=usage), None, 0.0, 1.0))
+    counted = await samples(served, model='b"\n\\')
+    assert (counted["pointsman_model_calls_total"], counted["pointsman_model_tokens_total"]) == (1, 2)
+    assert (await samples(served, model=OTHER))["pointsman_model_calls_total"] == 6
 
 
 async def test_the_trace_that_a_request_names_is_kept_with_what_it_started_and_nothing_else_is(served: Served) -> None:

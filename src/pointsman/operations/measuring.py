@@ -10,13 +10,22 @@ Counts are those of this process; values read from the store are those of all pr
 
 from __future__ import annotations
 
-import os
-import resource
-import sys
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.openmetrics import exposition as openmetrics
 
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
@@ -24,7 +33,6 @@ from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.steps import Step
-from pointsman.operations.metrics import Bounded, Labels, Measures
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.api import StoreJournal
@@ -35,6 +43,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
+PLAIN: Final = CONTENT_TYPE_PLAIN_0_0_4
+OPENMETRICS: Final = openmetrics.CONTENT_TYPE_LATEST
+OTHER: Final = "other"
+SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""Upper bounds of the buckets of all histograms."""
 MODELS_MAX: Final = 100
 TOOLS_MAX: Final = 200
 ENDS: Final[dict[type, str]] = {
@@ -43,6 +56,29 @@ ENDS: Final[dict[type, str]] = {
     life_events.ExecutionCancelled: "cancelled",
     life_events.ExecutionInterrupted: "interrupted",
 }
+
+
+# `prometheus_client` declares no types for the writer of OpenMetrics.
+_openmetrics_text = cast("Callable[[CollectorRegistry], bytes]", openmetrics.generate_latest)  # pyright: ignore[reportUnknownMemberType] - untyped
+
+
+class Bounded:
+    """Bound on the number of distinct values of a label: later values count as `other`.
+
+    Label values come from outside (ids, models), and each new one makes every later scrape larger.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._known: set[str] = set()
+
+    def __call__(self, value: str) -> str:
+        if value in self._known:
+            return value
+        if len(self._known) >= self._most:
+            return OTHER
+        self._known.add(value)
+        return value
 
 
 class TimedLedger:
@@ -74,16 +110,16 @@ class Measuring:
 
     def __init__(self, app: AppContext) -> None:
         self._app = app
-        self.measures = Measures()
+        disable_created_metrics()  # They would double the number of series.
+        self.registry = CollectorRegistry()
         self._workflow = Bounded(app.settings.metrics.workflows_max)
         self._model = Bounded(MODELS_MAX)
         self._tool = Bounded(TOOLS_MAX)
         self._begun: dict[ExecutionId, dict[Step, float]] = {}
         """Start of the attempts in progress, by execution and step."""
-        self._lag_s = 0.0
         self._of_executions()
         self._of_calls()
-        self._of_process()
+        ProcessCollector(registry=self.registry)
         self._ledger = app.runtime.journal
         app.runtime.journal = TimedLedger(self._ledger, self._writes.observe)
         self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
@@ -94,63 +130,61 @@ class Measuring:
             leave()
         self._app.runtime.journal = self._ledger
 
-    async def text(self, *, openly: bool = False) -> str:
-        """Return all metrics in the Prometheus text format. Raises the errors of the store."""
+    async def text(self, *, openmetrics_format: bool = False) -> bytes:
+        """Return all metrics in the Prometheus text format, or as OpenMetrics. Raises the errors of the store."""
         now = self._app.clock.now()
         due = await self._app.store.executions.list(ExecutionQuery(due=Instant(now), limit=1))
-        self._lag_s = max(0.0, now - due[0].wakes) if due and due[0].wakes is not None else 0.0
-        return self.measures.text(openly=openly)
+        self._lag.set(max(0.0, now - due[0].wakes) if due and due[0].wakes is not None else 0.0)
+        drivers = self._app.runtime.drivers.values()
+        self._here.clear()
+        for status, count in sorted(Tally(driver.state.status for driver in drivers).items()):
+            self._here.labels(status).set(count)
+        self._working.set(sum(driver.busy for driver in drivers))
+        self._queued.set(sum(len(driver.ready) for driver in drivers))
+        return _openmetrics_text(self.registry) if openmetrics_format else generate_latest(self.registry)
+
+    def counter(self, name: str, help: str, *labels: str) -> Counter:
+        return Counter(name, help, labels, registry=self.registry)
+
+    def gauge(self, name: str, help: str, *labels: str) -> Gauge:
+        return Gauge(name, help, labels, registry=self.registry)
+
+    def histogram(self, name: str, help: str, *labels: str) -> Histogram:
+        return Histogram(name, help, labels, registry=self.registry, buckets=SECONDS)
 
     def _of_executions(self) -> None:
-        make = self.measures
-        self._started = make.counter("pointsman_executions_started", "Executions that began here.", "workflow")
-        self._ended = make.counter(
+        self._started = self.counter("pointsman_executions_started", "Executions that began here.", "workflow")
+        self._ended = self.counter(
             "pointsman_executions_ended", "Executions that ended or were interrupted here.", "workflow", "status"
         )
-        self._steps = make.histogram(
-            "pointsman_step_seconds", "Attempts of steps that did work: how long they took.", "workflow", "outcome"
+        self._steps = self.histogram(
+            "pointsman_step_seconds", "Duration of the attempts of steps that did work.", "workflow", "outcome"
         )
-        self._retries = make.counter("pointsman_step_retries", "Attempts that failed and were repeated.", "workflow")
-        self._gates = make.counter(
-            "pointsman_gates", "Gates that opened, were answered or ran out of time.", "happened"
-        )
-        self._rows = make.counter("pointsman_journal_rows", "Rows that were committed here.")
-        self._writes = make.histogram("pointsman_store_write_seconds", "Writes of the journal, as steps wait for them.")
-        make.gauge(
-            "pointsman_executions_here", "Executions that are in this process now.", "status", read=self._drivers
-        )
-        make.gauge("pointsman_steps_working", "Steps that are being performed now.", read=self._working)
-        make.gauge("pointsman_steps_queued", "Steps that wait for a lane of their execution.", read=self._queued)
-        make.gauge(
-            "pointsman_keeper_lag_seconds", "How late the oldest thing is that should have been done.", read=self._lag
-        )
+        self._retries = self.counter("pointsman_step_retries", "Attempts that failed and were repeated.", "workflow")
+        self._gates = self.counter("pointsman_gates", "Gates that opened, were answered or expired.", "happened")
+        self._rows = self.counter("pointsman_journal_rows", "Journal rows that this process committed.")
+        self._writes = self.histogram("pointsman_store_write_seconds", "Duration of journal writes, as steps wait.")
+        self._here = self.gauge("pointsman_executions_here", "Executions in the memory of this process.", "status")
+        self._working = self.gauge("pointsman_steps_working", "Steps in progress.")
+        self._queued = self.gauge("pointsman_steps_queued", "Steps that wait for a lane of their execution.")
+        self._lag = self.gauge("pointsman_keeper_lag_seconds", "Delay of the oldest overdue timer or schedule.")
 
     def _of_calls(self) -> None:
-        make = self.measures
-        self._model_calls = make.counter("pointsman_model_calls", "Calls of models.", "model", "key", "outcome")
-        self._tokens = make.counter("pointsman_model_tokens", "Tokens of models.", "model", "key", "type")
-        self._cost = make.counter(
-            "pointsman_model_cost_usd", "What models cost, where a price is known.", "model", "key"
+        self._model_calls = self.counter("pointsman_model_calls", "Calls of models.", "model", "key", "outcome")
+        self._tokens = self.counter("pointsman_model_tokens", "Tokens of models.", "model", "key", "type")
+        self._cost = self.counter("pointsman_model_cost_usd", "Cost of calls with a known price.", "model", "key")
+        self._model_s = self.histogram(
+            "pointsman_model_call_seconds", "Duration of calls of models, with the wait for a key.", "model"
         )
-        self._model_s = make.histogram(
-            "pointsman_model_call_seconds", "Calls of models: how long, with waiting for a key.", "model"
-        )
-        self._tool_calls = make.counter("pointsman_tool_calls", "Calls of tools.", "tool", "outcome")
-        self._tool_s = make.histogram("pointsman_tool_call_seconds", "Calls of tools: how long.", "tool")
-
-    def _of_process(self) -> None:
-        make = self.measures
-        began = time.time()
-        make.gauge("process_start_time_seconds", "When the process began, unix seconds.", read=lambda: [((), began)])
-        make.gauge("process_resident_memory_bytes", "Memory that it uses.", read=lambda: [((), resident_bytes())])
-        make.clock("process_cpu_seconds", "Processor time that it used.", read=time.process_time)
+        self._tool_calls = self.counter("pointsman_tool_calls", "Calls of tools.", "tool", "outcome")
+        self._tool_s = self.histogram("pointsman_tool_call_seconds", "Duration of calls of tools.", "tool")
 
     # Events --------------------------------------------------------------------------------------------------------
 
     def _see(self, seen: Committed | Delta) -> None:
         if isinstance(seen, Delta):
             return
-        self._rows.add(1)
+        self._rows.inc()
         workflow = self._workflow(seen.state.setup.workflow)
         begun = self._begun.get(seen.execution)
         for event in seen.row.events:
@@ -164,7 +198,7 @@ class Measuring:
                 case events.StepFailed(step=step, final=final):
                     self._took(workflow, "failed" if final else "retried", begun, step, seen.row.at)
                     if not final:
-                        self._retries.add(1, workflow)
+                        self._retries.labels(workflow).inc()
                 case events.StepCancelled(step=step):
                     self._took(workflow, "cancelled", begun, step, seen.row.at)
                 case _:
@@ -175,60 +209,35 @@ class Measuring:
     def _other(self, event: events.Event, workflow: str) -> None:
         match event:
             case life_events.ExecutionStarted():
-                self._started.add(1, workflow)
+                self._started.labels(workflow).inc()
             case wait_events.GateOpened():
-                self._gates.add(1, "opened")
+                self._gates.labels("opened").inc()
             case wait_events.GateClosed():
-                self._gates.add(1, "answered" if event.cause == "answer" else event.cause)
+                self._gates.labels("answered" if event.cause == "answer" else event.cause).inc()
             case _:
                 if (status := ENDS.get(type(event))) is not None:
-                    self._ended.add(1, workflow, status)
+                    self._ended.labels(workflow, status).inc()
 
     def _took(self, workflow: str, outcome: str, begun: dict[Step, float] | None, step: Step, at: float) -> None:
         since = None if begun is None else begun.pop(step, None)
         if since is not None:
-            self._steps.observe(at - since, workflow, outcome)
+            self._steps.labels(workflow, outcome).observe(at - since)
 
     def _hear(self, called: ModelCalled | ToolCalled) -> None:
         outcome = "done" if called.failure is None else called.failure.code
         if isinstance(called, ToolCalled):
             tool = self._tool(called.call.name)
-            self._tool_calls.add(1, tool, outcome)
-            self._tool_s.observe(called.end - called.begin, tool)
+            self._tool_calls.labels(tool, outcome).inc()
+            self._tool_s.labels(tool).observe(called.end - called.begin)
             return
         reply = called.reply
         model = self._model((reply.model if reply is not None else called.request.model) or "default")
         key = "" if reply is None or reply.key is None else str(reply.key)
-        self._model_calls.add(1, model, key, outcome)
-        self._model_s.observe(called.end - called.begin, model)
+        self._model_calls.labels(model, key, outcome).inc()
+        self._model_s.labels(model).observe(called.end - called.begin)
         if reply is not None:
-            usage = reply.usage
-            self._tokens.add(usage.input_tokens, model, key, "input")
-            self._tokens.add(usage.output_tokens, model, key, "output")
+            usage = reply.usage  # A provider may report negative numbers, which a counter refuses.
+            self._tokens.labels(model, key, "input").inc(max(0, usage.input_tokens))
+            self._tokens.labels(model, key, "output").inc(max(0, usage.output_tokens))
             if usage.cost_usd is not None:
-                self._cost.add(usage.cost_usd, model, key)
-
-    # Values read at a scrape ---------------------------------------------------------------------------------------
-
-    def _drivers(self) -> Iterator[tuple[Labels, float]]:
-        tally = Tally(driver.state.status for driver in self._app.runtime.drivers.values())
-        return (((status,), count) for status, count in sorted(tally.items()))
-
-    def _working(self) -> list[tuple[Labels, float]]:
-        return [((), sum(driver.busy for driver in self._app.runtime.drivers.values()))]
-
-    def _queued(self) -> list[tuple[Labels, float]]:
-        return [((), sum(len(driver.ready) for driver in self._app.runtime.drivers.values()))]
-
-    def _lag(self) -> list[tuple[Labels, float]]:
-        return [((), self._lag_s)]
-
-
-def resident_bytes() -> float:
-    """Return the memory of this process; its peak where the system offers no better value."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as told:
-            return int(told.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+                self._cost.labels(model, key).inc(max(0.0, usage.cost_usd))

@@ -17,7 +17,6 @@ from pointsman.operations import exporting, importing, retention
 from pointsman.operations.budgets import BudgetRow, budgets
 from pointsman.operations.findings import HealthFinding
 from pointsman.operations.health import damage, findings, mend
-from pointsman.operations.measuring import Measuring
 from pointsman.operations.retention import Collected
 from pointsman.operations.storage import Storage
 from pointsman.operations.usage_rights import narrowed, told_to
@@ -28,6 +27,7 @@ from pointsman.version import VERSION
 
 if TYPE_CHECKING:
     from pointsman.operations.backup import Backup
+    from pointsman.operations.measuring import Measuring
 
 
 class OperationVerbs(Verbs):
@@ -121,9 +121,9 @@ class OperationVerbs(Verbs):
         return await UsageRollup(self.app).rebuild()
 
     @verb("admin", "read the measures of this server", audit=False)
-    async def metrics(self, measuring: Measuring, *, openly: bool = False) -> str:
-        """Return the metrics of a server in the text format of Prometheus; `openly`: as OpenMetrics."""
-        return await measuring.text(openly=openly)
+    async def metrics(self, measuring: Measuring, *, openmetrics_format: bool = False) -> bytes:
+        """Return the metrics of a server in the text format of Prometheus, or as OpenMetrics."""
+        return await measuring.text(openmetrics_format=openmetrics_format)
 
     @verb("admin", "read the settings", audit=False)
     async def settings(self) -> SettingsView:

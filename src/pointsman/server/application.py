@@ -160,7 +160,7 @@ def make_desk(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = N
     access = app.settings.access
     tokens = tokens_of(app.settings, app.clock)
     broker, measuring = SseBroker(app.context, WIRE), Measuring(app.context)
-    measuring.measures.gauge("pointsman_streams", "Streams that are open now.", read=lambda: [((), broker.subscribers)])
+    measuring.gauge("pointsman_streams", "Open event streams.").set_function(lambda: broker.subscribers)
     return ServerContext(
         app=app,
         keys=app.context[KEYS],
@@ -203,7 +203,7 @@ def make_application(
     own = OWN_NAMES | known if desk.is_local or known else None
     attended = ContextMiddleware(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
     gate = SecurityMiddleware(AuditMiddleware(attended, desk.audit), names=own)
-    return Requests(InTheirWords(gate), counted(desk.measuring.measures), *heard)
+    return Requests(InTheirWords(gate), counted(desk.measuring), *heard)
 
 
 @cache

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointsman.operations.logs import LogThrottle, say
-from pointsman.operations.metrics import Measures
+from pointsman.operations.measuring import Measuring
 from pointsman.values import JsonObject
 
 ID: Final = "x-request-id"
@@ -84,20 +84,18 @@ class Requests:
                 heard(answered)
 
 
-def counted(measures: Measures) -> Heard:
+def counted(measures: Measuring) -> Heard:
     """Return a callback that counts requests by path template, so that ids do not become labels."""
     labels = ("method", "operation", "status")
     requests = measures.counter("pointsman_http_requests", "Requests that were answered.", *labels)
-    seconds = measures.histogram(
-        "pointsman_http_request_seconds", "Requests: how long until the last byte.", "operation"
-    )
+    seconds = measures.histogram("pointsman_http_request_seconds", "Duration until the last byte.", "operation")
 
     def heard(one: RequestRecord) -> None:
         method = one.method if one.method in METHODS else "other"
         operation = one.operation or "none"
-        requests.add(1, method, operation, str(one.status))
+        requests.labels(method, operation, str(one.status)).inc()
         if not operation.endswith("/stream"):
-            seconds.observe(one.seconds, operation)
+            seconds.labels(operation).observe(one.seconds)
 
     return heard
 

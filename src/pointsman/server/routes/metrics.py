@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from pointsman.executions.usage_rollup import Dimension, UsageRow
 from pointsman.operations.budgets import BudgetReport
 from pointsman.operations.csv_tables import csv_of
-from pointsman.operations.metrics import OPEN, TEXT
+from pointsman.operations.measuring import OPENMETRICS, PLAIN
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import BEARER, COOKIE, CallerSession, CurrentServer, ServerContext, caller_of
 from pointsman.server.json_responses import JsonReply
@@ -24,7 +24,7 @@ from pointsman.server.schemas.views import example
 
 router = Operations(tags=["operations"])
 
-EXAMPLE: Final = 'pointsman_executions_ended_total{workflow="news",status="completed"} 12\n'
+EXAMPLE: Final = 'pointsman_executions_ended_total{workflow="news",status="completed"} 12.0\n'
 
 
 class UsageTable(TypedDict):
@@ -93,7 +93,7 @@ USAGE[200]["content"][CSV] = {
 
 @router.get(
     "/metrics",
-    responses=text_answer(TEXT, EXAMPLE) | refusals(503),
+    responses=text_answer(PLAIN, EXAMPLE) | refusals(503),
     response_class=Response,
     summary="Measures for Prometheus",
 )
@@ -106,13 +106,13 @@ async def metrics(
     """In the text format of Prometheus, or as OpenMetrics where `Accept` wants it. For the key of the setting
     `metrics`, and for admins: names of workflows are among the labels, of all groups.
     """
-    openly = "application/openmetrics-text" in (accept or "")
+    wants = "application/openmetrics-text" in (accept or "")
     if _is_scraper(server, shown):
-        text = await server.measuring.text(openly=openly)
+        text = await server.measuring.text(openmetrics_format=wants)
     else:
         caller = await caller_of(request, server, shown, request.cookies.get(COOKIE))
-        text = await server.app.acting_as(caller).operations.metrics(server.measuring, openly=openly)
-    return Response(text, media_type=OPEN if openly else TEXT)
+        text = await server.app.acting_as(caller).operations.metrics(server.measuring, openmetrics_format=wants)
+    return Response(text, media_type=OPENMETRICS if wants else PLAIN)
 
 
 @router.get("/api/usage", verb=OperationVerbs.usage, responses=USAGE, summary="What executions cost")
