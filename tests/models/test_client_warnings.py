@@ -25,7 +25,7 @@ async def test_a_setting_that_a_model_ignores_is_a_warning_of_every_reply(
 
     monkeypatch.setattr(exchanges, "model_request", answer)
     for _ in range(2):
-        reply = await exchanges.exchange(TestModel(), ModelRequest(model="m", messages=()), headers=None, on_text=None)
+        reply = await exchanges.exchange(TestModel(), ModelRequest(model="m", messages=()), on_text=None)
         assert (reply.text, reply.warnings) == ("fine", ("temperature is ignored",))
     assert capsys.readouterr().err == ""
 

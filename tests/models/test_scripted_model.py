@@ -1,4 +1,4 @@
-"""The scripted model, spoken to by the real client: parsing, streaming and failures run as they do with a provider."""
+"""The scripted model: rules, streaming, and failures with the codes that providers cause."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ Trying a key for the first time does not count as a retry; there are at most `re
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -24,9 +25,6 @@ from pointsman.models.providers import ModelRoute, Providers
 from pointsman.models.redaction import redacted
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.redaction import hidden
-
-if TYPE_CHECKING:
-    from pydantic_ai.models import Model
 
 REFUSED_KEYS: Final = frozenset({"model-unauthorized", "model-quota-exceeded", BUDGET_SPENT})
 RATE_LIMITED: Final = "model-rate-limited"
@@ -102,10 +100,13 @@ class ModelCaller:
 
     async def _paid(self, line: ModelRoute, key: int, request: ModelRequest, ear: TextListener) -> ModelReply:
         """Do the exchange if the key's daily budget allows it. Raises `ModelFailed`, `ModelUnusable`."""
+        from pointsman.models.exchange import exchange  # Clients are imported at their first use.
+
         model, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
             raise ModelFailed(refusal)
-        reply = await bounded(model, request, ear, name=f"{line.provider}:{line.model}")
+        asked = exchange(model, request, on_text=ear.listening)
+        reply = await bounded(asked, request.timeout_s, name=f"{line.provider}:{line.model}")
         reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
         await self._days.paid(line.provider, key, limit, reply.usage)
         if limit is None or limit.usd is None or reply.usage.cost_usd is not None:
@@ -130,20 +131,16 @@ def _report(request: ModelRequest, failure: Failure | None) -> None:
         request.run.tries_again(failure)
 
 
-async def bounded(
-    model: Model, request: ModelRequest, ear: TextListener, *, name: str, headers: dict[str, str] | None = None
-) -> ModelReply:
-    """Do one exchange within the request's timeout. Raises `ModelFailed`."""
-    from pointsman.models.exchange import exchange
-
-    bound = asyncio.timeout(request.timeout_s)
+async def bounded(asked: Awaitable[ModelReply], timeout_s: float | None, *, name: str) -> ModelReply:
+    """Return the reply of one exchange within the timeout. Raises `ModelFailed`."""
+    bound = asyncio.timeout(timeout_s)
     try:
         async with bound:
-            return await exchange(model, request, headers=headers, on_text=ear.listening)
+            return await asked
     except TimeoutError:
         if not bound.expired():
             raise
-        message = f"the model {name!r} did not answer within {request.timeout_s:g} s"
+        message = f"the model {name!r} did not answer within {timeout_s:g} s"
         hint = "Raise the workflow's `config.limits.nodeTime`, or ask a faster model."
         raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True, hint=hint)) from None
 

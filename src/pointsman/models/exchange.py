@@ -46,9 +46,16 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.json_meter import JsonUnreadable, decode_json
-from pointsman.models.failures import ModelFailed
+from pointsman.models.failures import (
+    HINTS,
+    MESSAGE_CHARS_MAX,
+    ModelFailed,
+    precise_code,
+    status_failure,
+    unreachable_failure,
+)
 from pointsman.models.raw_responses import RawResponse, expect_stream, listening, replaying
-from pointsman.models.wire import REFUSED_HINT, to_messages, to_parameters, to_reply, to_settings
+from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
 from pointsman.redaction import head
 from pointsman.values import JsonObject
@@ -88,8 +95,6 @@ def gathering_warnings() -> Generator[list[str]]:
         _gathered.reset(token)
 
 
-_MESSAGE_CHARS_MAX: Final = 1_000
-
 _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
     (ModelRateLimitError, "model-rate-limited", True),
     (ModelQuotaExceededError, "model-quota-exceeded", False),
@@ -109,12 +114,6 @@ _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
 )
 """Exception -> code of the failure, and whether a retry may succeed. The first match counts."""
 
-_WINDOW: Final = ("context size", "context length", "context window")
-"""Phrases for an exceeded context window of servers without an error code for it: llama.cpp, LM Studio, TGI."""
-
-INSIDE: Final = "scripted.invalid"
-"""Host of the scripted model; it does not exist."""
-_SERVER_ERRORS: Final = 500
 _REDIRECT: Final = 300
 _REFUSED: Final = 400
 _UNREAD: Final = frozenset({"model-answer-unreadable", "model-failed"})
@@ -122,29 +121,12 @@ _UNREAD: Final = frozenset({"model-answer-unreadable", "model-failed"})
 _RETRIES_OFF: Final = frozenset({"bedrock"})
 """Providers whose client had its retries disabled when it was opened, and warns if they are disabled again."""
 
-_HINTS: Final = {
-    "model-rate-limited": "Add keys, pace the provider (`interval`), or name a `fallback`.",
-    "model-quota-exceeded": "Raise the quota with the provider, add keys, or name a `fallback`.",
-    "model-unavailable": "Try again later, or name a `fallback`.",
-    "model-server-error": "Try again later, or name a `fallback`.",
-    "model-timeout": "Try again, raise the node's time, or ask a faster model.",
-    "model-unauthorized": "Set a key that the provider accepts: `keys` in the settings, or its variable.",
-    "model-not-found": "Correct the model's name; `pointsman models --ping` shows which answer.",
-    "model-context-too-long": "Shorten the inputs or the conversation, or ask a model with a larger context.",
-    "model-refused": REFUSED_HINT,
-    "model-answer-unreadable": "Try again; if it stays so, the service does not speak this wire: check `kind`.",
-}
 
-
-async def exchange(
-    model: Model, request: ModelRequest, *, headers: dict[str, str] | None, on_text: Hear | None
-) -> ModelReply:
+async def exchange(model: Model, request: ModelRequest, *, on_text: Hear | None) -> ModelReply:
     """Send one request and return the reply. Raises `ModelFailed`."""
     with _failures_named(model):
         messages = to_messages(request)
-        settings = to_settings(
-            request, system=model.system, headers=headers, client_retries=model.system not in _RETRIES_OFF
-        )
+        settings = to_settings(request, system=model.system, client_retries=model.system not in _RETRIES_OFF)
         parameters = to_parameters(request, model)
         with _garbage_named(), gathering_warnings() as told:
             if on_text is None:
@@ -227,15 +209,15 @@ def _garbage_named() -> Generator[None]:
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as why:
         message = f"the answer is none of this wire: {type(why).__name__}: {why}"
-        raise ModelFailed(_unreadable(head(message, _MESSAGE_CHARS_MAX))) from why
+        raise ModelFailed(_unreadable(head(message, MESSAGE_CHARS_MAX))) from why
     except Exception as why:  # Third-party code: none of its errors may end an execution.
-        message = head(f"the client of the provider failed: {type(why).__name__}: {why}", _MESSAGE_CHARS_MAX)
+        message = head(f"the client of the provider failed: {type(why).__name__}: {why}", MESSAGE_CHARS_MAX)
         raise ModelFailed(Failure(code="model-failed", message=message)) from why
 
 
 def _unreadable(message: str) -> Failure:
     code = "model-answer-unreadable"
-    return Failure(code=code, message=message, retryable=True, hint=_HINTS[code])
+    return Failure(code=code, message=message, retryable=True, hint=HINTS[code])
 
 
 @contextmanager
@@ -257,11 +239,11 @@ def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failur
     if _REDIRECT <= sent.status < _REFUSED:
         said, hint = f"it redirects to {sent.location!r}", "Name the address it redirects to as `base_url`."
     else:
-        code, retryable, hint = "model-answer-unreadable", True, _HINTS["model-answer-unreadable"]
+        code, retryable, hint = "model-answer-unreadable", True, HINTS["model-answer-unreadable"]
         said = failure.message.removeprefix(f"{_asked(model)}: ")
         said += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
     details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
-    message = head(f"{sent.status} from {_asked(model)}: {said}", _MESSAGE_CHARS_MAX)
+    message = head(f"{sent.status} from {_asked(model)}: {said}", MESSAGE_CHARS_MAX)
     return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
 
 
@@ -273,39 +255,37 @@ def _asked(model: object) -> str:
 
 def _failure(why: Exception, model: object) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
-    hint, details = _HINTS.get(code, ""), JsonObject()
     asked, address = _asked(model), _address(model)
+    retry_after_s = why.retry_after if isinstance(why, ModelAPIError) else None
     if isinstance(why, ModelHTTPError):
-        said = _said(why.body) or "it says nothing"
-        if code == "model-rejected" and any(words in said.lower() for words in _WINDOW):
-            code = "model-context-too-long"
-            hint = _HINTS[code]
-        details |= {"status": why.status_code, "address": address, "body": _excerpt(why.body)}
-        kind = "LLM service error: " if why.status_code >= _SERVER_ERRORS else ""
-        message = f"{kind}{why.status_code} from {asked}: {said}"
-    elif isinstance(why, ModelConnectionError):
-        what, hint = connection_problem(why)
-        details["address"] = address
-        message = f"{asked} cannot be reached: {what}"
-    else:
-        message = f"{asked}: {_sentence(why)}"
-        if code == "model-rejected" and any(words in message.lower() for words in _WINDOW):
-            code = "model-context-too-long"
-            hint = _HINTS[code]
+        said, body = _said(why.body) or "it says nothing", _excerpt(why.body)
+        return status_failure(
+            code,
+            why.status_code,
+            asked,
+            said,
+            body=body,
+            retryable=retryable,
+            address=address,
+            retry_after_s=retry_after_s,
+        )
+    if isinstance(why, ModelConnectionError):
+        return unreachable_failure(code, asked, *connection_problem(why), address=address)
+    message = f"{asked}: {_sentence(why)}"
+    code = precise_code(code, message)
     return Failure(
         code=code,
-        message=head(message, _MESSAGE_CHARS_MAX),
+        message=head(message, MESSAGE_CHARS_MAX),
         retryable=retryable,
-        hint=hint,
-        retry_after_s=why.retry_after if isinstance(why, ModelAPIError) else None,
-        details=details or None,
+        hint=HINTS.get(code, ""),
+        retry_after_s=retry_after_s,
     )
 
 
 def _address(model: object) -> str:
     """Return the provider's address without the parts that may contain secrets: user, query and fragment."""
     url = getattr(model, "base_url", None)
-    if not isinstance(url, str) or not url or INSIDE in url:
+    if not isinstance(url, str) or not url:
         return ""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
@@ -323,7 +303,7 @@ def _said(body: object) -> str:
             body = known.get(key, known)
     if isinstance(body, dict | list):
         return _excerpt(cast("object", body))
-    return "" if body is None else head(str(body), _MESSAGE_CHARS_MAX)
+    return "" if body is None else head(str(body), MESSAGE_CHARS_MAX)
 
 
 def _excerpt(body: object) -> str:
@@ -333,7 +313,7 @@ def _excerpt(body: object) -> str:
         text = body if isinstance(body, str) else body.decode(errors="replace")
     else:
         text = json.dumps(body, ensure_ascii=False, default=str)
-    return head(text, _MESSAGE_CHARS_MAX)
+    return head(text, MESSAGE_CHARS_MAX)
 
 
 def _sentence(why: Exception) -> str:

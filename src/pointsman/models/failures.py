@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError, OperatorError
+from pointsman.redaction import head
+
+MESSAGE_CHARS_MAX: Final = 1_000
+_SERVER_ERRORS: Final = 500
+_WINDOW: Final = ("context size", "context length", "context window")
+"""Phrases for an exceeded context window of servers without an error code for it: llama.cpp, LM Studio, TGI."""
+
+HINTS: Final = {
+    "model-rate-limited": "Add keys, pace the provider (`interval`), or name a `fallback`.",
+    "model-quota-exceeded": "Raise the quota with the provider, add keys, or name a `fallback`.",
+    "model-unavailable": "Try again later, or name a `fallback`.",
+    "model-server-error": "Try again later, or name a `fallback`.",
+    "model-timeout": "Try again, raise the node's time, or ask a faster model.",
+    "model-unauthorized": "Set a key that the provider accepts: `keys` in the settings, or its variable.",
+    "model-not-found": "Correct the model's name; `pointsman models --ping` shows which answer.",
+    "model-context-too-long": "Shorten the inputs or the conversation, or ask a model with a larger context.",
+    "model-refused": "Change what is asked, or take it from here with an edge on the error `model-refused`.",
+    "model-answer-unreadable": "Try again; if it stays so, the service does not speak this wire: check `kind`.",
+}
+"""Code of a failure -> what to do next."""
 
 
 class ModelFailed(OperatorError):
@@ -28,3 +48,39 @@ class ModelUnnamed(AuthorError):
     """Raised when neither agent nor workflow nor settings name a model."""
 
     code: ClassVar[str] = "model-unnamed"
+
+
+def status_failure(
+    code: str,
+    status: int,
+    asked: str,
+    said: str,
+    *,
+    body: str,
+    retryable: bool,
+    address: str = "",
+    retry_after_s: float | None = None,
+) -> Failure:
+    """Return the failure for an HTTP error status. `asked`: model and address; `said`: the provider's message."""
+    kind = "LLM service error: " if status >= _SERVER_ERRORS else ""
+    code = precise_code(code, said)
+    return Failure(
+        code=code,
+        message=head(f"{kind}{status} from {asked}: {said}", MESSAGE_CHARS_MAX),
+        retryable=retryable,
+        hint=HINTS.get(code, ""),
+        retry_after_s=retry_after_s,
+        details={"status": status, "address": address, "body": body},
+    )
+
+
+def unreachable_failure(code: str, asked: str, what: str, hint: str, *, address: str = "") -> Failure:
+    """Return the failure for a broken or missing connection."""
+    message = head(f"{asked} cannot be reached: {what}", MESSAGE_CHARS_MAX)
+    return Failure(code=code, message=message, retryable=True, hint=hint, details={"address": address})
+
+
+def precise_code(code: str, said: str) -> str:
+    """Return the code, or `model-context-too-long` for a rejected request whose message names the context window."""
+    exceeds = code == "model-rejected" and any(words in said.lower() for words in _WINDOW)
+    return "model-context-too-long" if exceeds else code

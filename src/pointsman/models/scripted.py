@@ -1,4 +1,5 @@
-"""Scripted model: selects the rule that matches a call, or else answers from the prompt. Deterministic, without IO.
+"""Scripted model: selects the rule that matches a call, or else answers from the prompt. Deterministic, without IO and
+without the client of any provider.
 
 Without a rule it gives a valid answer: a sample of the output schema, the first legal route, or `end` if offered and
 nothing else is left to do. Its answers identify themselves as scripted.
@@ -6,36 +7,53 @@ nothing else is left to do. Its answers identify themselves as scripted.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
-from typing import Final, TypeAlias
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, Self, TypeAlias
 from zlib import crc32
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from pointsman.engine.failures import Failure, connection_problem
 from pointsman.engine.reports import ToolCall, Usage
+from pointsman.models.failures import ModelFailed, status_failure, unreachable_failure
 from pointsman.models.schema_samples import sample
-from pointsman.models.script import Hints, Script, ScriptedAnswer, ScriptedCall, ScriptRule
+from pointsman.models.script import Fail, Hints, Script, ScriptedAnswer, ScriptedCall, ScriptRule
 from pointsman.models.transcript import as_text, content_of, text_of
-from pointsman.ports import ExecutionPort
+from pointsman.ports import ExecutionPort, Hear, ModelReply, ModelRequest
 from pointsman.redaction import head
 from pointsman.use_counts import UseCounts
 from pointsman.values import END, Json, JsonObject
 
-HINTS_HEADER: Final = "x-pointsman-hints"
-"""Header with the hints of a request, from the client to the scripted model in the same process."""
+NAME: Final = "scripted"
+"""Name of the model in settings, definitions and replies."""
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 """Waits for some seconds; injected for tests."""
-
-CALLING_RUN: ContextVar[ExecutionPort | None] = ContextVar("calling_run", default=None)
-"""The attempt that calls the scripted model, from the client to the model in the same process."""
 
 _EXCERPT: Final = 160
 """Characters of the prompt that an unscripted answer repeats."""
 
 _CHARS_PER_TOKEN: Final = 4
+_WORDS_PER_CHUNK: Final = 4
+
+_STATUSES: Final = {
+    400: "model-rejected",
+    401: "model-unauthorized",
+    402: "model-quota-exceeded",
+    403: "model-unauthorized",
+    404: "model-not-found",
+    422: "model-rejected",
+    429: "model-rate-limited",
+    503: "model-unavailable",
+    529: "model-unavailable",
+}
+"""HTTP status -> code of the failure, as for providers. Other statuses from 500 on: `model-server-error`; others:
+`model-failed`."""
+_SERVER_ERRORS: Final = 500
+_RETRYABLE: Final = frozenset({"model-rate-limited", "model-unavailable", "model-server-error"})
 
 
 class ScriptedReply(Struct, frozen=True, kw_only=True):
@@ -47,23 +65,55 @@ class ScriptedReply(Struct, frozen=True, kw_only=True):
 
 
 class ScriptedRequest(Struct, frozen=True, kw_only=True):
-    """The relevant parts of a Chat Completions request."""
+    """The parts of a request that the answer depends on."""
 
     last: str
-    """Text of the last message."""
+    """Text of the last message; without messages, the system prompt."""
     chars: int
     tools: dict[str, JsonObject]
     """Name -> schema of the parameters."""
     schema: JsonObject | None
+
+    @classmethod
+    def of(cls, request: ModelRequest) -> Self:
+        """Return the relevant parts of a request."""
+        texts = [request.system, *map(content_of, request.messages)]
+        return cls(
+            last=texts[-1],
+            chars=sum(map(len, texts)),
+            tools={tool.name: tool.parameters for tool in request.tools},
+            schema=request.output_schema,
+        )
 
 
 class ScriptedModel:
     """Answers calls from a script. The execution counts the uses of a rule in each scope, so that branches do not
     interfere."""
 
-    def __init__(self, script: Script | None = None) -> None:
+    def __init__(self, script: Script | None = None, *, sleep: Sleep = asyncio.sleep) -> None:
+        """`sleep` waits for the delays of the script."""
         self._script = script or Script()
+        self._sleep = sleep
         self._outside = UseCounts()
+
+    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+        """Return the answer after its delay; stream its text if `on_text` is given. Raises `ModelFailed`."""
+        hints: Hints = {**request.hints, "purpose": request.purpose}
+        asked = ScriptedRequest.of(request)
+        answer = await self.choose(hints, asked.last, request.run)
+        if answer.delay_s:
+            await self._sleep(answer.delay_s)
+        if answer.fail is not None:
+            raise ModelFailed(_failure(answer.fail))
+        said = self.say(answer, hints, asked)
+        if on_text is not None:
+            for chunk in _chunks(said):
+                if answer.token_delay_s:
+                    await self._sleep(answer.token_delay_s)
+                if chunk:
+                    on_text(chunk)
+        used = replace(said.usage, model_calls=1, free_calls=1, scripted=True)
+        return ModelReply(text=said.text, tool_calls=said.calls, usage=used, model=NAME, provider=NAME)
 
     async def choose(self, hints: Hints, last: str, run: ExecutionPort | None) -> ScriptedAnswer:
         """Return the answer of the first rule that matches and is not used up; an empty one if there is none."""
@@ -100,32 +150,35 @@ def _numbered(calls: list[ScriptedCall], hints: Hints) -> tuple[ToolCall, ...]:
     )
 
 
-def read_request(body: JsonObject) -> ScriptedRequest:
-    """Return the relevant parts of a request body."""
-    listed = body.get("messages")
-    messages = listed if isinstance(listed, list) else []
-    return ScriptedRequest(
-        last=content_of(messages[-1]) if messages else "",
-        chars=sum(len(content_of(message)) for message in messages),
-        tools=_tools(body.get("tools")),
-        schema=_schema(body.get("response_format")),
-    )
+def _failure(fail: Fail) -> Failure:
+    asked = f"the model {NAME!r}"
+    match fail.how:
+        case "timeout":
+            return unreachable_failure("model-timeout", asked, *connection_problem(TimeoutError()))
+        case "connection":
+            why = ConnectionError(fail.message)
+            return unreachable_failure("model-unreachable", asked, *connection_problem(why))
+        case _:
+            status = fail.status or _SERVER_ERRORS
+            code = _STATUSES.get(status, "model-server-error" if status >= _SERVER_ERRORS else "model-failed")
+            return status_failure(
+                code,
+                status,
+                asked,
+                fail.message,
+                body=json.dumps({"message": fail.message}, ensure_ascii=False),
+                retryable=code in _RETRYABLE,
+                retry_after_s=fail.retry_after_s,
+            )
 
 
-def _tools(listed: Json) -> dict[str, JsonObject]:
-    offered: dict[str, JsonObject] = {}
-    for tool in listed if isinstance(listed, list) else []:
-        function = tool.get("function") if isinstance(tool, dict) else None
-        if isinstance(function, dict):
-            parameters = function.get("parameters")
-            offered[text_of(function.get("name"))] = parameters if isinstance(parameters, dict) else {}
-    return offered
-
-
-def _schema(response_format: Json) -> JsonObject | None:
-    shape = response_format.get("json_schema") if isinstance(response_format, dict) else None
-    schema = shape.get("schema") if isinstance(shape, dict) else None
-    return schema if isinstance(schema, dict) else None
+def _chunks(said: ScriptedReply) -> Iterator[str]:
+    """Yield the text a few words at a time, and an empty chunk for each tool call."""
+    words = said.text.split(" ") if said.text else []
+    for at in range(0, len(words), _WORDS_PER_CHUNK):
+        more = at + _WORDS_PER_CHUNK < len(words)
+        yield " ".join(words[at : at + _WORDS_PER_CHUNK]) + (" " if more else "")
+    yield from ("" for _ in said.calls)
 
 
 def _scripted(answer: ScriptedAnswer, asked: ScriptedRequest) -> tuple[str, list[ScriptedCall]]:

@@ -1,7 +1,8 @@
 """Implementation of the `Models` port with pydantic-ai: one call in, one reply or one typed failure out.
 
-    ModelRequest ── wire ──▶ pydantic-ai ── httpx ──▶ provider, or the scripted model inside this process
-    ModelReply   ◀─ wire ── parts, usage ◀─ JSON or SSE
+    ModelRequest ─┬─ wire ──▶ pydantic-ai ── httpx ──▶ provider
+                  └─ the scripted model, inside this process
+    ModelReply   ◀── wire ── parts, usage ◀─ JSON or SSE
 
 Only pydantic-ai's low-level layer is used, not its agents and graphs: the agent loop, retries and pacing are
 Pointsman's. If a model fails, the next one of its `fallback` is called.
@@ -10,7 +11,6 @@ Pointsman's. If a model fails, the next one of its `fallback` is called.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -30,13 +30,11 @@ from pointsman.models.provider import Provider
 from pointsman.models.providers import Providers
 from pointsman.models.redaction import key_redaction, redacted
 from pointsman.models.script import Script
-from pointsman.models.scripted import CALLING_RUN, HINTS_HEADER, ScriptedModel, Sleep
+from pointsman.models.scripted import NAME as SCRIPTED
+from pointsman.models.scripted import ScriptedModel, Sleep
 from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
 from pointsman.redaction import Redaction, head, hiding
 from pointsman.values import Json, JsonObject
-
-SCRIPTED: Final = "scripted"
-"""The model that answers from a script, inside this process."""
 
 SAME_ELSEWHERE: Final = frozenset({"model-refused", "model-request-unsupported", "model-unnamed"})
 """Failures caused by the request itself: fallback models are not tried."""
@@ -112,8 +110,7 @@ class PydanticModels:
         self.choice = ModelChoice(only, default, {**(purposes or {})}, fallback)
         self._temperatures = temperatures or {}
         self._addresses: JsonObject = {name: [one.kind, one.base_url] for name, one in (providers or {}).items()}
-        self._mind = ScriptedModel(script)
-        self._sleep = sleep
+        self._scripted = ScriptedModel(script, sleep=sleep)
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
         """Call a model; stream its text if `on_text` is given. A model that cannot be called also raises `ModelFailed`.
@@ -204,23 +201,14 @@ class PydanticModels:
     async def _ask(self, name: str, request: ModelRequest, ear: TextListener) -> ModelReply:
         try:
             if is_scripted(name):
-                CALLING_RUN.set(request.run)
-                line = self._providers.line(SCRIPTED, SCRIPTED, otherwise=self._scripted)
-                reply = await bounded(self._providers.model(line), request, ear, name=name, headers=_hints(request))
-                free = replace(reply.usage, free_calls=reply.usage.model_calls, scripted=True)
-                return replace(reply, provider=SCRIPTED, usage=free)
+                asked = self._scripted.ask(request, on_text=ear.listening)
+                return await bounded(asked, request.timeout_s, name=name)
             return await self._caller.call(self._providers.line(*split_name(name)), request, ear)
         except (ModelFailed, Outage):
             raise
         except PointsmanError as why:
             needs = f"model:{name}" if isinstance(why, ModelUnusable) and ":" in name else ""
             raise ModelFailed(replace(failure_by(why), needs=needs)) from None
-
-    def _scripted(self) -> Provider:
-        from pointsman.models.scripted_transport import ScriptedTransport
-
-        # The host does not exist, so that a request which bypasses the transport fails.
-        return Provider(base_url="http://scripted.invalid/v1", http=ScriptedTransport(self._mind, sleep=self._sleep))
 
 
 def refuse_where_none_answers(
@@ -253,8 +241,3 @@ def _after(failure: Failure, before: list[str]) -> Failure:
         return failure
     details: JsonObject = {**(failure.details or {}), "before": [*before]}
     return replace(failure, details=details)
-
-
-def _hints(request: ModelRequest) -> dict[str, str]:
-    # JSON, because headers are ASCII. Only the scripted transport in this process reads them.
-    return {HINTS_HEADER: json.dumps({**request.hints, "purpose": request.purpose})}

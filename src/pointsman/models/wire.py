@@ -30,7 +30,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.models.failures import ModelFailed
+from pointsman.models.failures import HINTS, ModelFailed
 from pointsman.models.prices import cost_usd
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import as_text, calls_of, content_of, role_of, text_of
@@ -75,7 +75,6 @@ def _budgeted(budget: int, system: str) -> ModelSettings:
     return cast("ModelSettings", own)
 
 
-REFUSED_HINT: Final = "Change what is asked, or take it from here with an edge on the error `model-refused`."
 _REFUSAL_CHARS_MAX: Final = 500
 OUTPUT_TOOL: Final = "final_result"
 """Tool that replaces an output schema for providers that do not accept one."""
@@ -157,17 +156,13 @@ def _definition(tool: ToolSpec) -> ToolDefinition:
     )
 
 
-def to_settings(
-    request: Request, *, system: str, headers: dict[str, str] | None = None, client_retries: bool = True
-) -> ModelSettings:
+def to_settings(request: Request, *, system: str, client_retries: bool = True) -> ModelSettings:
     """Convert the settings. Disables the retries of clients that have their own (`client_retries`)."""
     settings = ModelSettings(max_retries=0) if client_retries else ModelSettings()
     if request.temperature is not None:
         settings["temperature"] = request.temperature
     if request.max_tokens is not None:
         settings["max_tokens"] = request.max_tokens
-    if headers:
-        settings["extra_headers"] = headers
     if request.thinking is not None:
         settings |= thinking_settings(request.thinking, system)
     return settings
@@ -196,7 +191,9 @@ def _refuse_nothing(response: ModelResponse) -> None:
         case "content_filter":
             said = text_of((response.provider_details or {}).get("refusal"))
             why = "the model, or the provider's content filter, refused to answer" + (f": {said}" if said else "")
-            raise ModelFailed(Failure(code="model-refused", message=head(why, _REFUSAL_CHARS_MAX), hint=REFUSED_HINT))
+            raise ModelFailed(
+                Failure(code="model-refused", message=head(why, _REFUSAL_CHARS_MAX), hint=HINTS["model-refused"])
+            )
         case _:
             return
 

@@ -23,7 +23,6 @@ from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
 from pointsman.models.scripted import ScriptedModel, ScriptedRequest
-from pointsman.models.transcript import content_of
 from pointsman.ports import ExecutionPort, Executor, Hear, ModelReply, ModelRequest, Quota, SecretRule, Tools, ToolSpec
 from pointsman.redaction import NOTHING, Redaction
 from pointsman.runtime.local import LocalRuntime
@@ -93,21 +92,13 @@ class QuietModels:
         self._scripted = ScriptedModel(script)
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
-        messages = [*request.messages]
-        chars = len(request.system) + sum(len(content_of(message)) for message in messages)
-        offered = {tool.name: tool.parameters for tool in request.tools}
+        asked = ScriptedRequest.of(request)
         model = request.model or self._default
-        asked = ScriptedRequest(
-            last=content_of(messages[-1]) if messages else request.system,
-            chars=chars,
-            tools=offered,
-            schema=request.output_schema,
-        )
         hints = {**request.hints}
         said = self._scripted.say(await self._scripted.choose(hints, asked.last, request.run), hints, asked)
         answered = min(OUTPUT_TOKENS, request.max_tokens) if request.max_tokens is not None else OUTPUT_TOKENS
-        tokens = (-(-chars // CHARS_PER_TOKEN), answered)
-        self._notes.add("model", model, tokens=tokens, tools=tuple(offered))
+        tokens = (-(-asked.chars // CHARS_PER_TOKEN), answered)
+        self._notes.add("model", model, tokens=tokens, tools=tuple(asked.tools))
         return ModelReply(text=said.text, tool_calls=said.calls, usage=Usage(model_calls=1), model=model)
 
 
