@@ -19,13 +19,14 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-pythons test-web check lint ui types bench bench-check reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-unit test-pythons test-core test-web check lint ui types bench bench-check reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
 	@echo "make test-unit     the unit tier: pure and in memory, seconds, for every edit"
 	@echo "make test          unit and integration tests, and the web app in a browser; the house rules are in make check"
 	@echo "make test-pythons  the unit tier on every Python from 3.11 that this machine has"
+	@echo "make test-core     the wheel without extras, in a fresh environment"
 	@echo "make check         lint, format, types, walls between modules, house rules"
 	@echo "make lint          lint and format only, and the style and types of the web app"
 	@echo "make test-web      the tests of the web app that need no browser"
@@ -48,6 +49,9 @@ test-unit: $(VENV)/dev.stamp
 
 test-pythons: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.pythons $(ARGS)
+
+test-core: $(VENV)/dev.stamp ui
+	$(BIN)/python -m tests.core_install $(ARGS)
 
 test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
 	$(if $(ARGS),,@$(call npm,test))
@@ -94,9 +98,9 @@ requirements: $(VENV)/dev.stamp
 
 # The runtime is held to the versions the tests ran with.
 lock: $(VENV)/dev.stamp
-	$(LOCK) --extra postgres --extra dev --output-file requirements/dev.lock $(ARGS)
-	$(LOCK) --constraint requirements/dev.lock --output-file requirements/runtime.lock $(ARGS)
-	$(LOCK) --extra postgres --constraint requirements/dev.lock --output-file requirements/server.lock $(ARGS)
+	$(LOCK) --extra dev --output-file requirements/dev.lock $(ARGS)
+	$(LOCK) --extra all --constraint requirements/dev.lock --output-file requirements/runtime.lock $(ARGS)
+	$(LOCK) --constraint requirements/dev.lock --output-file requirements/core.lock $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

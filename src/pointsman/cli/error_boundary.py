@@ -27,6 +27,7 @@ from pointsman.cli.entry import root
 from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
 from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.extras import missing_for
 from pointsman.tool_output import apart_from_tools
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
@@ -153,6 +154,9 @@ def _run(arguments: Sequence[str], seen: OutputMode) -> int:
         if why.errno in UNWRITABLE and why.filename is None:
             raise  # without a file name, the output itself cannot be written
         return _unexpected(why, arguments, seen)
+    except ModuleNotFoundError as why:
+        missing = missing_for(why)
+        return _unexpected(why, arguments, seen) if missing is None else _refused(missing, seen)
     except Exception as why:
         return _unexpected(why, arguments, seen)
     return code if isinstance(code, int) else 0

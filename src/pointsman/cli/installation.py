@@ -12,6 +12,7 @@ from pointsman.cli.app_opening import go, installation, loaded, session_at_promp
 from pointsman.cli.options import json_option, model_option, script_option, store_option
 from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.cli.usage import paying_lines
+from pointsman.extras import EXTRAS, is_installed
 from pointsman.operations.health import HealthFinding, box_in_use
 from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
@@ -190,7 +191,7 @@ async def _damage(store: str | None) -> list[str]:
 @json_option
 @store_option
 def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
-    """Diagnose this installation: its store, sandbox, model, tools, and executions that do not continue.
+    """Diagnose this installation: its store, sandbox, extras, model, tools, and executions that do not continue.
 
     Exit code 1 if an error is found. `pointsman verify` looks for damage, which takes longer.
     """
@@ -199,10 +200,23 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
         told: list[Json] = [one.to_json() for one in found]
         warned: list[Json] = [one.message for one in found if one.severity != "note"]
         mended_codes: list[Json] = [one.code for one in mended]
-        print_json({"store": url, "sandbox": box or None, "findings": told, "warnings": warned, "mended": mended_codes})
+        extras: JsonObject = {name: is_installed(name) for name in EXTRAS}
+        print_json(
+            {
+                "store": url,
+                "sandbox": box or None,
+                "extras": extras,
+                "findings": told,
+                "warnings": warned,
+                "mended": mended_codes,
+            }
+        )
     else:
         click.echo(f"store: {shown(url)}")
         click.echo(f"sandbox: {box or 'none'}")
+        click.echo(f"extras: {', '.join(name for name in EXTRAS if is_installed(name)) or 'none'}")
+        if absent := [name for name in EXTRAS if not is_installed(name)]:
+            click.echo(f"not installed: {', '.join(absent)} (pip install 'pointsman[NAME]')")
         for one in found:
             hint = f"\n  → {shown(one.hint)}" if one.hint else ""
             click.echo(f"{one.severity}: {shown(one.message)}{' (mended)' if one in mended else hint}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
+from pointsman.extras import install_hint, need
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.provider import Provider
 from pointsman.models.provider_kinds import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS
@@ -42,7 +43,8 @@ class Opened:
 
 
 def open_model(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
-    """Return the client of a model. Raises `ModelUnusable` naming what is missing."""
+    """Return the client of a model. Raises `ModelUnusable` naming what is missing, `ExtraMissing`."""
+    need("agents", f"The provider {label!r}")
     from pydantic_ai.exceptions import UserError
 
     try:
@@ -50,7 +52,7 @@ def open_model(label: str, model: str, provider: Provider, *, key: str | None) -
     except ImportError as why:
         raise ModelUnusable(
             f"the client for the provider {label!r} is not installed: {why}",
-            hint=f"Install it: pip install 'pointsman[{KINDS[provider.kind].extra}]'.",
+            hint=install_hint(KINDS[provider.kind].extra),
         ) from None
     except (UserError, ValueError) as why:
         raise ModelUnusable(
@@ -77,7 +79,8 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
 def open_embedder(
     label: str, model: str, provider: Provider, *, key: str | None
 ) -> tuple[EmbeddingModel, httpx2.AsyncClient]:
-    """Return the client of an embedding model and its connections. Raises `ModelUnusable`."""
+    """Return the client of an embedding model and its connections. Raises `ModelUnusable`, `ExtraMissing`."""
+    need("agents", f"The provider {label!r}")
     if provider.kind in _NO_EMBEDDINGS:
         raise ModelUnusable(
             f"the provider {label!r} is of a kind without embeddings here: {provider.kind!r}",
@@ -98,7 +101,11 @@ def open_embedder(
 
 
 def infer(provider: str, model: str) -> Model:
-    """Return the client of a provider that only pydantic-ai supports, configured by its environment variables."""
+    """Return the client of a provider that only pydantic-ai supports, configured by its environment variables.
+
+    Raises `ModelUnusable`, `ExtraMissing`.
+    """
+    need("agents", f"The provider {provider!r}")
     from pydantic_ai.exceptions import UserError
     from pydantic_ai.models import infer_model
 

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from pointsman.extras import is_importable
 from pointsman.models.provider_kinds import KINDS
 
 LISTED: Final = {
@@ -52,9 +53,9 @@ def is_provider(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_listed(provider: str, model: str) -> bool:
-    """Return whether the list has this model, or does not cover its provider."""
+    """Return whether the list has this model, does not cover its provider, or is not installed."""
     listed = LISTED.get(provider)
-    if listed is None or model.startswith("ft:") or f"'{model}'" in _text():
+    if listed is None or not is_importable("genai_prices") or model.startswith("ft:") or f"'{model}'" in _text():
         return True
     from genai_prices.data import providers  # Takes 0.25 s: only for names that the text of the list lacks.
 
@@ -72,7 +73,9 @@ def _text() -> str:
 
 @cache
 def listed_models(provider: str) -> tuple[str, ...]:
-    """Return the models of a provider in the list."""
+    """Return the models of a provider in the list; none if it is not installed."""
+    if not is_importable("genai_prices"):
+        return ()
     from genai_prices.data import providers
 
     listed = LISTED.get(provider, provider)
@@ -81,6 +84,8 @@ def listed_models(provider: str) -> tuple[str, ...]:
 
 def full_name(bare: str) -> str | None:
     """Return `provider:model` for a name without provider, if the list has it at one of the large providers."""
+    if not is_importable("genai_prices"):
+        return None
     families = [provider for start, provider in _FAMILIES.items() if bare.lower().startswith(start)]
     for provider in dict.fromkeys((*families, "openai", "anthropic", "google", "mistral", "deepseek")):
         if is_listed(provider, bare):

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pointsman.engine.reports import Usage
+from pointsman.extras import is_importable
 
 LIST: Final = "genai-prices"
 PER: Final = 1_000_000
@@ -74,7 +75,10 @@ def cost_usd(
     cache_read_tokens: int = 0,
     cache_write_tokens: int = 0,
 ) -> float | None:
-    """Return the price in US dollars; None if the list lacks the model. Input tokens include cached ones."""
+    """Return the price in US dollars; None if the list lacks the model or is not installed. Input tokens include cached
+    ones."""
+    if not is_importable("genai_prices"):
+        return None
     from genai_prices import Usage as Used  # Takes 0.5 s: imported only after a real model has answered.
     from genai_prices import calc_price
 
@@ -92,9 +96,9 @@ def cost_usd(
         return None
 
 
-def list_version() -> str:
-    """Return the version of the installed list."""
-    return version(LIST)
+def list_version() -> str | None:
+    """Return the version of the installed list; None: it is not installed."""
+    return version(LIST) if is_importable("genai_prices") else None
 
 
 def list_day() -> date | None:

@@ -25,8 +25,8 @@ class Kind:
     """Environment variable for its address."""
     needs_key: bool = True
     needs_address: bool = False
-    extra: str = ""
-    """Extra that installs its client: `pip install 'pointsman[EXTRA]'`. Empty: always installed."""
+    extra: str = "agents"
+    """Extra that installs its client: `pip install 'pointsman[EXTRA]'`."""
     client: str = "openai"
     """Module of its client."""
 

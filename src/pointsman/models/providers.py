@@ -6,13 +6,12 @@ pydantic-ai with its own configuration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pointsman.definition.problems import did_you_mean
+from pointsman.extras import install_hint, is_importable, is_installed
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit
 from pointsman.models.key_leases import Turns
@@ -77,12 +76,10 @@ class Providers:
         reached = [settings for settings, _ in self._reached.values() if settings is not None]
         return [key for provider in (*self._known.values(), *reached) for key in provider.keys]
 
-    def line(self, provider: str, model: str, *, otherwise: Callable[[], Provider] | None = None) -> ModelRoute:
-        """Return how a model is reached; `otherwise` describes unknown providers. Raises `ModelUnusable`."""
+    def line(self, provider: str, model: str) -> ModelRoute:
+        """Return how a model is reached. Raises `ModelUnusable`."""
         if provider not in self._reached:
             settings = self._known.get(provider)
-            if settings is None and otherwise is not None:
-                settings = otherwise()
             if settings is None and provider in KINDS:
                 settings = Provider(kind=provider)
             if settings is not None:
@@ -105,10 +102,10 @@ class Providers:
             return
         settings.resolved(provider)
         kind = KINDS[settings.kind]
-        if not _is_installed(kind.client):
+        if not (is_installed("agents") and is_importable(kind.client)):
             raise ModelUnusable(
                 f"the client for the provider {provider!r} is not installed",
-                hint=f"Install it: pip install 'pointsman[{kind.extra}]'.",
+                hint=install_hint(kind.extra),
             )
 
     def _check_unknown(self, provider: str, model: str) -> None:
@@ -153,11 +150,3 @@ class Providers:
         if opened.connections is not None:
             self._connections.append(opened.connections)
         return opened.model
-
-
-@cache
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # The parent package of a nested module is missing.
-        return False

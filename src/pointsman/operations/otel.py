@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
 from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
-from pointsman.errors import OperatorError
+from pointsman.extras import need
 from pointsman.operations.spans import TraceSpan, Value
 from pointsman.operations.tracing import Export, TracedExecutors, Tracing
 from pointsman.settings.observability import TelemetrySettings
@@ -23,28 +23,19 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
 
-class TelemetryMissing(OperatorError):
-    """The settings enable OpenTelemetry, but it is not installed."""
-
-    code: ClassVar[str] = "telemetry-missing"
-
-
 @asynccontextmanager
 async def telemetry_of(app: AppContext) -> AsyncGenerator[None, None]:
-    """Send traces and metrics as configured until the block ends. Raises `TelemetryMissing`."""
+    """Send traces and metrics as configured until the block ends. Raises `ExtraMissing`."""
     settings = app.settings.telemetry
     if settings is None:
         yield
         return
-    try:
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        raise TelemetryMissing(
-            "OpenTelemetry is not installed", hint="Install it: pip install 'pointsman[otel]'"
-        ) from None
+    need("otel", "The section `telemetry` of the settings")
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
     base = settings.endpoint.rstrip("/")
     headers = {name: app.settings.resolved(value) or "" for name, value in settings.headers.items()}
     spans = BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces", headers=headers)) if settings.traces else None

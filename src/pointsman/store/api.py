@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
+from pointsman.extras import need
 from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.store.addresses import masked
 from pointsman.store.budget_usage import Spenders, SpendingQuery
@@ -354,11 +354,8 @@ def opener_for(scheme: str, url: str) -> Opener:
 
 
 def postgres_opener() -> Opener:
-    """Return the opener of PostgreSQL. Raises `StoreUnknown` if its driver, an extra, is not installed."""
-    if find_spec("psycopg") is None:
-        raise StoreUnknown(
-            "the driver of PostgreSQL is not installed", hint="Install it: pip install 'pointsman[postgres]'"
-        )
+    """Return the opener of PostgreSQL. Raises `ExtraMissing`."""
+    need("postgres", "A store on PostgreSQL")
     from pointsman.store.postgres import open_postgres  # Loaded by those who use it.
 
     return open_postgres

@@ -10,6 +10,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
+from pointsman.extras import install_hint, is_installed
 from pointsman.ports import ToolSpec
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed
@@ -92,6 +93,8 @@ def _pages(settings: Settings) -> Tool:
     if not settings.pages.hosts:
         because = 'Say in the settings which hosts: [pages] hosts = ["*.example.org"].'
         return OffTool("fetch_page", "Fetch a page of the web as text.", because=because)
+    if not is_installed("tools"):
+        return OffTool("fetch_page", "Fetch a page of the web as text.", because=install_hint("tools"))
     from pointsman.tools.pages.tool import FetchPageTool
 
     def outgoing(pages: PageSettings) -> Outgoing:
@@ -116,6 +119,8 @@ def _mail(settings: Settings) -> Tool:
     if settings.mail is None or not settings.allow_email_sending:
         because = "Allow it in the settings (allow_email_sending = true), and name a server: [mail]."
         return OffTool("send_email", "Send an e-mail as plain text.", because=because)
+    if not is_installed("tools"):
+        return OffTool("send_email", "Send an e-mail as plain text.", because=install_hint("tools"))
     from pointsman.tools.mail.tool import SendEmailTool
 
     return SendEmailTool(settings.mail, resolved=settings.resolved, now=lambda: datetime.now(UTC))

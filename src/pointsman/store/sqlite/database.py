@@ -6,12 +6,12 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from importlib.util import find_spec
 from operator import mul
 from typing import Any, Final, LiteralString, TypeVar, assert_never, cast
 
 import msgspec
 
+from pointsman.extras import is_installed
 from pointsman.store.memory_words import folded
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
@@ -247,7 +247,7 @@ def add_similarity(numbers: array[float], connection: sqlite3.Connection) -> Non
 
 def load_extension(connection: sqlite3.Connection) -> bool:
     """Return whether `sqlite-vec` compares. Many builds of Python load no extensions of SQLite."""
-    if not hasattr(connection, "enable_load_extension") or find_spec("sqlite_vec") is None:
+    if not hasattr(connection, "enable_load_extension") or not is_installed("embeddings"):
         return False
     known = "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"
     if connection.execute(known).fetchone() is None:

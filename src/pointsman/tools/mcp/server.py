@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
+from pointsman.extras import ExtraMissing, need
 from pointsman.ports import SecretRule
 from pointsman.redaction import NOTHING, Redaction, head, redaction_of
 from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
@@ -197,6 +198,10 @@ class McpServer:
 
     async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
         """Send a request, over a new connection if the present one is broken. A request is never sent twice."""
+        try:
+            need("tools", f"The MCP server {self.name!r}")
+        except ExtraMissing as why:
+            raise ToolFailed(failure_by(why)) from why
         if self._connection is None:
             # The import takes more than a second and would block the event loop.
             await asyncio.to_thread(_import_sdk)

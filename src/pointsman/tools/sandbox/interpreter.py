@@ -168,10 +168,10 @@ class Interpreter:
 
     def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str) -> Came:
         """Run code in a worker; called in a thread, because the client of the interpreter blocks."""
-        from pydantic_monty import CollectString
+        worker = self._workers.take(execution)
+        from pydantic_monty import CollectString  # Missing if the extra `code` is not installed: `take` checks that.
 
         printed = CollectString(PRINTED_BYTES_MAX)
-        worker = self._workers.take(execution)
         limits: ResourceLimits = {
             "max_feed_duration_secs": self._limits.seconds,
             "max_total_sleep_secs": self._limits.seconds,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from pointsman.extras import install_hint
 from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
 from pointsman.tools.sandbox.selection import SandboxMissing, box_for
 from pointsman.values import Bytes, Seconds
@@ -100,9 +101,7 @@ def interpreter() -> str:
     beside = Path(sysconfig.get_path("scripts")) / PROGRAM
     found = str(beside) if beside.is_file() else shutil.which(PROGRAM)
     if found is None:
-        raise SandboxMissing(
-            "the interpreter of code nodes is not installed", hint="Install it: pip install pydantic-monty."
-        )
+        raise SandboxMissing("the interpreter of code nodes is not installed", hint=install_hint("code"))
     return str(Path(found).resolve())
 
 

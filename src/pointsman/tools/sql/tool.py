@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from pointsman.extras import need
 from pointsman.ports import ToolSpec
 from pointsman.tools.sql.config import DatabaseDescription, engine_of
 from pointsman.tools.sql.results import SqlQuery, failed
@@ -38,11 +39,9 @@ class SqlTool:
             from pointsman.tools.sql.sqlite import ask_sqlite
 
             return await ask_sqlite(question)
-        try:
-            from pointsman.tools.sql.postgres import ask_postgres  # The driver is an optional dependency.
-        except ImportError:
-            hint = "Install it: pip install 'pointsman[postgres]'."
-            raise failed("sql-unreachable", "the driver of PostgreSQL is not installed", hint=hint) from None
+        need("postgres", f"The database {question.database!r}")
+        from pointsman.tools.sql.postgres import ask_postgres
+
         return await ask_postgres(question)
 
     def _question(self, arguments: JsonObject) -> SqlQuery:

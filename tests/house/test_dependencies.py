@@ -1,0 +1,107 @@
+"""Each package that the code imports is declared, in the extra that its users install; and nothing else is."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from pointsman.extras import EXTRAS
+from tests.house.sources import ROOT, files, parse
+
+PACKAGE = "src/pointsman"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+OPTIONAL = PROJECT["optional-dependencies"]
+
+WITHOUT_IMPORT = {
+    "tzdata": "the time zones of `zoneinfo` where the system has none",
+    "python-multipart": "Starlette reads uploaded forms with it",
+}
+"""Distribution -> why it is declared although no module imports it."""
+
+HOMES = {
+    "server": "server",
+    "mcp": "server",
+    "store/postgres": "postgres",
+    "tools/mail/sending.py": "tools",
+    "tools/pages/reader.py": "tools",
+    "tools/mcp": "tools",
+    "tools/sql/postgres.py": "postgres",
+    "tools/sandbox": "code",
+    "models": "agents",
+    "operations/otel.py": "otel",
+    "operations/measuring.py": "server",
+    "auth/oidc_tokens.py": "server",
+    "store/sqlite/database.py": "embeddings",
+}
+"""Path below the package -> the extra whose packages its modules may import besides those of the core."""
+
+
+def plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {plain(re.split(r"[\[<>=!;, ]", one, maxsplit=1)[0]) for one in requirements} - {"pointsman"}
+
+
+@cache
+def distributions() -> dict[str, set[str]]:
+    """Module -> the distributions that install it."""
+    found = {module: {*map(plain, names)} for module, names in packages_distributions().items()}
+    return found | {"pydantic_monty": {"pydantic-monty"}}  # It only requires the distributions with its modules.
+
+
+@cache
+def imported() -> dict[str, set[str]]:
+    """Module file below the package -> the modules of other packages that it imports."""
+    paths = files("src/pointsman")
+    return {path.relative_to(PACKAGE).as_posix(): {*imports(path)} for path in paths}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules from other packages that a file imports, also inside functions and for types only."""
+    for node in ast.walk(parse(path)):
+        found = []
+        if isinstance(node, ast.Import):
+            found = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found = [node.module or ""]
+        for name in found:
+            if (root := name.partition(".")[0]) not in sys.stdlib_module_names and root != "pointsman":
+                yield root
+
+
+def extra_of(place: str) -> str:
+    return next((extra for home, extra in HOMES.items() if place == home or place.startswith(f"{home}/")), "")
+
+
+def test_each_module_imports_only_the_core_and_the_packages_of_its_extra() -> None:
+    core = names(PROJECT["dependencies"])
+    undeclared: list[str] = []
+    for place, roots in imported().items():
+        extra = extra_of(place)
+        declared = core | names(OPTIONAL.get(extra, []))
+        if extra == "agents":
+            declared |= names(OPTIONAL["groq"])
+        undeclared += [f"{place}: {root}" for root in roots if not declared & distributions().get(root, {root})]
+    assert undeclared == [], "declare their distributions in pyproject.toml"
+
+
+def test_every_declared_package_is_imported() -> None:
+    roots = set[str]().union(*imported().values())
+    used = set[str]().union(*(distributions().get(root, {root}) for root in roots))
+    optional = (names(OPTIONAL[extra]) for extra in OPTIONAL if extra not in ("dev", "build"))
+    assert names(PROJECT["dependencies"]).union(*optional) - used == WITHOUT_IMPORT.keys()
+
+
+def test_table_of_extras_matches_the_project_file() -> None:
+    for extra, modules in EXTRAS.items():
+        installed = set[str]().union(*(distributions()[one.partition(".")[0]] for one in modules))
+        assert names(OPTIONAL[extra]) - installed == set(), extra
+    assert OPTIONAL["all"] == [f"pointsman[{','.join([*EXTRAS][:5])}]"]
