@@ -16,6 +16,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "httptools",
         "python_multipart",
         "annotated_types",
+        "anyio",
         "joserfc",
         "mcp",
         "mcp_types",

@@ -29,7 +29,7 @@ HOMES = {
     "mcp": "server",
     "store/postgres": "postgres",
     "tools/mail/sending.py": "tools",
-    "tools/pages/reader.py": "tools",
+    "tools/pages": "tools",
     "tools/mcp": "tools",
     "tools/sql/postgres.py": "postgres",
     "tools/sandbox": "code",
