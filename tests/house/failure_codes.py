@@ -120,7 +120,7 @@ def named(name: str, module: Module, function: Function | None) -> set[str]:
 
 def of_assignment(value: ast.expr, module: Module, function: Function | None) -> set[str]:
     """Return the codes of an assigned value; of a table, or of a search in one, all texts that look like codes."""
-    if isinstance(value, ast.Constant | ast.Name | ast.Attribute | ast.IfExp):
+    if isinstance(value, ast.Constant | ast.Name | ast.Attribute | ast.IfExp) and not is_number(value):
         return codes_of(value, module, function)
     found: set[str] = set()
     for node in ast.walk(value):
@@ -130,6 +130,10 @@ def of_assignment(value: ast.expr, module: Module, function: Function | None) ->
             for one, table in constants(node.id, module):
                 found |= of_assignment(table, one, None)
     return found
+
+
+def is_number(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
 
 
 def parameters(function: Function) -> list[str]:
