@@ -14,8 +14,14 @@ from typing import Final, Protocol, TypeAlias, cast
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import SKETCH_HINT, Document
-from pointsman.dialects.results import DialectReader, DialectWriter, ImportedDocument, Sources, WrittenDocument
-from pointsman.dialects.scalar_conversion import validated
+from pointsman.dialects.results import (
+    DialectReader,
+    DialectWriter,
+    ImportedDocument,
+    Sources,
+    WrittenDocument,
+    validated,
+)
 from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject

@@ -25,8 +25,8 @@ from pointsman.definition.model.edges import (
 )
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.dialects.conditions import condition_text
 from pointsman.dialects.export.regions import Regions, regions_of
+from pointsman.dialects.writers import condition_text
 from pointsman.values import END
 
 LABEL_MAX: Final = 60

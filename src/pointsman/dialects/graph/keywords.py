@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.dialects.foreign_fields import NO_WORDS, member
+from pointsman.dialects.readers import NO_WORDS, member
 from pointsman.values import Json
 
 WORDS: Final = NO_WORDS

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.dialects.foreign_fields import (
+from pointsman.dialects.readers import (
     NO_WORDS,
     ForeignReader,
     Record,
@@ -24,9 +24,8 @@ from pointsman.dialects.foreign_fields import (
     text_of,
     workflow_id,
 )
-from pointsman.dialects.losses import extension_of, loss
 from pointsman.dialects.results import ImportedDocument, WrittenDocument
-from pointsman.dialects.write_back import Dialect, Layout, Rendered, node_keys, write_with
+from pointsman.dialects.writers import Dialect, Layout, Rendered, extension_of, loss, node_keys, write_with
 from pointsman.values import Json, JsonObject
 
 USER: Final = "user"

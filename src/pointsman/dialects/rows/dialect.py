@@ -12,7 +12,7 @@ from typing import Final
 
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import did_you_mean
-from pointsman.dialects.foreign_fields import (
+from pointsman.dialects.readers import (
     FieldWords,
     ForeignReader,
     Record,
@@ -25,9 +25,8 @@ from pointsman.dialects.foreign_fields import (
     workflow_id,
 )
 from pointsman.dialects.results import ImportedDocument, WrittenDocument
-from pointsman.dialects.rows.keywords import HANDOFF, LIMITS, NODE_TYPES, WORDS
-from pointsman.dialects.rows.writer import render
-from pointsman.dialects.write_back import Dialect, Layout, flat_layout, write_with
+from pointsman.dialects.rows.writer import HANDOFF, LIMITS, NODE_TYPES, WORDS, render
+from pointsman.dialects.writers import Dialect, Layout, flat_layout, write_with
 from pointsman.values import END, Json, JsonObject
 
 _TABLES: Final = FieldWords(

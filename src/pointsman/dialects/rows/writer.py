@@ -3,7 +3,7 @@ lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pointsman.definition.model.agents import AgentConfig
@@ -12,21 +12,51 @@ from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.text import Text, write_text
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
-from pointsman.dialects.foreign_fields import AGENT_FIELDS, object_of
-from pointsman.dialects.inline_agents import InlineAgents
-from pointsman.dialects.losses import (
+from pointsman.dialects.readers import AGENT_FIELDS, FieldWords, object_of
+from pointsman.dialects.writers import (
     NEVER_LOST,
+    InlineAgents,
+    Rendered,
     document_of,
+    edge_keys,
     extension_of,
     labels_of,
     loss,
     lost_fields,
+    node_keys,
     outgoing,
     type_of,
 )
-from pointsman.dialects.rows.keywords import HANDOFF, LIMITS
-from pointsman.dialects.write_back import Rendered, edge_keys, node_keys
 from pointsman.values import END, Json, JsonObject
+
+WORDS: Final = FieldWords(
+    {
+        "isConversational": ("isConversational", "is_conversational"),
+        "entrypointNodeId": ("entrypointNodeId", "entrypoint_node_id"),
+        "workflowId": ("workflowId", "workflow_id"),
+        "nodeType": ("nodeType", "node_type"),
+        "nodeName": ("nodeName", "node_name"),
+        "agentId": ("agentId", "agent_id"),
+        "sourceNodeId": ("sourceNodeId", "source_node_id"),
+        "targetNodeId": ("targetNodeId", "target_node_id"),
+        "conditionType": ("conditionType", "condition_type"),
+        "conditionValue": ("conditionValue", "condition_value"),
+    }
+)
+
+NODE_TYPES: Final[Mapping[str, str]] = {
+    "AGENT": "agent",
+    "TOOL_EXECUTOR": "tool_executor",
+    "HUMAN": "human",
+    "HUMAN_HANDOFF": "human",
+}
+
+HANDOFF: Final = "human_handoff"
+"""Reserved name of the node to which execution continues after a limit is exceeded."""
+
+LIMITS: Final[Mapping[str, int | str]] = {"steps": 15, "executionTime": "90s"}
+"""The dialect's default limits."""
+
 
 _TYPES: Final = {"agent": "AGENT", "tool_executor": "TOOL_EXECUTOR", "human": "HUMAN"}
 _HEAD: Final = NEVER_LOST | {"name", "description", "entry", "config", "agents"}

@@ -11,12 +11,21 @@ from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.work import ToolConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to
-from pointsman.dialects.conditions import condition_text
-from pointsman.dialects.foreign_fields import field_path, list_of, object_of
-from pointsman.dialects.losses import NEVER_LOST, document_of, extension_of, loss, lost_fields, outgoing, type_of
-from pointsman.dialects.steps.keywords import ACTIONS, AGENT_WORDS
-from pointsman.dialects.steps.output import output_field
-from pointsman.dialects.write_back import Rendered, edge_keys, node_keys
+from pointsman.dialects.readers import field_path, list_of, object_of
+from pointsman.dialects.steps.keywords import ACTIONS, AGENT_WORDS, output_field
+from pointsman.dialects.writers import (
+    NEVER_LOST,
+    Rendered,
+    condition_text,
+    document_of,
+    edge_keys,
+    extension_of,
+    loss,
+    lost_fields,
+    node_keys,
+    outgoing,
+    type_of,
+)
 from pointsman.values import Json, JsonObject
 
 _SAME: Final = ("name", "description", "version", "tags", "config", "agents")
