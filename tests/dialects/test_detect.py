@@ -49,7 +49,7 @@ def test_two_dialects_at_once_are_an_error_that_asks_which() -> None:
     read_one = read({"entrypointNodeId": "a", "entry_node_id": "a", "nodes": [], "edges": []})
     (problem,) = read_one.problems
     assert (problem.code, read_one.workflow, read_one.dialect) == ("ambiguous-dialect", None, None)
-    assert problem.hint == "Say which it is: --dialect rows|graph."
+    assert problem.hint == "Choose one: --dialect rows|graph."
 
 
 def test_the_caller_may_say_which_dialect_it_is() -> None:

@@ -30,7 +30,7 @@ def test_the_comparison_of_providers_becomes_one_agent_with_its_tools() -> None:
     assert node["outputs"] == {"provider_details": "result"}
     assert found.document["input"] == {
         "type": "object",
-        "properties": {"user": {"type": "string", "description": "What the plan starts from."}},
+        "properties": {"user": {"type": "string", "description": "Input of the plan."}},
         "required": ["user"],
     }
     everything = f"{config['system']} {config['prompt']}"

@@ -21,6 +21,109 @@ if TYPE_CHECKING:
     from pointsman.workflows.access_verbs import RuleParts
 
 
+@click.group()
+def keys() -> None:
+    """API keys of the server: add, list, revoke. Without keys, this machine has access."""
+
+
+@keys.command("add")
+@click.argument("name", callback=not_empty)
+@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="Role of the key.")
+@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the key. Repeatable.")
+@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires (default: never).")
+@json_option
+@store_option
+def add_key(
+    name: str, *, role: Role, groups: tuple[str, ...], days: float | None, as_json: bool, store: str | None
+) -> None:
+    """Create a key and print it. Only its hash is stored: it is never shown again."""
+    token = go(_add_key(store, name, role, groups, days))
+    if as_json:
+        print_json({"name": name, "role": role, "key": token})
+    else:
+        click.echo(token)
+
+
+async def _add_key(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
+    async with installation(store) as app:
+        return await session_at_prompt(app).access.add_key(name, role, groups=groups, days=days)
+
+
+@keys.command("list")
+@click.option("--search", default="", metavar="WORDS", help="Only those with all these words in name or groups.")
+@click.option("--role", type=click.Choice(ROLES), help="Only those of this role.")
+@json_option
+@store_option
+def list_keys(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
+    """List the names of all keys with their last use. The keys themselves are not shown."""
+    found = go(_list_keys(store, search, role))
+    if as_json:
+        print_json({"keys": found})
+        return
+    if not found:
+        click.echo("no key fits" if search or role else "no key is made", err=True)
+    for key in found:
+        used = when(key["usedAt"]) if key["usedAt"] else "never used"
+        groups = ", ".join(map(shown, key["groups"]))
+        click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
+
+
+async def _list_keys(store: str | None, search: str, role: Role | None) -> list[KeyView]:
+    async with installation(store) as app:
+        return (await session_at_prompt(app).access.keys(search=search, role=role, limit=None))["keys"]
+
+
+@keys.command("revoke")
+@click.argument("name")
+@json_option
+@store_option
+def revoke_key(name: str, *, as_json: bool, store: str | None) -> None:
+    """Revoke a key within a second. Even without a remaining admin key, the server still requires one."""
+    admins = go(_revoke_key(store, name))
+    if as_json:
+        print_json({"revoked": [name], "admins": len(admins)})
+        return
+    say(f"revoked {name}")
+    if not admins:
+        say("no key of an admin is left; make one: pointsman keys add NAME --role admin")
+
+
+async def _revoke_key(store: str | None, name: str) -> list[str]:
+    """The keys of admins that are left."""
+    async with installation(store) as app:
+        return await session_at_prompt(app).access.revoke_key(name)
+
+
+@click.command()
+@click.option("--who", metavar="NAME", help="Only entries of this caller.")
+@click.option("--what", metavar="TEXT", help="Only operations that contain this.")
+@click.option("--before", metavar="PLACE", help="`next` of the previous page.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Approximate number of entries."
+)
+@json_option
+@store_option
+def audit(
+    *, who: str | None, what: str | None, before: str | None, limit: int, as_json: bool, store: str | None
+) -> None:
+    """Print the audit log: changes, callers, origins and results; newest first. `pointsman verify` checks the
+    chain."""
+
+    async def look() -> tuple[list[AuditEntryView], str | None]:
+        async with installation(store) as app:
+            return await session_at_prompt(app).access.audit_entries(who=who, what=what, before=before, limit=limit)
+
+    deeds, following = go(look())
+    if as_json:
+        print_json({"deeds": deeds, "next": following})
+        return
+    if not deeds:
+        click.echo("nothing was asked for", err=True)
+    for deed in deeds:
+        told = f"{when(deed['at'])}  {shown(deed['who']):16}  {shown(deed['what'])}  {shown(deed['target'])}".rstrip()
+        click.echo(f"{told}  refused: {shown(deed['refused'])}" if deed["refused"] else told)
+
+
 PLACES: Final[tuple[Literal["hosts", "tools", "workflows", "groups"], ...]] = ("hosts", "tools", "workflows", "groups")
 _HELPS: Final = {
     "hosts": "A host to which http nodes may send it: api.example.com, *.example.com, http://localhost:8080.",
@@ -219,106 +322,3 @@ def _value() -> str:
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise click.UsageError("the value on standard input is no UTF-8 text.") from None
-
-
-@click.group()
-def keys() -> None:
-    """API keys of the server: add, list, revoke. Without keys, this machine has access."""
-
-
-@keys.command("add")
-@click.argument("name", callback=not_empty)
-@click.option("--role", type=click.Choice(ROLES), default="operator", show_default=True, help="Role of the key.")
-@click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the key. Repeatable.")
-@click.option("--days", type=click.FloatRange(min=0, min_open=True), help="Days until it expires (default: never).")
-@json_option
-@store_option
-def add_key(
-    name: str, *, role: Role, groups: tuple[str, ...], days: float | None, as_json: bool, store: str | None
-) -> None:
-    """Create a key and print it. Only its hash is stored: it is never shown again."""
-    token = go(_add_key(store, name, role, groups, days))
-    if as_json:
-        print_json({"name": name, "role": role, "key": token})
-    else:
-        click.echo(token)
-
-
-async def _add_key(store: str | None, name: str, role: Role, groups: tuple[str, ...], days: float | None) -> str:
-    async with installation(store) as app:
-        return await session_at_prompt(app).access.add_key(name, role, groups=groups, days=days)
-
-
-@keys.command("list")
-@click.option("--search", default="", metavar="WORDS", help="Only those with all these words in name or groups.")
-@click.option("--role", type=click.Choice(ROLES), help="Only those of this role.")
-@json_option
-@store_option
-def list_keys(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
-    """List the names of all keys with their last use. The keys themselves are not shown."""
-    found = go(_list_keys(store, search, role))
-    if as_json:
-        print_json({"keys": found})
-        return
-    if not found:
-        click.echo("no key fits" if search or role else "no key is made", err=True)
-    for key in found:
-        used = when(key["usedAt"]) if key["usedAt"] else "never used"
-        groups = ", ".join(map(shown, key["groups"]))
-        click.echo(f"{shown(key['name']):24}  {key['role']!s:8}  {used:19}  {groups}".rstrip())
-
-
-async def _list_keys(store: str | None, search: str, role: Role | None) -> list[KeyView]:
-    async with installation(store) as app:
-        return (await session_at_prompt(app).access.keys(search=search, role=role, limit=None))["keys"]
-
-
-@keys.command("revoke")
-@click.argument("name")
-@json_option
-@store_option
-def revoke_key(name: str, *, as_json: bool, store: str | None) -> None:
-    """Revoke a key within a second. Even without a remaining admin key, the server still requires one."""
-    admins = go(_revoke_key(store, name))
-    if as_json:
-        print_json({"revoked": [name], "admins": len(admins)})
-        return
-    say(f"revoked {name}")
-    if not admins:
-        say("no key of an admin is left; make one: pointsman keys add NAME --role admin")
-
-
-async def _revoke_key(store: str | None, name: str) -> list[str]:
-    """The keys of admins that are left."""
-    async with installation(store) as app:
-        return await session_at_prompt(app).access.revoke_key(name)
-
-
-@click.command()
-@click.option("--who", metavar="NAME", help="Only entries of this caller.")
-@click.option("--what", metavar="TEXT", help="Only operations that contain this.")
-@click.option("--before", metavar="PLACE", help="`next` of the previous page.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Approximate number of entries."
-)
-@json_option
-@store_option
-def audit(
-    *, who: str | None, what: str | None, before: str | None, limit: int, as_json: bool, store: str | None
-) -> None:
-    """Print the audit log: changes, callers, origins and results; newest first. `pointsman verify` checks the
-    chain."""
-
-    async def look() -> tuple[list[AuditEntryView], str | None]:
-        async with installation(store) as app:
-            return await session_at_prompt(app).access.audit_entries(who=who, what=what, before=before, limit=limit)
-
-    deeds, following = go(look())
-    if as_json:
-        print_json({"deeds": deeds, "next": following})
-        return
-    if not deeds:
-        click.echo("nothing was asked for", err=True)
-    for deed in deeds:
-        told = f"{when(deed['at'])}  {shown(deed['who']):16}  {shown(deed['what'])}  {shown(deed['target'])}".rstrip()
-        click.echo(f"{told}  refused: {shown(deed['refused'])}" if deed["refused"] else told)

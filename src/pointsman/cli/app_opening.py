@@ -23,6 +23,115 @@ from pointsman.values import JsonObject
 from pointsman.workflows.scripts import Script, parse_script, script_text
 from pointsman.workflows.sources import WorkflowInvalid
 
+T = TypeVar("T")
+
+ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
+
+
+class NothingNamed(CallerError):
+    """The reference is neither a file nor a saved workflow."""
+
+    code = "nothing-named"
+
+
+def installation(
+    store: str | None = None,
+    *,
+    model: str | None = None,
+    script: Path | None = None,
+    variables: Sequence[tuple[str, str]] = (),
+    delays: bool | None = None,
+) -> Pointsman:
+    """Return the app of a command, with settings from file, environment and flags."""
+    settings = loaded(store, delays=delays).settings
+    if variables:
+        settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
+    app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
+    if settings.authoring != "off":
+        from pointsman.authoring.agents import offer_verbs  # Imported late: rarely enabled.
+
+        offer_verbs(app.tools, lambda: app.context, settings.authoring)
+    return app
+
+
+def session_at_prompt(app: Pointsman, *, target: str = "") -> Session:
+    """Return the session of the running command, whose name stands in audit entries. Its caller is an admin: a user who
+    can open the store can do everything. `target`: see `Acting`."""
+    context = click.get_current_context(silent=True)
+    path = "" if context is None else context.command_path.partition(" ")[2]
+    return app.acting_as(at_the_prompt(), via=f"pointsman {path}".strip(), target=target)
+
+
+def _script(path: Path) -> Script:
+    """Read a script; problems while parsing it are reported with the script's file name."""
+    seen = face()
+    before = seen.file, seen.text
+    text = script_text(path)
+    seen.file, seen.text = str(path), text
+    script = parse_script(text)
+    seen.file, seen.text = before
+    return script
+
+
+def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
+    return load_settings(flags={"store": store, "delays": delays})
+
+
+def document(file: str, *, dialect: str | None = None) -> Workflow:
+    """Load a workflow from a file, and report later problems with this file's name and text."""
+    source = Workflow.load(file, dialect=dialect)
+    speak_of(source, file)
+    return source
+
+
+def speak_of(source: Workflow, file: str) -> None:
+    seen = face()
+    seen.file, seen.text = file, source.document.text
+    seen.unreadable = source.unreadable
+
+
+def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
+    """Resolve FILE|ID: load it if it exists as a file or looks like a file name, else return it as a workflow id."""
+    if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
+        return document(reference, dialect=dialect)
+    return reference
+
+
+async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
+    """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
+    if found is None:
+        from pointsman.workflows.builtin.pipeline import pipeline_of  # Imported late: most runs name a workflow.
+
+        found = await pipeline_of(app.context)
+    if isinstance(found, str):
+        ids = await app.library.ids()
+        if found.partition("@")[0] not in ids:
+            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` shows them."
+            raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
+    return found
+
+
+async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
+    """Return the input schema of a workflow; None if it has none or the document cannot be read."""
+    source = await app.source(found) if isinstance(found, str) else found
+    return None if source.read.workflow is None else source.read.workflow.input_schema
+
+
+@asynccontextmanager
+async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
+    """Report problems of a saved workflow, such as those of a draft, with its name and text, as for a file."""
+    try:
+        yield
+    except WorkflowInvalid:
+        if isinstance(found, str):
+            speak_of(await app.source(found), found)
+        raise
+
+
+def go(work: Coroutine[Any, Any, T]) -> T:
+    """Run the coroutine of a command in a new event loop, and return its result."""
+    return asyncio.run(work)
+
 
 def at_the_prompt() -> Caller:
     """Return the caller of a command, an admin: a user who can open the store can do everything."""
@@ -169,113 +278,3 @@ async def stoppable() -> AsyncGenerator[None, None]:
             if told:
                 raise click.Abort from None
             raise
-
-
-T = TypeVar("T")
-
-ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
-
-
-class NothingNamed(CallerError):
-    """The reference is neither a file nor a saved workflow."""
-
-    code = "nothing-named"
-
-
-def installation(
-    store: str | None = None,
-    *,
-    model: str | None = None,
-    script: Path | None = None,
-    variables: Sequence[tuple[str, str]] = (),
-    delays: bool | None = None,
-) -> Pointsman:
-    """Return the app of a command, with settings from file, environment and flags."""
-    settings = loaded(store, delays=delays).settings
-    if variables:
-        settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
-    app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
-    if settings.authoring != "off":
-        from pointsman.authoring.agents import offer_verbs  # Imported late: rarely enabled.
-
-        offer_verbs(app.tools, lambda: app.context, settings.authoring)
-    return app
-
-
-def session_at_prompt(app: Pointsman, *, target: str = "") -> Session:
-    """Return the session of the running command, whose name stands in audit entries. Its caller is an admin: a user who
-    can open the store can do everything. `target`: see `Acting`."""
-    context = click.get_current_context(silent=True)
-    path = "" if context is None else context.command_path.partition(" ")[2]
-    return app.acting_as(at_the_prompt(), via=f"pointsman {path}".strip(), target=target)
-
-
-def _script(path: Path) -> Script:
-    """Read a script; problems while parsing it are reported with the script's file name."""
-    seen = face()
-    before = seen.file, seen.text
-    text = script_text(path)
-    seen.file, seen.text = str(path), text
-    script = parse_script(text)
-    seen.file, seen.text = before
-    return script
-
-
-def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
-    return load_settings(flags={"store": store, "delays": delays})
-
-
-def document(file: str, *, dialect: str | None = None) -> Workflow:
-    """Load a workflow from a file, and report later problems with this file's name and text."""
-    source = Workflow.load(file, dialect=dialect)
-    speak_of(source, file)
-    return source
-
-
-def speak_of(source: Workflow, file: str) -> None:
-    seen = face()
-    seen.file, seen.text = file, source.document.text
-    seen.unreadable = source.unreadable
-
-
-def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
-    """Resolve FILE|ID: load it if it exists as a file or looks like a file name, else return it as a workflow id."""
-    if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
-        return document(reference, dialect=dialect)
-    return reference
-
-
-async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
-    """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
-    if found is None:
-        from pointsman.workflows.builtin.pipeline import pipeline_of  # Imported late: most runs name a workflow.
-
-        found = await pipeline_of(app.context)
-    if isinstance(found, str):
-        ids = await app.library.ids()
-        if found.partition("@")[0] not in ids:
-            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` shows them."
-            raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
-    return found
-
-
-async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
-    """Return the input schema of a workflow; None if it has none or the document cannot be read."""
-    source = await app.source(found) if isinstance(found, str) else found
-    return None if source.read.workflow is None else source.read.workflow.input_schema
-
-
-@asynccontextmanager
-async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
-    """Report problems of a saved workflow, such as those of a draft, with its name and text, as for a file."""
-    try:
-        yield
-    except WorkflowInvalid:
-        if isinstance(found, str):
-            speak_of(await app.source(found), found)
-        raise
-
-
-def go(work: Coroutine[Any, Any, T]) -> T:
-    """Run the coroutine of a command in a new event loop, and return its result."""
-    return asyncio.run(work)

@@ -18,82 +18,6 @@ from pointsman.executions.replays import replay_view
 from pointsman.values import Json, JsonObject
 
 
-@click.command()
-@click.argument("execution", shell_complete=complete_execution)
-@click.option("--against", metavar="FILE|ID@REV", help="Decide with another definition, and compare.")
-@json_option
-@store_option
-def replay(execution: str, *, against: str | None, as_json: bool, store: str | None) -> int:
-    """Fold the journal of an execution, decide each row again, and compare. No model and no tool is called.
-
-    Exit code 1: a row differs.
-    """
-    found = go(_replay(store, execution, against))
-    if as_json:
-        print_json(found)
-    else:
-        for line in lines_of(found):
-            click.echo(line)
-    return 0 if found["same"] else 1
-
-
-async def _replay(store: str | None, execution: str, against: str | None) -> JsonObject:
-    async with installation(store) as app:
-        other = None if against is None else await known(app, named(against))
-        return replay_view(await app.replay(execution, against=other))
-
-
-def lines_of(found: JsonObject) -> list[str]:
-    """What came of it, for people."""
-    lines = [_difference(one) for one in cast("list[JsonObject]", found["differences"])]
-    untold = cast("list[int]", found["untold"])
-    if untold:
-        rows = ", ".join(map(str, untold))
-        lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
-    said = click.style("the same", fg="green") if found["same"] else click.style("different", fg="red")
-    lines.append(f"{said}: {found['rows']} rows decided again, then {found['status']}")
-    return lines
-
-
-def _difference(one: JsonObject) -> str:
-    place = f"row {one['row']}, event {one['event']} ({one['kind']}) {shown(one['field'])}".rstrip()
-    return f"{place}\n  recorded: {_value(one['recorded'])}\n  now:      {_value(one['now'])}"
-
-
-def _value(value: Json) -> str:
-    return shown(json.dumps(value, ensure_ascii=False), chars_max=400)
-
-
-@click.command()
-@click.argument("execution", shell_complete=complete_execution)
-@click.option("--to", required=True, metavar="FILE|ID@REV", help="The new definition.")
-@click.option("--check", "check_only", is_flag=True, help="Only list what does not fit.")
-@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
-@json_option
-@store_option
-def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, store: str | None) -> int:
-    """Continue a paused, interrupted, failed or waiting execution with another definition.
-
-    Nothing is changed unless everything in progress has a place in it. Exit code 1: something does not fit.
-    """
-    found = go(_move(store, execution, to, check_only=check_only, by=by))
-    fits = not found
-    if as_json:
-        print_json({"executionId": execution, "fits": fits, "moved": fits and not check_only, "problems": found})
-        return 0 if fits else 1
-    for one in found:
-        assert isinstance(one, dict)
-        click.echo(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['where'])}: {shown(one['message'])}")
-    if fits:
-        click.echo(f"{execution} {'fits' if check_only else 'goes on with'} {to}")
-    return 0 if fits else 1
-
-
-async def _move(store: str | None, execution: str, to: str, *, check_only: bool, by: str) -> list[Json]:
-    async with installation(store) as app:
-        return misfits_view(await app.move(execution, await known(app, named(to)), check_only=check_only, by=by))
-
-
 def changing_options(command: Decorated) -> Decorated:
     """Add the options of commands that continue a changed copy."""
     for option in (
@@ -213,3 +137,79 @@ def _fields(given: str | None) -> JsonObject | None:
 
 def _edits(pairs: tuple[tuple[str, str], ...]) -> dict[str, Json]:
     return {path: lenient_value(text) for path, text in pairs}
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--against", metavar="FILE|ID@REV", help="Decide with another definition, and compare.")
+@json_option
+@store_option
+def replay(execution: str, *, against: str | None, as_json: bool, store: str | None) -> int:
+    """Fold the journal of an execution, decide each row again, and compare. No model and no tool is called.
+
+    Exit code 1: a row differs.
+    """
+    found = go(_replay(store, execution, against))
+    if as_json:
+        print_json(found)
+    else:
+        for line in lines_of(found):
+            click.echo(line)
+    return 0 if found["same"] else 1
+
+
+async def _replay(store: str | None, execution: str, against: str | None) -> JsonObject:
+    async with installation(store) as app:
+        other = None if against is None else await known(app, named(against))
+        return replay_view(await app.replay(execution, against=other))
+
+
+def lines_of(found: JsonObject) -> list[str]:
+    """What came of it, for people."""
+    lines = [_difference(one) for one in cast("list[JsonObject]", found["differences"])]
+    untold = cast("list[int]", found["untold"])
+    if untold:
+        rows = ", ".join(map(str, untold))
+        lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
+    said = click.style("the same", fg="green") if found["same"] else click.style("different", fg="red")
+    lines.append(f"{said}: {found['rows']} rows decided again, then {found['status']}")
+    return lines
+
+
+def _difference(one: JsonObject) -> str:
+    place = f"row {one['row']}, event {one['event']} ({one['kind']}) {shown(one['field'])}".rstrip()
+    return f"{place}\n  recorded: {_value(one['recorded'])}\n  now:      {_value(one['now'])}"
+
+
+def _value(value: Json) -> str:
+    return shown(json.dumps(value, ensure_ascii=False), chars_max=400)
+
+
+@click.command()
+@click.argument("execution", shell_complete=complete_execution)
+@click.option("--to", required=True, metavar="FILE|ID@REV", help="The new definition.")
+@click.option("--check", "check_only", is_flag=True, help="Only list what does not fit.")
+@click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
+@json_option
+@store_option
+def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, store: str | None) -> int:
+    """Continue a paused, interrupted, failed or waiting execution with another definition.
+
+    Nothing is changed unless everything in progress has a place in it. Exit code 1: something does not fit.
+    """
+    found = go(_move(store, execution, to, check_only=check_only, by=by))
+    fits = not found
+    if as_json:
+        print_json({"executionId": execution, "fits": fits, "moved": fits and not check_only, "problems": found})
+        return 0 if fits else 1
+    for one in found:
+        assert isinstance(one, dict)
+        click.echo(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['where'])}: {shown(one['message'])}")
+    if fits:
+        click.echo(f"{execution} {'fits' if check_only else 'goes on with'} {to}")
+    return 0 if fits else 1
+
+
+async def _move(store: str | None, execution: str, to: str, *, check_only: bool, by: str) -> list[Json]:
+    async with installation(store) as app:
+        return misfits_view(await app.move(execution, await known(app, named(to)), check_only=check_only, by=by))

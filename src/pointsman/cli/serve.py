@@ -27,43 +27,6 @@ from pointsman.settings.display import store_shown
 from pointsman.settings.observability import LogSettings
 from pointsman.values import ExecutionId
 
-
-@click.command()
-@model_option
-@script_option
-@store_option
-def mcp(*, model: str | None, script: Path | None, store: str | None) -> None:
-    """Serve MCP on standard input and output, for a client that starts this command: design, save and run workflows.
-
-    `pointsman serve` offers the same at /mcp.
-    """
-    go(_mcp(store, model, script))
-
-
-async def _mcp(store: str | None, model: str | None, script: Path | None) -> None:
-    from pointsman.mcp.stdio import serve_stdio  # Loads the protocol.
-
-    async with installation(store, model=model, script=script) as app:
-        await serve_stdio(app, name=os_user())
-
-
-def announce(logs: LogSettings, what: str, about: str = "") -> None:
-    """Print or log a status message, such as "serving http://…"."""
-    if logs.format == "text":
-        say(f"{what} {about}".rstrip())
-    else:
-        log(logging.INFO, what, {"about": about} if about else {})
-
-
-def warn_of_scripted(app: Pointsman) -> None:
-    """Log a warning, and print it beside text logs, if the scripted model answers every agent of this process."""
-    if model_state(app.context) != "scripted":
-        return
-    if app.settings.logs.format == "text":
-        say_scripted()
-    log(logging.WARNING, "model.scripted", {"message": SCRIPTED["message"]})
-
-
 STOPS: Final = (*ENDS, signal.SIGINT)
 
 
@@ -172,3 +135,39 @@ async def _serve(
             async with telemetry_of(app.context):
                 await serve_until_stopped(app, settings=app.settings.server, standby=standby, said=said)
             tell("stopped")
+
+
+@click.command()
+@model_option
+@script_option
+@store_option
+def mcp(*, model: str | None, script: Path | None, store: str | None) -> None:
+    """Serve MCP on standard input and output, for a client that starts this command: design, save and run workflows.
+
+    `pointsman serve` offers the same at /mcp.
+    """
+    go(_mcp(store, model, script))
+
+
+async def _mcp(store: str | None, model: str | None, script: Path | None) -> None:
+    from pointsman.mcp.stdio import serve_stdio  # Loads the protocol.
+
+    async with installation(store, model=model, script=script) as app:
+        await serve_stdio(app, name=os_user())
+
+
+def announce(logs: LogSettings, what: str, about: str = "") -> None:
+    """Print or log a status message, such as "serving http://…"."""
+    if logs.format == "text":
+        say(f"{what} {about}".rstrip())
+    else:
+        log(logging.INFO, what, {"about": about} if about else {})
+
+
+def warn_of_scripted(app: Pointsman) -> None:
+    """Log a warning, and print it beside text logs, if the scripted model answers every agent of this process."""
+    if model_state(app.context) != "scripted":
+        return
+    if app.settings.logs.format == "text":
+        say_scripted()
+    log(logging.WARNING, "model.scripted", {"message": SCRIPTED["message"]})

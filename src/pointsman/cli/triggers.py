@@ -21,56 +21,6 @@ if TYPE_CHECKING:
     from pointsman.triggers.views import FiredView, PublishedView, ScheduleView
 
 
-@click.group()
-def notifications() -> None:
-    """Notices to the addresses under [notifications]. `pointsman keep` sends them."""
-
-
-@notifications.command("list")
-@json_option
-@store_option
-def list_notices(*, as_json: bool, store: str | None) -> None:
-    """List notices that wait, were sent within the last hour, or were given up."""
-    found = go(_list_notices(store))
-    if as_json:
-        print_json({"notifications": found})
-        return
-    if not found:
-        say("the outbox is empty")
-    for one in found:
-        _print_notice(one)
-
-
-async def _list_notices(store: str | None) -> list[NoticeView]:
-    async with installation(store) as app:
-        return (await session_at_prompt(app).notifications.list())["notices"]
-
-
-@notifications.command("retry")
-@click.argument("notice")
-@json_option
-@store_option
-def retry_notice(notice: str, *, as_json: bool, store: str | None) -> None:
-    """Send a notice again that was given up."""
-    found = go(_retry_notice(store, notice))
-    if as_json:
-        print_json(found)
-    else:
-        _print_notice(found)
-
-
-async def _retry_notice(store: str | None, notice: str) -> NoticeView:
-    from pointsman.triggers.notifications import notice_view  # Deferred: the outbox takes long to load.
-
-    async with installation(store) as app:
-        return notice_view(await session_at_prompt(app).notifications.retry(notice))
-
-
-def _print_notice(one: NoticeView) -> None:
-    error = f"  {shown(one['error'])}" if one["error"] else ""
-    click.echo(f"{one['state']:8} {when(one['at'])}  {shown(one['event']):26} {shown(one['id'])}{error}")
-
-
 T = TypeVar("T")
 
 SAYS_WHY: Final = 1
@@ -302,3 +252,53 @@ def _print_fired(one: FiredView) -> None:
     click.echo(shown(line.rstrip()))
     if error and error["hint"]:
         click.echo(f"  hint: {shown(error['hint'])}")
+
+
+@click.group()
+def notifications() -> None:
+    """Notices to the addresses under [notifications]. `pointsman keep` sends them."""
+
+
+@notifications.command("list")
+@json_option
+@store_option
+def list_notices(*, as_json: bool, store: str | None) -> None:
+    """List notices that wait, were sent within the last hour, or were given up."""
+    found = go(_list_notices(store))
+    if as_json:
+        print_json({"notifications": found})
+        return
+    if not found:
+        say("the outbox is empty")
+    for one in found:
+        _print_notice(one)
+
+
+async def _list_notices(store: str | None) -> list[NoticeView]:
+    async with installation(store) as app:
+        return (await session_at_prompt(app).notifications.list())["notices"]
+
+
+@notifications.command("retry")
+@click.argument("notice")
+@json_option
+@store_option
+def retry_notice(notice: str, *, as_json: bool, store: str | None) -> None:
+    """Send a notice again that was given up."""
+    found = go(_retry_notice(store, notice))
+    if as_json:
+        print_json(found)
+    else:
+        _print_notice(found)
+
+
+async def _retry_notice(store: str | None, notice: str) -> NoticeView:
+    from pointsman.triggers.notifications import notice_view  # Deferred: the outbox takes long to load.
+
+    async with installation(store) as app:
+        return notice_view(await session_at_prompt(app).notifications.retry(notice))
+
+
+def _print_notice(one: NoticeView) -> None:
+    error = f"  {shown(one['error'])}" if one["error"] else ""
+    click.echo(f"{one['state']:8} {when(one['at'])}  {shown(one['event']):26} {shown(one['id'])}{error}")

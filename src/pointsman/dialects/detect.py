@@ -154,11 +154,11 @@ def _undecided(candidate: Candidate) -> Problem:
     pointer = candidate.sources.author_pointer("")
     if marks:
         seen = " and ".join(f"{name} ({mark})" for name, mark in marks.items())
-        hint = f"Say which it is: --dialect {'|'.join(marks)}."
+        hint = f"Choose one: --dialect {'|'.join(marks)}."
         return error("ambiguous-dialect", pointer, f"the document looks like {seen}", hint=hint)
     keys = ", ".join(repr(key[:40]) for key in list(candidate.document)[:8]) or "nothing"
     hint = "A workflow has 'nodes' (a list of {id, type}) and 'edges' (a list of {source, target})."
-    return error("unknown-dialect", pointer, f"this is no workflow of a known dialect; it has {keys}", hint=hint)
+    return error("unknown-dialect", pointer, f"this is not a workflow of a known dialect; it has {keys}", hint=hint)
 
 
 def _matches(plugin: object, document: JsonObject) -> bool:

@@ -141,7 +141,7 @@ class Record:
             if any(value != values[0] for value in values[1:]):
                 both = " and ".join(repr(word) for word in spellings if self.value.get(word) is not None)
                 hint = "Keep one of them."
-                yield error("conflicting-spellings", self.at(name), f"{both} say different things", hint=hint)
+                yield error("conflicting-spellings", self.at(name), f"{both} have different values", hint=hint)
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ class ForeignReader:
         value, at = record.take(name), record.at(name)
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
-            self.warning("type-converted", at, f"the text is read as {value}", "Write it so.")
+            self.warning("type-converted", at, f"the text is read as {value}", "Write this value in the document.")
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
@@ -186,7 +186,9 @@ class ForeignReader:
         if version is None or (isinstance(version, str) and _SEMVER.fullmatch(version)):
             self.move(native, "", "version", head, "version")
             return
-        self.note("version-kept", head.at("version"), f"{version!r} is no semantic version", "It is kept, unused.")
+        self.note(
+            "version-kept", head.at("version"), f"{version!r} is not a semantic version", "It is stored, but not used."
+        )
         head.taken.discard(head.said("version"))
 
     def inside(self, record: Record, name: str, words: FieldWords | None = None) -> Record:

@@ -1,4 +1,6 @@
-"""Lossless writing: parts that did not change stay exactly as their author wrote them.
+"""Shared parts of the writers of dialects: losses, conditions, and lossless writing.
+
+In lossless writing, parts that did not change stay exactly as their author wrote them.
 
     author's document ─ read ─▶ workflow then ─ render ─▶ before ─┐
                                                                   ├─▶ author's document, changed where before ≠ after
@@ -34,114 +36,6 @@ from pointsman.dialects.readers import FieldWords, member
 from pointsman.dialects.results import ImportedDocument, WrittenDocument, validated
 from pointsman.dialects.shapes import Candidate, unwrapped
 from pointsman.values import Json, JsonObject
-
-
-class InlineAgents:
-    """The agents of a workflow, including those that its nodes define."""
-
-    def __init__(self, workflow: WorkflowDefinition) -> None:
-        self.named: dict[str, AgentConfig] = dict(workflow.agents or {})
-
-    def name_for(self, config: AgentConfig, node_id: str, *, beside: Collection[str] = ()) -> str:
-        """Return the agent's name. A node that extends a named agent defines `<name>.<node>`. Fields in `beside` stay
-        in the node."""
-        own = {key: value for key, value in document_of(config).items() if key not in beside}
-        named = own.pop("agent", None)
-        if isinstance(named, str) and not own:
-            return named
-        name = f"{named}.{node_id}" if isinstance(named, str) else node_id
-        inherited = document_of(self.named.get(named)) if isinstance(named, str) else {}
-        made = read_as(AgentConfig, {**inherited, **own})
-        assert isinstance(made, AgentConfig)
-        self.named[name] = made
-        return name
-
-    def documents(self) -> JsonObject:
-        return {name: document_of(agent) for name, agent in self.named.items()}
-
-
-def condition_text(condition: AnyCondition | None, source: str) -> str | None:
-    """Return an expression equivalent to the condition; "" for always; None if no expression is equivalent."""
-    match condition:
-        case None | Always():
-            return ""
-        case When(expression=expression):
-            return expression
-        case Equals(field=field, value=value):
-            return f"{field} == {_literal(value)}"
-        case Contains(field=field, value=value):
-            return f"{_literal(value)} in {field}"
-        case Exists(field=field):
-            return f"exists({field})"
-        case OnLabel(label=label):
-            return f"{member('nodes', source)}.branch == {_literal(label)}"
-        case _:
-            return None
-
-
-def _literal(value: object) -> str:
-    return json.dumps(as_json(value), ensure_ascii=False)
-
-
-NEVER_LOST: Final = frozenset(("pointsman", "dialect", "id", "nodes", "edges"))
-
-
-def loss(pointer: str, what: str, dialect: str, *, hint: str = "") -> Problem:
-    return warning("not-in-dialect", pointer, f"{what} cannot be said in {dialect!r}", hint=hint)
-
-
-def lost_fields(part: Model, known: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
-    """Yield a loss for each field that is set and that the dialect cannot express. `x-*` keys belong to the author."""
-    for key in document_of(part):
-        if key not in known and not key.startswith(EXTENSION_PREFIX):
-            yield loss(at + pointer_to(key), f"{key!r}", dialect)
-
-
-def document_of(part: Model | None) -> JsonObject:
-    """Return a part of a workflow as JSON, without unset fields; of a workflow without nodes and edges."""
-    if isinstance(part, WorkflowDefinition):
-        found = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
-    else:
-        found = as_json(written(part))
-    return {key: value for key, value in found.items() if value is not None} if isinstance(found, dict) else {}
-
-
-def as_json(value: object) -> Json:
-    """Return a value as JSON. Tuples of the frozen models become lists; raises TypeError for values that models cannot
-    hold."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case dict():
-            return {key: as_json(inner) for key, inner in cast(Mapping[str, object], value).items()}
-        case list() | tuple():
-            return [as_json(inner) for inner in cast(Sequence[object], value)]
-        case _:
-            raise TypeError(f"not JSON: {type(value).__name__}")
-
-
-def extension_of(part: Model, dialect: str) -> JsonObject:
-    """Return the values that the reader of the dialect kept for its writer, and the author's other `x-*` keys."""
-    extra = part.__pydantic_extra__ or {}
-    own = as_json(extra.get(f"x-{dialect}"))
-    others = {key: as_json(value) for key, value in extra.items() if key != f"x-{dialect}"}
-    return {**others, **(own if isinstance(own, dict) else {})}
-
-
-def labels_of(workflow: WorkflowDefinition) -> dict[str, str]:
-    return {node.id: node.label for node in workflow.nodes}
-
-
-def outgoing(workflow: WorkflowDefinition) -> dict[str, list[Edge]]:
-    found: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
-    for edge in workflow.edges:
-        found.setdefault(edge.source, []).append(edge)
-    return found
-
-
-def type_of(node: Node) -> str:
-    return f"a node of type {node.type!r}"
-
 
 T = TypeVar("T")
 
@@ -208,7 +102,9 @@ def write_with(dialect: Dialect, workflow: WorkflowDefinition, original: JsonObj
     imported = dialect.read(candidate.document, workflow.id)
     then = validated(imported).workflow
     if then is None:
-        hint = "It was written anew: comments, order and fields the dialect does not know are not in it."
+        hint = (
+            "The document is written from scratch, without comments, order and fields that the dialect does not have."
+        )
         why = warning("original-unreadable", "", f"the {dialect.name} document it was read from has errors", hint=hint)
         return WrittenDocument(_fresh(dialect, after), (*after.losses, why))
     path = pointer_parts(candidate.sources.author_pointer(""))
@@ -393,3 +289,110 @@ def _style_of(document: Json, words: FieldWords) -> int:
             case _:
                 pass
     return max(counts, key=lambda style: (counts[style], -style), default=0)
+
+
+class InlineAgents:
+    """The agents of a workflow, including those that its nodes define."""
+
+    def __init__(self, workflow: WorkflowDefinition) -> None:
+        self.named: dict[str, AgentConfig] = dict(workflow.agents or {})
+
+    def name_for(self, config: AgentConfig, node_id: str, *, beside: Collection[str] = ()) -> str:
+        """Return the agent's name. A node that extends a named agent defines `<name>.<node>`. Fields in `beside` stay
+        in the node."""
+        own = {key: value for key, value in document_of(config).items() if key not in beside}
+        named = own.pop("agent", None)
+        if isinstance(named, str) and not own:
+            return named
+        name = f"{named}.{node_id}" if isinstance(named, str) else node_id
+        inherited = document_of(self.named.get(named)) if isinstance(named, str) else {}
+        made = read_as(AgentConfig, {**inherited, **own})
+        assert isinstance(made, AgentConfig)
+        self.named[name] = made
+        return name
+
+    def documents(self) -> JsonObject:
+        return {name: document_of(agent) for name, agent in self.named.items()}
+
+
+def condition_text(condition: AnyCondition | None, source: str) -> str | None:
+    """Return an expression equivalent to the condition; "" for always; None if no expression is equivalent."""
+    match condition:
+        case None | Always():
+            return ""
+        case When(expression=expression):
+            return expression
+        case Equals(field=field, value=value):
+            return f"{field} == {_literal(value)}"
+        case Contains(field=field, value=value):
+            return f"{_literal(value)} in {field}"
+        case Exists(field=field):
+            return f"exists({field})"
+        case OnLabel(label=label):
+            return f"{member('nodes', source)}.branch == {_literal(label)}"
+        case _:
+            return None
+
+
+def _literal(value: object) -> str:
+    return json.dumps(as_json(value), ensure_ascii=False)
+
+
+NEVER_LOST: Final = frozenset(("pointsman", "dialect", "id", "nodes", "edges"))
+
+
+def loss(pointer: str, what: str, dialect: str, *, hint: str = "") -> Problem:
+    return warning("not-in-dialect", pointer, f"{what} cannot be expressed in {dialect!r}", hint=hint)
+
+
+def lost_fields(part: Model, known: Collection[str], at: str, dialect: str) -> Iterator[Problem]:
+    """Yield a loss for each field that is set and that the dialect cannot express. `x-*` keys belong to the author."""
+    for key in document_of(part):
+        if key not in known and not key.startswith(EXTENSION_PREFIX):
+            yield loss(at + pointer_to(key), f"{key!r}", dialect)
+
+
+def document_of(part: Model | None) -> JsonObject:
+    """Return a part of a workflow as JSON, without unset fields; of a workflow without nodes and edges."""
+    if isinstance(part, WorkflowDefinition):
+        found = as_json(part.model_dump(by_alias=True, exclude_unset=True, exclude={"nodes", "edges"}))
+    else:
+        found = as_json(written(part))
+    return {key: value for key, value in found.items() if value is not None} if isinstance(found, dict) else {}
+
+
+def as_json(value: object) -> Json:
+    """Return a value as JSON. Tuples of the frozen models become lists; raises TypeError for values that models cannot
+    hold."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case dict():
+            return {key: as_json(inner) for key, inner in cast(Mapping[str, object], value).items()}
+        case list() | tuple():
+            return [as_json(inner) for inner in cast(Sequence[object], value)]
+        case _:
+            raise TypeError(f"not JSON: {type(value).__name__}")
+
+
+def extension_of(part: Model, dialect: str) -> JsonObject:
+    """Return the values that the reader of the dialect kept for its writer, and the author's other `x-*` keys."""
+    extra = part.__pydantic_extra__ or {}
+    own = as_json(extra.get(f"x-{dialect}"))
+    others = {key: as_json(value) for key, value in extra.items() if key != f"x-{dialect}"}
+    return {**others, **(own if isinstance(own, dict) else {})}
+
+
+def labels_of(workflow: WorkflowDefinition) -> dict[str, str]:
+    return {node.id: node.label for node in workflow.nodes}
+
+
+def outgoing(workflow: WorkflowDefinition) -> dict[str, list[Edge]]:
+    found: dict[str, list[Edge]] = {node.id: [] for node in workflow.nodes}
+    for edge in workflow.edges:
+        found.setdefault(edge.source, []).append(edge)
+    return found
+
+
+def type_of(node: Node) -> str:
+    return f"a node of type {node.type!r}"

@@ -61,6 +61,100 @@ from pointsman.dialects.writers import Dialect, write_with
 from pointsman.expressions.names import ROOTS
 from pointsman.values import Json, JsonObject
 
+
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
+    """Return the native document of a graph, with the dialect's defaults written out."""
+    reading = ForeignReader("graph")
+    head = Record(document, "", WORDS)
+    shape = shape_of(
+        records(head.take("nodes"), "/nodes", WORDS, reading), records(head.take("edges"), "/edges", WORDS, reading)
+    )
+    flow = data_flow(shape)
+    native: JsonObject = {"pointsman": 1}
+    workflow_id(head, reading, native, name=name, names=("workflow_id", "id"))
+    native["dialect"] = "graph"
+    _read_head(native, head, reading)
+    limits = reading.inside(head, "limits")
+    native["config"] = _config(head, limits, reading)
+    entry = native.get("entry")
+    native["input"] = _input(head, shape, flow, reading, entry=entry)
+    native["output"] = _output(shape)
+    ids = [str(record.value.get("id")) for record in shape.nodes if record.value.get("type") in ("agent", "merge")]
+    native["state"] = {**state_of(flow, ids), **object_of(head.take("state"))}
+    reader = GraphNodeReader(
+        shape, flow, reading, entry=entry, iterations=reading.count(limits, "max_iters") or ITERATIONS
+    )
+    native["nodes"] = [reader.read(index, record) for index, record in enumerate(shape.nodes)]
+    native["edges"] = GraphEdgeReader(shape, reading, entry).read()
+    reading.keep(native, "", head, limits=limits.left() or None)
+    return reading.done(native)
+
+
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
+    """Return the workflow as a graph, with a list of losses."""
+    return write_with(DIALECT, workflow, original)
+
+
+def _read_head(native: JsonObject, head: Record, reading: ForeignReader) -> None:
+    for field in ("name", "description"):
+        reading.move(native, "", field, head, field)
+    reading.version(native, head)
+    reading.move(native, "", "enabled", head, "is_active")
+    reading.move(native, "", "tags", head, "tags")
+    reading.move(native, "", "entry", head, "entry_node_id")
+    agents = agents_of(head.take("agents"), "/agents", reading)
+    if agents is not None:
+        native["agents"] = agents
+
+
+def _config(head: Record, limits: Record, reading: ForeignReader) -> JsonObject:
+    """Return the dialect's limits and its three retries, unless the document or its native `config` overrides them."""
+    made: JsonObject = {}
+    for native, (word, default) in LIMITS.items():
+        made[native] = default
+        reading.move(made, "/config/limits", native, limits, word)
+    strategy = head.value.get("error_strategy")
+    config: JsonObject = {"errorHandling": "retry"}
+    if strategy in ("fail", "stop"):
+        head.taken.add("error_strategy")
+        config["errorHandling"] = "fail"
+    own = object_of(head.take("config"))
+    limits_said: JsonObject = {**made, **object_of(own.get("limits"))}
+    return {**config, **own, "limits": limits_said}
+
+
+def _input(head: Record, shape: GraphShape, flow: DataFlow, reading: ForeignReader, *, entry: Json) -> JsonObject:
+    said = head.take("input_schema")
+    if isinstance(said, dict):
+        reading.origin["/input"] = head.at("input_schema")
+        return said
+    head.taken.discard("input_schema")
+    chained = any(
+        record.value.get("type") in ("agent", "start") and not record.value.get("inputs") for record in shape.nodes
+    )
+    schema: JsonObject = {"type": "object", "properties": {"goal": {"type": "string"}}}
+    if chained or flow.reads_state("goal"):
+        schema["required"] = ["goal"]
+    return schema
+
+
+def _output(shape: GraphShape) -> str:
+    """Return the output: of a graph that ends in merges their result, of any other graph the first present of final,
+    drafts, latest."""
+    going_on = {key_of(link.source) for link in shape.links}
+    for record in shape.nodes:
+        going_on.update(key_of(branch) for branch in list_of(record.value.get("branches")))
+    ends = [record.value.get("type") for record in shape.nodes if key_of(record.value.get("id")) not in going_on]
+    return "latest" if ends and all(kind == "merge" for kind in ends) else OUTPUT
+
+
+def _read(document: JsonObject, name: str) -> ImportedDocument:
+    return read(document, name=name)
+
+
+DIALECT: Final = Dialect("graph", WORDS, _read, render)
+
+
 _STRATEGIES_OF_ERRORS: Final[Mapping[str, str]] = {
     "fail": "fail",
     "stop": "fail",
@@ -231,12 +325,12 @@ class GraphNodeReader:
         for branch in branches if drawn else ():
             if branch not in targets:
                 message = f"{branch!r} is a branch of {_id(record)}, but only other branches have an edge"
-                hint = "It is started all the same. Add the edge, or take it from 'branches'."
+                hint = "The branch is started nevertheless. Add the edge, or remove it from 'branches'."
                 self.reading.warning("branch-edge-mismatch", record.at("branches"), message, hint)
         for target in targets:
             if branches and drawn and target not in branches:
-                message = f"the edge from {_id(record)} to {target!r} is no branch"
-                hint = "It is taken in each branch when that has ended."
+                message = f"the edge from {_id(record)} to {target!r} is not a branch"
+                hint = "The edge is taken in each branch after the branch has ended."
                 self.reading.warning("branch-edge-mismatch", record.at("branches"), message, hint)
 
     def _loop(self, node: JsonObject, at: str, record: Record) -> None:
@@ -262,8 +356,8 @@ class GraphNodeReader:
         told = [link.condition for link in links if isinstance(link.condition, str)]
         own = f"{record.value.get('id')} condition result"
         if isinstance(condition, str) and told and not any(text == condition or own in text for text in told):
-            message = f"the condition of {_id(record)} is on none of its edges: only theirs decide where control goes"
-            hint = f"Write {own!r} on the edge that means it."
+            message = f"the condition of {_id(record)} is not on any of its edges, which alone decide the route"
+            hint = f"Write {own!r} on the corresponding edge."
             self.reading.warning("condition-disagrees", record.at("condition"), message, hint)
 
     def _merge(self, node: JsonObject, at: str, record: Record, params: Record) -> None:
@@ -331,7 +425,7 @@ class GraphNodeReader:
             for field in ("inputs", "outputs"):
                 self.reading.move(node, at, field, record, field)
         elif isinstance(kind, str) and "|" in kind:
-            hint = "This is a sketch of a schema, not a workflow: '|' lists what may stand there. Choose one."
+            hint = "This is a sketch of a schema, not a workflow: '|' lists the possible values. Choose one."
             self.reading.error("schema-sketch", record.at("type"), f"{kind!r} is no type but a list of types", hint)
         elif isinstance(kind, str):
             hint = f"{did_you_mean(kind, NODE_TYPES)} Known are {', '.join(NODE_TYPES)}.".strip()
@@ -340,96 +434,3 @@ class GraphNodeReader:
 
 def _id(record: Record) -> str:
     return repr(record.value.get("id"))
-
-
-def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """Return the native document of a graph, with the dialect's defaults written out."""
-    reading = ForeignReader("graph")
-    head = Record(document, "", WORDS)
-    shape = shape_of(
-        records(head.take("nodes"), "/nodes", WORDS, reading), records(head.take("edges"), "/edges", WORDS, reading)
-    )
-    flow = data_flow(shape)
-    native: JsonObject = {"pointsman": 1}
-    workflow_id(head, reading, native, name=name, names=("workflow_id", "id"))
-    native["dialect"] = "graph"
-    _read_head(native, head, reading)
-    limits = reading.inside(head, "limits")
-    native["config"] = _config(head, limits, reading)
-    entry = native.get("entry")
-    native["input"] = _input(head, shape, flow, reading, entry=entry)
-    native["output"] = _output(shape)
-    ids = [str(record.value.get("id")) for record in shape.nodes if record.value.get("type") in ("agent", "merge")]
-    native["state"] = {**state_of(flow, ids), **object_of(head.take("state"))}
-    reader = GraphNodeReader(
-        shape, flow, reading, entry=entry, iterations=reading.count(limits, "max_iters") or ITERATIONS
-    )
-    native["nodes"] = [reader.read(index, record) for index, record in enumerate(shape.nodes)]
-    native["edges"] = GraphEdgeReader(shape, reading, entry).read()
-    reading.keep(native, "", head, limits=limits.left() or None)
-    return reading.done(native)
-
-
-def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """Return the workflow as a graph, with a list of losses."""
-    return write_with(DIALECT, workflow, original)
-
-
-def _read_head(native: JsonObject, head: Record, reading: ForeignReader) -> None:
-    for field in ("name", "description"):
-        reading.move(native, "", field, head, field)
-    reading.version(native, head)
-    reading.move(native, "", "enabled", head, "is_active")
-    reading.move(native, "", "tags", head, "tags")
-    reading.move(native, "", "entry", head, "entry_node_id")
-    agents = agents_of(head.take("agents"), "/agents", reading)
-    if agents is not None:
-        native["agents"] = agents
-
-
-def _config(head: Record, limits: Record, reading: ForeignReader) -> JsonObject:
-    """Return the dialect's limits and its three retries, unless the document or its native `config` overrides them."""
-    made: JsonObject = {}
-    for native, (word, default) in LIMITS.items():
-        made[native] = default
-        reading.move(made, "/config/limits", native, limits, word)
-    strategy = head.value.get("error_strategy")
-    config: JsonObject = {"errorHandling": "retry"}
-    if strategy in ("fail", "stop"):
-        head.taken.add("error_strategy")
-        config["errorHandling"] = "fail"
-    own = object_of(head.take("config"))
-    limits_said: JsonObject = {**made, **object_of(own.get("limits"))}
-    return {**config, **own, "limits": limits_said}
-
-
-def _input(head: Record, shape: GraphShape, flow: DataFlow, reading: ForeignReader, *, entry: Json) -> JsonObject:
-    said = head.take("input_schema")
-    if isinstance(said, dict):
-        reading.origin["/input"] = head.at("input_schema")
-        return said
-    head.taken.discard("input_schema")
-    chained = any(
-        record.value.get("type") in ("agent", "start") and not record.value.get("inputs") for record in shape.nodes
-    )
-    schema: JsonObject = {"type": "object", "properties": {"goal": {"type": "string"}}}
-    if chained or flow.reads_state("goal"):
-        schema["required"] = ["goal"]
-    return schema
-
-
-def _output(shape: GraphShape) -> str:
-    """Return the output: of a graph that ends in merges their result, of any other graph the first present of final,
-    drafts, latest."""
-    going_on = {key_of(link.source) for link in shape.links}
-    for record in shape.nodes:
-        going_on.update(key_of(branch) for branch in list_of(record.value.get("branches")))
-    ends = [record.value.get("type") for record in shape.nodes if key_of(record.value.get("id")) not in going_on]
-    return "latest" if ends and all(kind == "merge" for kind in ends) else OUTPUT
-
-
-def _read(document: JsonObject, name: str) -> ImportedDocument:
-    return read(document, name=name)
-
-
-DIALECT: Final = Dialect("graph", WORDS, _read, render)

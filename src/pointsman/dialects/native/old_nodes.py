@@ -1,4 +1,4 @@
-"""Conversion of older node configurations to the present keys. One small function for each type."""
+"""Conversion of older node configurations to the present keys: one small function for each type."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Part:
             if self.notes.tolerant and key not in known and not key.startswith(EXTENSION_PREFIX):
                 odd[key] = value
                 if not key.startswith("_"):
-                    hint = did_you_mean(key, known) or "It is kept and exported, but nothing reads it."
+                    hint = did_you_mean(key, known) or "The key is stored and exported, but has no effect."
                     self.notes.warn(
                         "kept-key", self.author + pointer_to(key), f"{where} has the key {key!r}", hint=hint
                     )

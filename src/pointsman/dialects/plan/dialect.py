@@ -80,7 +80,7 @@ class _Migration:
             self._step(index, step, sources[index])
         self.native["entry"] = "start" if len(roots) > 1 else self._entry(roots[0]) if roots else None
         if self.asks_user:
-            properties: JsonObject = {USER: {"type": "string", "description": "What the plan starts from."}}
+            properties: JsonObject = {USER: {"type": "string", "description": "Input of the plan."}}
             self.native["input"] = {"type": "object", "properties": properties, "required": [USER]}
         self.native["nodes"], self.native["edges"] = self.nodes, self.edges
         for key in [key for key, value in self.native.items() if value is None]:
@@ -105,7 +105,7 @@ class _Migration:
         which = "itself" if source == index + 1 else f"the later step {source}"
         message = f"step {index + 1} takes its input from {which if is_step else repr(source)}"
         earlier = f", or the number of an earlier step (1 to {index})" if index else ""
-        self.reading.error("unknown-source", pointer, message, f"Say 'user'{earlier}.")
+        self.reading.error("unknown-source", pointer, message, f"Use 'user'{earlier}.")
 
     def _entry(self, index: int) -> str:
         """Return the first node of a step: its fan-out, if it has one."""
@@ -213,7 +213,11 @@ def _render(workflow: WorkflowDefinition) -> Rendered:
     if workflow.description is not None:
         head["goal"] = workflow.description.in_()
     nodes: dict[str, JsonObject] = {}
-    losses = [] if workflow.dialect == "plan" else [loss("/edges", "a graph", "plan", hint="A plan is steps in words.")]
+    losses = (
+        []
+        if workflow.dialect == "plan"
+        else [loss("/edges", "a graph", "plan", hint="A plan has only steps in prose.")]
+    )
     for index, key in enumerate(node_keys(workflow)):
         node, kept = workflow.nodes[index], extension_of(workflow.nodes[index], "plan")
         if node.type == "agent":

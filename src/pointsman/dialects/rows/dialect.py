@@ -231,21 +231,28 @@ class _Rows:
             reading.error("condition-without-value", row.at("conditionValue"), f"{which} has no value to match", hint)
         if kind in ("ALWAYS", "ON_COMPLETE") and label is not None and not (label == END and target is None):
             fix: JsonObject = {"op": "replace", "path": row.at("conditionValue"), "value": None}
-            message = f"{which} is taken always, so its value {label!r} says nothing"
-            reading.error("always-with-value", row.at("conditionValue"), message, "Remove it, or say CONDITIONAL.", fix)
+            message = f"{which} is taken always, so its value {label!r} has no effect"
+            reading.error("always-with-value", row.at("conditionValue"), message, "Remove it, or use CONDITIONAL.", fix)
         if target is None and label != END and kind != "ON_COMPLETE":
-            hint = f"Name a node, or let the value be {END!r}: that ends the execution."
+            hint = f"Name a node, or use the value {END!r} to end the execution."
             reading.error("null-target", row.at("targetNodeId"), f"{which} leads nowhere", hint)
         if target is not None and target != END and label == END:
             hint = f"{END!r} is reserved: its target is null."
-            reading.error("reserved-label", row.at("conditionValue"), f"{which} leads to {target!r} at the end", hint)
+            reading.error(
+                "reserved-label",
+                row.at("conditionValue"),
+                f"{which} leads to {target!r}, but its value ends the execution",
+                hint,
+            )
 
     def _check_label(self, row: Record, label: Json, target: Json) -> None:
         source = key_of(row.value.get(row.said("sourceNodeId")))
         named = self.names.get(key_of(target))
         if self.types.get(source) == "AGENT" and isinstance(label, str) and named is not None and label != named:
             message = f"the edge {row.value.get('id')!r} listens to {label!r}, but its target is called {named!r}"
-            self.reading.note("label-differs", row.at("conditionValue"), message, "That is legal. Is it meant?")
+            self.reading.note(
+                "label-differs", row.at("conditionValue"), message, "This is valid. Check that it is intended."
+            )
 
 
 def _check_names(nodes: list[Record], reading: ForeignReader) -> None:

@@ -114,7 +114,7 @@ class _RowsWriting:
         extension = extension_of(node, "rows")
         self.losses.extend(lost_fields(node, _NODE, at, "rows"))
         if node.type not in _TYPES:
-            hint = "Its type is kept as a word; rows' own runtime will not know it."
+            hint = "The type is written, but the original runtime of rows does not support it."
             self.losses.append(loss(f"{at}/type", type_of(node), "rows", hint=hint))
         row: JsonObject = {
             "id": node.id,

@@ -49,6 +49,81 @@ from pointsman.dialects.writers import Dialect, write_with
 from pointsman.values import END, Json, JsonObject
 
 
+def read(document: JsonObject, *, name: str) -> ImportedDocument:
+    """Return the native document of steps in any of the spellings."""
+    reading = ForeignReader("steps")
+    head = Record(document, "", WORDS)
+    nodes = _nodes(head, reading)
+    edges = records(head.take("edges"), "/edges", WORDS, reading)
+    native: JsonObject = {"pointsman": 1}
+    workflow_id(head, reading, native, name=name, names=("id",))
+    native["dialect"] = "steps"
+    for field in ("name", "description", "tags", "config"):
+        reading.move(native, "", field, head, field)
+    reading.version(native, head)
+    reading.move(native, "", "entry", head, "entry_node")
+    agents = agents_of(head.take("agents"), "/agents", reading)
+    if agents is not None:
+        native["agents"] = agents
+    edge_reader = StepsEdgeReader(nodes, edges, reading)
+    reader = StepsNodeReader(edge_reader.checkpoints, nodes, edges, reading)
+    made: list[Json] = [reader.read(index, key, record) for index, (key, record) in enumerate(nodes.items())]
+    native["input"] = _input(head, reader, reading)
+    native["output"] = reader.output()
+    native["nodes"] = made
+    native["edges"] = edge_reader.read()
+    if (mixed := mixed_spellings((*nodes.values(), *edges))) is not None:
+        reading.problems.append(mixed)
+    reading.keep(native, "", head)
+    return reading.done({key: value for key, value in native.items() if value is not None})
+
+
+def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
+    """Return the workflow as steps, with a list of losses."""
+    return write_with(DIALECT, workflow, original)
+
+
+def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
+    """Return the nodes by id. A list of nodes is also accepted. If key and id of a node differ, the key is used."""
+    said = head.take("nodes")
+    if not isinstance(said, dict):
+        found = records(said, "/nodes", WORDS, reading)
+        return {key_of(record.value.get("id")): record for record in found}
+    nodes: dict[str, Record] = {}
+    for key, value in said.items():
+        pointer = pointer_to("nodes", key)
+        if not isinstance(value, dict):
+            reading.error("wrong-type", pointer, f"the node {key!r} must be an object")
+            continue
+        nodes[key] = Record(value, pointer, WORDS)
+        inner = value.get("id")
+        if inner is not None and inner != key:
+            fix: JsonObject = {"op": "replace", "path": f"{pointer}/id", "value": key}
+            message = f"the node under {key!r} has the id {inner!r}"
+            reading.error("id-mismatch", f"{pointer}/id", message, "The key is its id; edges refer to it.", fix)
+    return nodes
+
+
+def _input(head: Record, reader: StepsNodeReader, reading: ForeignReader) -> Json:
+    """Return the declared input; else an input with every field that is read and that no step writes."""
+    said = head.take("input_schema")
+    if said is not None:
+        reading.origin["/input"] = head.at("input_schema")
+        return said
+    wanted = [field for field in reader.fields_read if field not in reader.fields_made]
+    if not wanted:
+        return None
+    properties: JsonObject = {field: object_of(None) for field in wanted}
+    return {"type": "object", "properties": properties, "required": [*wanted]}
+
+
+def _read(document: JsonObject, name: str) -> ImportedDocument:
+    return read(document, name=name)
+
+
+DIALECT: Final = Dialect("steps", WORDS, _read, render, nodes_by_id=True)
+
+
 class StepsEdgeReader:
     def __init__(self, nodes: Mapping[str, Record], edges: Sequence[Record], reading: ForeignReader) -> None:
         self.edges = edges
@@ -130,7 +205,9 @@ class StepsEdgeReader:
         return found
 
     def _warn_never(self, record: Record) -> None:
-        message = "is never taken: an edge before it has no condition, and the first that holds wins"
+        message = (
+            "is never taken: an edge before it has no condition, and the first edge whose condition holds is taken"
+        )
         self.reading.warning("edge-never-taken", record.pointer, message, "Move it up, or remove it.")
 
     def _completes(self, checkpoint: str) -> None:
@@ -292,8 +369,8 @@ class StepsNodeReader:
         for field in dict.fromkeys(fields_in(native_template(template, fields))):
             if field not in fields:
                 fix: JsonObject = {"op": "add", "path": f"{step.at('input_fields')}/-", "value": field}
-                message = f"the prompt asks for {field!r}, which is not one of the step's input_fields"
-                hint = "A step reads its input_fields alone: add it there."
+                message = f"the prompt uses {field!r}, which is not one of the step's input_fields"
+                hint = "A step reads only its input_fields: add the field there."
                 has_fields = isinstance(step.value.get("input_fields"), list)
                 pointer = step.at("prompt_template")
                 self.reading.error("field-not-readable", pointer, message, hint, fix if has_fields else None)
@@ -356,78 +433,3 @@ class StepsNodeReader:
 
 def _output_field(record: Record) -> str | None:
     return text_of(object_of(record.value.get(record.said("step"))).get("output_field"))
-
-
-def read(document: JsonObject, *, name: str) -> ImportedDocument:
-    """Return the native document of steps in any of the spellings."""
-    reading = ForeignReader("steps")
-    head = Record(document, "", WORDS)
-    nodes = _nodes(head, reading)
-    edges = records(head.take("edges"), "/edges", WORDS, reading)
-    native: JsonObject = {"pointsman": 1}
-    workflow_id(head, reading, native, name=name, names=("id",))
-    native["dialect"] = "steps"
-    for field in ("name", "description", "tags", "config"):
-        reading.move(native, "", field, head, field)
-    reading.version(native, head)
-    reading.move(native, "", "entry", head, "entry_node")
-    agents = agents_of(head.take("agents"), "/agents", reading)
-    if agents is not None:
-        native["agents"] = agents
-    edge_reader = StepsEdgeReader(nodes, edges, reading)
-    reader = StepsNodeReader(edge_reader.checkpoints, nodes, edges, reading)
-    made: list[Json] = [reader.read(index, key, record) for index, (key, record) in enumerate(nodes.items())]
-    native["input"] = _input(head, reader, reading)
-    native["output"] = reader.output()
-    native["nodes"] = made
-    native["edges"] = edge_reader.read()
-    if (mixed := mixed_spellings((*nodes.values(), *edges))) is not None:
-        reading.problems.append(mixed)
-    reading.keep(native, "", head)
-    return reading.done({key: value for key, value in native.items() if value is not None})
-
-
-def write(workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
-    """Return the workflow as steps, with a list of losses."""
-    return write_with(DIALECT, workflow, original)
-
-
-def _nodes(head: Record, reading: ForeignReader) -> dict[str, Record]:
-    """Return the nodes by id. A list of nodes is also accepted. If key and id of a node differ, the key is used."""
-    said = head.take("nodes")
-    if not isinstance(said, dict):
-        found = records(said, "/nodes", WORDS, reading)
-        return {key_of(record.value.get("id")): record for record in found}
-    nodes: dict[str, Record] = {}
-    for key, value in said.items():
-        pointer = pointer_to("nodes", key)
-        if not isinstance(value, dict):
-            reading.error("wrong-type", pointer, f"the node {key!r} must be an object")
-            continue
-        nodes[key] = Record(value, pointer, WORDS)
-        inner = value.get("id")
-        if inner is not None and inner != key:
-            fix: JsonObject = {"op": "replace", "path": f"{pointer}/id", "value": key}
-            message = f"the node under {key!r} calls itself {inner!r}"
-            reading.error("id-mismatch", f"{pointer}/id", message, "The key is its id; edges refer to it.", fix)
-    return nodes
-
-
-def _input(head: Record, reader: StepsNodeReader, reading: ForeignReader) -> Json:
-    """Return the declared input; else an input with every field that is read and that no step writes."""
-    said = head.take("input_schema")
-    if said is not None:
-        reading.origin["/input"] = head.at("input_schema")
-        return said
-    wanted = [field for field in reader.fields_read if field not in reader.fields_made]
-    if not wanted:
-        return None
-    properties: JsonObject = {field: object_of(None) for field in wanted}
-    return {"type": "object", "properties": properties, "required": [*wanted]}
-
-
-def _read(document: JsonObject, name: str) -> ImportedDocument:
-    return read(document, name=name)
-
-
-DIALECT: Final = Dialect("steps", WORDS, _read, render, nodes_by_id=True)

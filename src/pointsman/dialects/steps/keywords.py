@@ -1,4 +1,4 @@
-"""Keywords of the steps dialect in its three spellings, and its templates."""
+"""Keywords of the steps dialect in its three spellings, its templates, and the output that the shape implies."""
 
 from __future__ import annotations
 
@@ -8,47 +8,6 @@ from typing import Final
 
 from pointsman.dialects.readers import FieldWords
 from pointsman.values import Json
-
-Ways = Iterable[tuple[str, str, bool]]
-"""(source, target, whether the edge is unconditional)."""
-
-
-def predecessors(ways: Ways) -> dict[str, list[str]]:
-    before: dict[str, list[str]] = {}
-    for source, target, _ in ways:
-        before.setdefault(target, []).append(source)
-    return before
-
-
-def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield the fields written just before a gate, looking through gates in between. Fields may be repeated.
-
-    `fields` has the output field of each step; None for gates. `before` has the direct predecessors of each node.
-    """
-    seen, waiting = {node}, [*before.get(node, ())]
-    while waiting:
-        here = waiting.pop(0)
-        if here in seen or here not in fields:
-            continue
-        seen.add(here)
-        field = fields[here]
-        if field is not None:
-            yield field
-        else:
-            waiting.extend(before.get(here, ()))
-
-
-def output_field(fields: Mapping[str, str | None], ways: Ways) -> str | None:
-    """Return the only field of all steps and gates at which the execution may end; None: several fields, or none."""
-    ways = list(ways)
-    before = predecessors(ways)
-    going_on = {source for source, _, always in ways if always}
-    found: set[str] = set()
-    for node, field in fields.items():
-        if node not in going_on:
-            found.update([field] if field is not None else fields_before(node, fields, before))
-    return found.pop() if len(found) == 1 else None
-
 
 WORDS: Final = FieldWords(
     {
@@ -124,3 +83,44 @@ AGENT_WORDS: Final[Mapping[str, str]] = {
     "outputSchema": "output_schema",
 }
 """Native field of an agent -> its name in a step."""
+
+
+Ways = Iterable[tuple[str, str, bool]]
+"""(source, target, whether the edge is unconditional)."""
+
+
+def predecessors(ways: Ways) -> dict[str, list[str]]:
+    before: dict[str, list[str]] = {}
+    for source, target, _ in ways:
+        before.setdefault(target, []).append(source)
+    return before
+
+
+def fields_before(node: str, fields: Mapping[str, str | None], before: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the fields written just before a gate, looking through gates in between. Fields may be repeated.
+
+    `fields` has the output field of each step; None for gates. `before` has the direct predecessors of each node.
+    """
+    seen, waiting = {node}, [*before.get(node, ())]
+    while waiting:
+        here = waiting.pop(0)
+        if here in seen or here not in fields:
+            continue
+        seen.add(here)
+        field = fields[here]
+        if field is not None:
+            yield field
+        else:
+            waiting.extend(before.get(here, ()))
+
+
+def output_field(fields: Mapping[str, str | None], ways: Ways) -> str | None:
+    """Return the only field of all steps and gates at which the execution may end; None: several fields, or none."""
+    ways = list(ways)
+    before = predecessors(ways)
+    going_on = {source for source, _, always in ways if always}
+    found: set[str] = set()
+    for node, field in fields.items():
+        if node not in going_on:
+            found.update([field] if field is not None else fields_before(node, fields, before))
+    return found.pop() if len(found) == 1 else None

@@ -72,7 +72,9 @@ class _StepsWriting:
         ways = [(edge.source, edge.target, isinstance(edge.condition, Always | None)) for edge in self.workflow.edges]
         implied = output_field(fields, ways)
         if output is not None and output != (field_path(implied) if implied else None):
-            self.losses.append(loss("/output", "this output", "steps", hint="Steps give back what they left last."))
+            self.losses.append(
+                loss("/output", "this output", "steps", hint="Steps return the field that they write last.")
+            )
 
     def node(self, index: int) -> JsonObject:
         node, at = self.workflow.nodes[index], f"/nodes/{index}"
@@ -92,7 +94,7 @@ class _StepsWriting:
             case ToolConfig() as config:
                 made["step"] = {**self._tool(node, config, at), **step}
             case _:
-                hint = "It is kept as a word; steps' own runtime will not know it."
+                hint = "The type is written, but the original runtime of steps does not support it."
                 self.losses.append(loss(f"{at}/type", type_of(node), "steps", hint=hint))
                 made["type"] = node.type
                 made["config"] = document_of(node.config)
@@ -168,8 +170,8 @@ class _StepsWriting:
         options = [object_of(option).get("value") for option in list_of(said.get("options"))]
         made["allowed_actions"] = options or list_of(said.get("actions")) or ["approve", "reject"]
         if any(option not in ACTIONS for option in options):
-            hint = f"A checkpoint knows {', '.join(ACTIONS)}."
-            self.losses.append(loss(f"{at}/config/options", "options of one's own", "steps", hint=hint))
+            hint = f"A checkpoint supports {', '.join(ACTIONS)}."
+            self.losses.append(loss(f"{at}/config/options", "custom options", "steps", hint=hint))
         if "editable" in said:
             made["editable_fields"] = said["editable"]
         if config.auto_proceed:
@@ -177,7 +179,7 @@ class _StepsWriting:
         if config.timeout is not None and (config.auto_proceed or config.on_timeout in made["allowed_actions"]):
             made |= {"auto_proceed": True, "auto_proceed_timeout_seconds": config.timeout.seconds}
         elif config.timeout is not None:
-            self.losses.append(loss(f"{at}/config/timeout", "failing when nobody answers", "steps"))
+            self.losses.append(loss(f"{at}/config/timeout", "failing after a timeout", "steps"))
         known = ("title", "message", "actions", "options", "editable", "show", "autoProceed", "timeout", "onTimeout")
         self.losses.extend(lost_fields(config, known, f"{at}/config", "steps"))
         return made
@@ -200,7 +202,7 @@ class _StepsWriting:
                 text = condition_text(condition, edge.source)
         if text is None:
             kind = condition.type if condition is not None else ""
-            hint = "The edge is taken always."
+            hint = "The written edge is always taken."
             self.losses.append(loss(f"{at}/condition", f"a condition of type {kind!r}", "steps", hint=hint))
         return {"condition": text} if text else {}
 
