@@ -36,7 +36,7 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
 from pointsman.settings.egress import outgoing_of
 from pointsman.store.api import Store, Workflows, open_store
-from pointsman.store.memory.store import MemoryStore
+from pointsman.store.memory import MemoryStore
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.scripted import canned_tools

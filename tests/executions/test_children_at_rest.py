@@ -12,7 +12,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import Start
 from pointsman.errors import CallerError
 from pointsman.executions.execution import Execution
-from pointsman.store.memory.store import open_memory
+from pointsman.store.memory import open_memory
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, make_runtime, tool

@@ -12,7 +12,7 @@ from pointsman.executors.registry import Executors
 from pointsman.models.script_reader import read_script
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import EffectKind, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Quota
-from pointsman.store.memory.store import MemoryStore
+from pointsman.store.memory import MemoryStore
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools

@@ -20,8 +20,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import AdmissionGranted, ResumeRequested, WorkerOffered
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
-from pointsman.store.codec import Codec, RowContent
-from pointsman.store.upcasters import UPCASTERS
+from pointsman.store.codec import UPCASTERS, Codec, RowContent
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject

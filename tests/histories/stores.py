@@ -14,7 +14,7 @@ from typing import Final, LiteralString, cast
 import psycopg
 import zstandard
 
-from pointsman.store.postgres.address import address_of
+from pointsman.store.postgres.connections import address_of
 
 FOLDER: Final = Path(__file__).parent / "stores"
 SCHEMA: Final = "pointsman"

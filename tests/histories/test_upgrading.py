@@ -17,7 +17,7 @@ from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
 from pointsman.store.errors import StoreNewer
-from pointsman.store.postgres.address import address_of
+from pointsman.store.postgres.connections import address_of
 from pointsman.store.postgres.schema import MIGRATIONS as OF_POSTGRES
 from pointsman.store.records import ExecutionQuery
 from pointsman.store.sqlite.schema import MIGRATIONS

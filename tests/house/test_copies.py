@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 
-from pointsman.store.sqlite.schema import migrate
-from pointsman.store.sqlite.seals import add_seal_function
+from pointsman.store.sqlite.schema import add_seal_function, migrate
 from pointsman.store.transfer import COPIED, LEFT_OUT
 
 OWN_WAYS = {"rows", "blob_uses", "summaries"}

@@ -15,7 +15,7 @@ from pointsman.executions.usage_accounts import day_of
 from pointsman.operations.budgets import budgets
 from pointsman.operations.health import damage
 from pointsman.operations.usage_rights import told_to
-from pointsman.store.memory.store import MemoryJournal
+from pointsman.store.memory import MemoryJournal
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.scenarios import installation, written

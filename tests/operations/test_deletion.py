@@ -15,7 +15,7 @@ from pointsman.executions.deletion import ExecutionUnfinished
 from pointsman.runtime.cache import SCOPE
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.settings import Settings
-from pointsman.store.sqlite import blobs
+from pointsman.store.sqlite import writer
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.installation import HandClock, asking, listening, noting, opened
 
@@ -176,7 +176,7 @@ async def test_the_newest_of_each_workflow_are_kept_where_a_number_is_said(tmp_p
 async def test_a_family_is_collected_as_one_and_its_definition_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blobs, "HOLD_S", -1.0)
+    monkeypatch.setattr(writer, "HOLD_S", -1.0)
     clock = HandClock()
     async with opened(tmp_path, clock, settings=keeping(completed="1d")) as app:
         await app.save(noting())

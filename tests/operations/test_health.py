@@ -12,7 +12,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.operations import health
 from pointsman.operations.health import box_in_use, damage, findings, mend
 from pointsman.settings import Settings
-from pointsman.store.sqlite import blobs
+from pointsman.store.sqlite import writer
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.boxes import take_boxes_away, why_no_box
 from tests.installation import HandClock, asking, listening, noting, opened
@@ -92,7 +92,7 @@ async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path)
 
 
 async def test_unused_contents_are_found_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blobs, "HOLD_S", -1.0)
+    monkeypatch.setattr(writer, "HOLD_S", -1.0)
     async with opened(tmp_path, HandClock()) as app:
         digest = await app.store.blobs.put(b"nobody")
         found = await findings(app.context)

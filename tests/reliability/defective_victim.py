@@ -7,7 +7,7 @@ import sys
 from typing import Final
 from unittest.mock import patch
 
-from pointsman.store.sql.effects import SqlEffects
+from pointsman.store.sql.tables import SqlEffects
 from pointsman.store.sqlite.journal import SqliteJournal
 from tests.reliability.victim import live
 

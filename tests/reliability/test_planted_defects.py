@@ -42,7 +42,7 @@ from pointsman.store.errors import JournalMoved
 from pointsman.store.postgres.journal import PostgresJournal
 from pointsman.store.records import Summary
 from pointsman.store.sqlite import SqliteStore, connection, writer
-from pointsman.store.sqlite import verification as damage
+from pointsman.store.sqlite import transfer as damage
 from pointsman.store.sqlite.journal import SqliteJournal
 from pointsman.store.sqlite.leader import SqliteLeader
 from pointsman.testing import simulation as world

@@ -23,7 +23,7 @@ from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import open_store
 from pointsman.store.errors import JournalMoved, StoreFull
-from pointsman.store.memory.store import MemoryJournal, MemoryStore
+from pointsman.store.memory import MemoryJournal, MemoryStore
 from pointsman.store.records import Summary
 from pointsman.store.sqlite import open_sqlite
 from pointsman.values import ExecutionId, Json, JsonObject

@@ -15,7 +15,7 @@ from pointsman.runtime.children import child_id
 from pointsman.runtime.leader import ABANDONED_S, Leader
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store
-from pointsman.store.memory.store import MemoryStore
+from pointsman.store.memory import MemoryStore
 from pointsman.store.sqlite import open_sqlite
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject

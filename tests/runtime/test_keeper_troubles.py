@@ -18,7 +18,7 @@ from pointsman.store.errors import (
     StoreReadOnly,
     StoreUnreachable,
 )
-from pointsman.store.memory.store import MemoryStore
+from pointsman.store.memory import MemoryStore
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json

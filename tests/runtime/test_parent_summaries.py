@@ -13,7 +13,7 @@ from pointsman.engine.events.lifecycle import ExecutionPaused
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Row
 from pointsman.runtime.children import ChildExecutions, ChildHost
-from pointsman.store.memory.store import MemoryStore
+from pointsman.store.memory import MemoryStore
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
 

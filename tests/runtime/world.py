@@ -18,7 +18,7 @@ from pointsman.runtime.clock import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, StoreJournal
-from pointsman.store.memory.store import open_memory
+from pointsman.store.memory import open_memory
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Json, JsonObject
 

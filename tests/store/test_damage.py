@@ -13,7 +13,7 @@ from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.store.sqlite.removal import BY_EXECUTION
-from pointsman.store.sqlite.seals import SEALED
+from pointsman.store.sqlite.schema import SEALED
 from pointsman.testing.journals import ONE, opened, row_of
 from pointsman.testing.removals import summary_of
 from pointsman.testing.stores import draft_of

@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from pointsman.errors import PointsmanError
-from pointsman.store import leader as keeping
+from pointsman.store import coordination as keeping
 from pointsman.store.api import Store
+from pointsman.store.coordination import Leadership
 from pointsman.store.errors import LeaderExists, LeaderSuperseded
-from pointsman.store.leader import Leadership
 from pointsman.store.postgres import leader as keeper
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import draft_of, summary_of

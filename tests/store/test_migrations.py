@@ -10,8 +10,8 @@ import pytest
 
 from pointsman.store.api import open_store
 from pointsman.store.errors import StoreNewer
-from pointsman.store.postgres import migration
-from pointsman.store.postgres.address import address_of
+from pointsman.store.postgres import schema
+from pointsman.store.postgres.connections import address_of
 from pointsman.store.postgres.schema import BASELINE as OF_POSTGRES
 from pointsman.store.sql.schema import Migration, Migrations, missing
 from pointsman.testing.journals import ONE, row_of
@@ -38,10 +38,10 @@ async def test_failed_migration_of_postgresql_changes_nothing(postgres_url: str)
     broken: Migrations = (OF_POSTGRES, (*SECOND, "CREATE TABLE extra (id integer)"))
     with psycopg.connect(address.within(address.schema), autocommit=True) as connection:
         with pytest.raises(psycopg.errors.DuplicateTable):
-            migration.migrate(connection, 1, broken)
-        assert migration.found_in(connection)[1] == 1
-        migration.migrate(connection, 1, (OF_POSTGRES, SECOND))
-        assert migration.found_in(connection)[1] == 2
+            schema.migrate(connection, 1, broken)
+        assert schema.found_in(connection)[1] == 1
+        schema.migrate(connection, 1, (OF_POSTGRES, SECOND))
+        assert schema.found_in(connection)[1] == 2
         assert connection.execute("SELECT cost FROM effects").fetchall() == []
     with pytest.raises(StoreNewer):
         await open_store(postgres_url)

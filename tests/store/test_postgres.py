@@ -11,7 +11,6 @@ import psycopg
 import pytest
 
 from pointsman.errors import PointsmanError
-from pointsman.store.addresses import masked
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import (
     JournalMoved,
@@ -25,9 +24,10 @@ from pointsman.store.errors import (
     StoreUnknown,
     StoreUnreachable,
     UnstorableValue,
+    masked_address,
 )
 from pointsman.store.postgres import PostgresStore, open_postgres
-from pointsman.store.postgres.address import address_of
+from pointsman.store.postgres.connections import address_of
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
 from pointsman.values import ExecutionId
@@ -237,7 +237,7 @@ async def test_no_error_shows_a_password(cluster: postgres.Cluster) -> None:
         told = f"{refused.value} {refused.value.hint} {refused.value.__cause__}"
         assert "s3cret" not in told
     assert (
-        masked("postgresql://ann:s3@cr/et@host/db?password=s3cret&x=1")
+        masked_address("postgresql://ann:s3@cr/et@host/db?password=s3cret&x=1")
         == "postgresql://ann:***@host/db?password=***&x=1"
     )
     right = cluster.url(user=f"guarded:{postgres.PASSWORD}")

@@ -10,13 +10,13 @@ import pytest
 
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.ports import Row
+from pointsman.store import memory
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import JournalMoved
-from pointsman.store.memory import store as memory
 from pointsman.store.records import SweepResult
-from pointsman.store.sqlite import SqliteStore, blobs, open_sqlite, removal
+from pointsman.store.sqlite import SqliteStore, open_sqlite, removal, writer
 from pointsman.store.sqlite.removal import erase_slice
-from pointsman.store.sqlite.transaction import Transaction
+from pointsman.store.sqlite.writer import Transaction
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, JsonObject
 
@@ -122,7 +122,7 @@ async def test_only_blobs_that_nobody_names_are_swept(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "HOLD_S", -1.0)
-    monkeypatch.setattr(blobs, "HOLD_S", -1.0)
+    monkeypatch.setattr(writer, "HOLD_S", -1.0)
     store = await open_store("memory:" if kind == "memory" else f"sqlite:///{tmp_path}/store.db")
     definition, called, script, unused = [
         await store.blobs.put(text) for text in (b"definition", b"called", b"script", b"unused")

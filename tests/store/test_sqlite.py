@@ -17,8 +17,7 @@ from pointsman.errors import CallerError, OperatorError
 from pointsman.store.errors import JournalMoved, StoreFull, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.sqlite import SqliteStore, connection, open_sqlite, writer
 from pointsman.store.sqlite.schema import BASELINE, migrate, pragma
-from pointsman.store.sqlite.transaction import Transaction
-from pointsman.store.sqlite.writer import WriterThread
+from pointsman.store.sqlite.writer import Transaction, WriterThread
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId
 

@@ -12,7 +12,7 @@ from pointsman.errors import OperatorError
 from pointsman.store import api as stores
 from pointsman.store.api import open_store
 from pointsman.store.errors import StoreClosed, StoreForeign, StoreMissing, StoreNewer, StoreUnknown
-from pointsman.store.memory.store import open_memory
+from pointsman.store.memory import open_memory
 from pointsman.store.sqlite.connection import path_of
 from pointsman.testing.journals import ONE, opened, row_of
 
@@ -32,7 +32,7 @@ async def test_a_bare_path_is_told_how_to_be_written() -> None:
 
 
 async def test_other_packages_can_bring_stores(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = EntryPoint("mine", "pointsman.store.memory.store:open_memory", stores.ENTRY_POINTS)
+    found = EntryPoint("mine", "pointsman.store.memory:open_memory", stores.ENTRY_POINTS)
 
     def entry_points(*, group: str) -> EntryPoints:
         return EntryPoints([found]).select(group=group)

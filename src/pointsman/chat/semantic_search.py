@@ -20,8 +20,8 @@ from pointsman.models.failures import ModelFailed
 from pointsman.ports import Clock, Found
 from pointsman.settings.sections import EmbeddingSettings
 from pointsman.store.api import Store
-from pointsman.store.memory_words import texts
 from pointsman.store.records import Embedding, Holding, UnembeddedValue
+from pointsman.store.remembered_values import texts
 from pointsman.values import Json
 
 CHARS_MAX: Final = 8_000

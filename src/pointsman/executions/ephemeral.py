@@ -32,7 +32,7 @@ from pointsman.executions.starting import StartRequest, Starts
 from pointsman.executions.step_rights import GuardedExecutors
 from pointsman.runtime.cache import SCOPE as CACHE
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
-from pointsman.store.memory.store import MemoryStore
+from pointsman.store.memory import MemoryStore
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import LIBRARY, Library
 

@@ -30,8 +30,8 @@ from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, ExecutionUsage, account_of
 from pointsman.executions.views import status_shown
 from pointsman.runtime.local import UnknownExecution
-from pointsman.store.memory_words import texts, words_of
 from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.remembered_values import texts, words_of
 from pointsman.store.usage import (
     ENTRY_MAX,
     MICROS,

@@ -22,8 +22,7 @@ from pointsman.errors import CallerError, OperatorError
 from pointsman.store.errors import StoreNewer
 from pointsman.store.sqlite.connection import connect, explained
 from pointsman.store.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
-from pointsman.store.sqlite.transfer import executions_in, read_parts, write_new
-from pointsman.store.sqlite.verification import find_damage
+from pointsman.store.sqlite.transfer import executions_in, find_damage, read_parts, write_new
 from pointsman.store.transfer import TransferPart
 from pointsman.values import ExecutionId
 from pointsman.workflows.sources import FileUnreadable

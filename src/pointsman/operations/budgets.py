@@ -22,8 +22,7 @@ from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.plan import PlanLimits
 from pointsman.errors import AuthorError
 from pointsman.executions.usage_rollup import UsageAudience, check_day
-from pointsman.store.budget_usage import Measure, Spenders, SpendingQuery
-from pointsman.store.records import Summary
+from pointsman.store.records import Measure, Spenders, SpendingQuery, Summary
 from pointsman.values import Instant, WorkflowId
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import list_workflows

@@ -26,9 +26,7 @@ from pointsman.operations.archive import (
     line_of,
 )
 from pointsman.operations.archive_files import file_lines, kept_by
-from pointsman.store.blob_references import blobs_named
-from pointsman.store.codec import Codec
-from pointsman.store.upcasters import UPCASTERS
+from pointsman.store.codec import UPCASTERS, Codec, blobs_named
 from pointsman.values import ExecutionId
 
 SCOPES: Final = ("execution", "session")

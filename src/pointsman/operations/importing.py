@@ -40,10 +40,8 @@ from pointsman.operations.exporting import SCOPES
 from pointsman.ports import MemoryChange, Row
 from pointsman.runtime.local import child_id
 from pointsman.runtime.passivation import Passivation
-from pointsman.store.blob_references import blobs_named
-from pointsman.store.codec import Codec
-from pointsman.store.memory_changes import UNBOUNDED
-from pointsman.store.upcasters import UPCASTERS
+from pointsman.store.codec import UPCASTERS, Codec, blobs_named
+from pointsman.store.remembered_values import UNBOUNDED
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import LIBRARY
 

@@ -20,7 +20,7 @@ from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.drain import drain
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
-from pointsman.store.leader import Leadership, superseded
+from pointsman.store.coordination import Leadership, superseded
 from pointsman.triggers.notifications import Notifier
 from pointsman.triggers.triggers import TRIGGERS
 from pointsman.values import ExecutionId

@@ -12,8 +12,7 @@ from pointsman.engine.decide.quorum import voters
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, GateState, UsageTotal
 from pointsman.engine.status import is_scripted
-from pointsman.store.budget_usage import AMOUNT_MAX, BudgetUsage
-from pointsman.store.records import ANYONE, GateEntry, Summary
+from pointsman.store.records import AMOUNT_MAX, ANYONE, BudgetUsage, GateEntry, Summary
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 MESSAGE_CHARS_MAX: Final = 1000

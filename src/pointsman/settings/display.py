@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from pointsman.settings import Loaded
 from pointsman.settings.vault import SecretSettings
-from pointsman.store.addresses import masked
+from pointsman.store.errors import masked_address
 from pointsman.values import Json
 
 
@@ -38,7 +38,7 @@ class SettingsView(TypedDict):
 
 def store_shown(url: str) -> str:
     """The address of a store as people may see it: without its password."""
-    return masked(url)
+    return masked_address(url)
 
 
 def _masked(described: dict[str, object]) -> dict[str, object]:

@@ -14,11 +14,8 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.extras import need
 from pointsman.ports import ChangingMemory, Journal, Row
-from pointsman.store.addresses import masked
-from pointsman.store.budget_usage import Spenders, SpendingQuery
-from pointsman.store.errors import StoreUnknown
-from pointsman.store.followers import Listener
-from pointsman.store.leader import Leadership
+from pointsman.store.coordination import Leadership, Listener
+from pointsman.store.errors import StoreUnknown, masked_address
 from pointsman.store.records import (
     ConfigEntry,
     Conversation,
@@ -31,6 +28,8 @@ from pointsman.store.records import (
     RememberedValue,
     SavedWorkflow,
     SimilarValue,
+    Spenders,
+    SpendingQuery,
     Summary,
     SweepResult,
     UnembeddedValue,
@@ -330,14 +329,14 @@ async def open_store(url: str) -> Store:
     """Open the store at `url`; create or migrate it if needed. Raises an `OperatorError` with the next step."""
     scheme, colon, _ = url.partition(":")
     if not colon or "=" in scheme:
-        shown = masked(url)
+        shown = masked_address(url)
         raise StoreUnknown(f"{shown!r} is not the address of a store", hint=f"For a file: sqlite:///{shown}")
     return await opener_for(scheme, url)(url)
 
 
 def opener_for(scheme: str, url: str) -> Opener:
     if scheme == "memory":
-        from pointsman.store.memory.store import open_memory  # Each store is loaded by those who use it.
+        from pointsman.store.memory import open_memory  # Each store is loaded by those who use it.
 
         return open_memory
     if scheme == "sqlite":
@@ -349,7 +348,7 @@ def opener_for(scheme: str, url: str) -> Opener:
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if scheme not in found:
         known = ", ".join(sorted({"memory:", "sqlite:", "postgresql:", *(f"{name}:" for name in found)}))
-        raise StoreUnknown(f"no store is installed for {masked(url)!r}", hint=f"Known kinds: {known}")
+        raise StoreUnknown(f"no store is installed for {masked_address(url)!r}", hint=f"Known kinds: {known}")
     return cast("Opener", found[scheme].load())
 
 

@@ -1,26 +1,89 @@
-"""Encodes rows to bytes and back, exactly or with a typed error. Builds only the closed set of events it has.
+"""Rows as bytes, and back, exactly or with a typed error. Builds only the closed set of events it has.
 
     row ── encode ──▶ {"events": […], "cause": {…}} ── pack (see `compression`) ──▶ stored
 
-Rows from before causes were stored are the list of their events. A stored event is never rewritten: each row stores the
-number of the shape in which it was written, and `lifts[n]` brings one raw event from shape n to shape n + 1 when it is
-read. Lifts are only ever appended.
+A row without a cause is the list of its events. A stored event is never rewritten: each row stores the number of the
+shape in which it was written, and `UPCASTERS[n]` brings one raw event from shape n to shape n + 1 when it is read.
+Releases only append upcasters.
+
+A store records which execution uses a blob, so that unused blobs can be deleted. It knows the contents of large rows
+itself; references inside events (definitions, scripts) are found here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from pointsman.engine.causes import Cause
+from pointsman.engine.events.steps import Event
 from pointsman.json_meter import LEVELS_MAX, is_deeper
-from pointsman.store.compression import VERIFY
+from pointsman.ports import Row
+from pointsman.store.compression import PACKED_BYTES_MAX, VERIFY, large_values
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.values import Json, JsonObject
+
+
+class EncodedRow(Struct, frozen=True, gc=False):
+    """A row, ready to be packed and chained."""
+
+    seq: int
+    at: float
+    shape: int
+    plain: bytes
+    large: Sequence[bytes]
+    """The large values inside, as they are written there, in order."""
+    names: Sequence[bytes]
+    """The hashes of blobs that its events refer to."""
+
+
+def encoded_row(row: Row, codec: Codec[Event]) -> EncodedRow:
+    """Encode a row. Raises `UnstorableValue`."""
+    plain = codec.encode(row.events, row.cause)
+    large = large_values((*row.events, row.cause)) if len(plain) > PACKED_BYTES_MAX else ()
+    return EncodedRow(row.seq, row.at, codec.shape, plain, large, blobs_named(row.events))
+
+
+UPCASTERS: Final[tuple[Upcaster, ...]] = ()
+
+
+HOLD_S: Final = 600.0
+"""How long a blob stays after it was put, until an execution uses it."""
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_FIELDS: Final = ("definition", "options")
+
+
+def blobs_named(events: Sequence[object]) -> Sequence[bytes]:
+    """Return the digests under `definition` and anywhere in `options` of events. On the hot path of every row."""
+    for event in events:
+        if _names_any(type(event)):
+            return [digest for event in events if _names_any(type(event)) for digest in _digests_in(event)]
+    return ()
+
+
+def _digests_in(event: object) -> Iterator[bytes]:
+    pending: list[object] = [getattr(event, name, None) for name in _FIELDS]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(cast("dict[str, object]", item).values())
+        elif isinstance(item, list):
+            pending.extend(cast("list[object]", item))
+        elif isinstance(item, str) and _DIGEST.fullmatch(item):
+            yield bytes.fromhex(item)
+
+
+@lru_cache
+def _names_any(kind: type) -> bool:
+    return "definition" in getattr(kind, "__struct_fields__", ())
+
 
 E = TypeVar("E")
 Place: TypeAlias = "tuple[Place, object] | None"

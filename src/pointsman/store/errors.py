@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from typing import ClassVar, Final
 
 from pointsman.errors import CallerError, OperatorError, Outage
 
@@ -155,3 +156,13 @@ class RowUnreadable(StoreFailed):
     """A stored row has a shape that this version does not know."""
 
     code: ClassVar[str] = "row-unreadable"
+
+
+_PASSWORD: Final = re.compile(r"((?://|:)[^:/?#@]*):.*@")
+"""Up to the last @, because a password may contain one; masking too much does no harm."""
+_NAMED: Final = re.compile(r"(password=)[^&\s]*", re.IGNORECASE)
+
+
+def masked_address(url: str) -> str:
+    """Return the address without passwords."""
+    return _NAMED.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))

@@ -6,8 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.store.budget_usage import BudgetUsage, Spenders, SpendingQuery
-from pointsman.store.records import Summary
+from pointsman.store.records import BudgetUsage, Spenders, SpendingQuery, Summary
 from pointsman.testing.journals import Rule, opened
 from pointsman.testing.usage import USAGE_RULES
 from pointsman.values import ExecutionId, Instant, WorkflowId

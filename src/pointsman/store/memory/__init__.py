@@ -1,0 +1,485 @@
+"""A store inside the process: plain objects, no encoding, no waiting. For tests, demonstrations, and speed.
+
+Nothing is copied: rows are frozen, and JSON values are treated as immutable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from pointsman.engine.state import ENDED
+from pointsman.ports import Row
+from pointsman.store.chain import moved
+from pointsman.store.codec import HOLD_S, blobs_named
+from pointsman.store.coordination import Followers, Leadership, Listener, leader_exists
+from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
+from pointsman.store.memory.memories import MemoryMemories, MemoryVectors
+from pointsman.store.records import (
+    TRIAL,
+    ConfigEntry,
+    Conversation,
+    ExecutionQuery,
+    GateEntry,
+    InboxQuery,
+    SavedWorkflow,
+    Spenders,
+    SpendingQuery,
+    Summary,
+    SweepResult,
+    WorkflowDraft,
+    WorkflowEntry,
+    amount_of,
+    names_in,
+    revision_named,
+    tags_in,
+)
+from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord, added_up
+from pointsman.values import ExecutionId, Json, WorkflowId
+
+
+def keep_summary(summaries: dict[ExecutionId, Summary], summary: Summary) -> None:
+    """Keep a summary; one without open gates keeps those of the previous one."""
+    known = summaries.get(summary.execution)
+    if summary.gates is None and known is not None and known.gates:
+        summary = replace(summary, gates=known.gates)
+    summaries[summary.execution] = summary
+
+
+class MemoryExecutions:
+    """Summaries in a dict, filtered by a scan."""
+
+    def __init__(self, summaries: dict[ExecutionId, Summary], last: Callable[[ExecutionId], Awaitable[int]]) -> None:
+        """`last` returns the number of the last row of an execution."""
+        self._summaries = summaries
+        self._last = last
+
+    async def put(self, summary: Summary, *, seq: int | None = None) -> None:
+        if seq is None or await self._last(summary.execution) <= seq:
+            keep_summary(self._summaries, summary)
+
+    async def find(self, execution: ExecutionId) -> Summary | None:
+        return self._summaries.get(execution)
+
+    async def spending(self, query: SpendingQuery) -> list[Spenders]:
+        return spenders_among(self._summaries.values(), query)
+
+    async def inbox(self, query: InboxQuery = InboxQuery()) -> list[GateEntry]:  # noqa: B008 - frozen
+        open_ = (entry for summary in self._summaries.values() for entry in summary.gates or ())
+        found = [entry for entry in open_ if waits_for(entry, query)]
+        found.sort(key=lambda entry: (entry.opened, entry.execution, entry.gate))
+        return found[: query.limit]
+
+    async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen
+        found = [summary for summary in self._summaries.values() if fits(summary, query)]
+        if query.last_of_session:
+            last = last_turns(self._summaries.values())
+            found = [summary for summary in found if summary.session in last and last[summary.session] is summary]
+        if query.due is None:
+            newest_first = not query.oldest_first
+            found.sort(key=lambda summary: (summary.started, summary.execution), reverse=newest_first)
+        else:
+            found.sort(key=lambda summary: (summary.wakes or 0.0, summary.execution))
+        return found[: query.limit]
+
+
+def waits_for(entry: GateEntry, query: InboxQuery) -> bool:
+    asked = query.asked
+    return (
+        (asked is None or bool({*asked} & {*entry.asked}))
+        and (query.without is None or query.without not in entry.asked)
+        and query.workflow in (None, entry.workflow)
+        and (query.after is None or (entry.opened, entry.execution, entry.gate) > query.after)
+    )
+
+
+def spenders_among(summaries: Iterable[Summary], query: SpendingQuery) -> list[Spenders]:
+    """Add up usage in the same way as the SQL stores."""
+    groups: defaultdict[tuple[int, str, str | None, ExecutionId | None], list[Summary]] = defaultdict(list)
+    for one in summaries:
+        late = query.since is not None and one.updated < query.since
+        early = query.until is not None and one.updated >= query.until
+        if one.workflow == query.workflow and one.revision and not (one.status in ENDED and (late or early)):
+            kin = (one.revision, one.owner, one.session, one.parent)
+            groups[kin if query.apart else (0, "", None, None)].append(one)
+    found: list[Spenders] = []
+    for (revision, owner, session, parent), some in groups.items():
+        amounts = [amount_of(one.spent, query.measure) for one in some]
+        found.append(
+            Spenders(
+                executions=len(some),
+                near=sum(query.near <= amount < query.most for amount in amounts),
+                over=sum(amount >= query.most for amount in amounts if amount > 0),
+                highest=max(amounts),
+                dearest=some[amounts.index(max(amounts))].execution,
+                revision=revision,
+                owner=owner,
+                session=session,
+                parent=parent,
+            )
+        )
+    return found
+
+
+def last_turns(summaries: Iterable[Summary]) -> dict[str, Summary]:
+    """Return the last turn of each session, without child executions."""
+    last: dict[str, Summary] = {}
+    for one in summaries:
+        if one.session is not None and one.parent is None:
+            before = last.get(one.session)
+            if before is None or (one.started, one.execution) > (before.started, before.execution):
+                last[one.session] = one
+    return last
+
+
+def fits(summary: Summary, query: ExecutionQuery) -> bool:
+    return (
+        (not query.statuses or summary.status in query.statuses)
+        and query.workflow in (None, summary.workflow)
+        and query.parent in (None, summary.parent)
+        and query.session in (None, summary.session)
+        and query.owner in (None, summary.owner)
+        and (query.due is None or (summary.wakes is not None and summary.wakes <= query.due))
+        and (query.awaits is None or query.awaits in summary.awaits)
+        and (query.trials or not summary.execution.startswith(TRIAL))
+        and (query.since is None or summary.updated >= query.since)
+        and (query.before is None or _is_behind(summary, query.before, oldest_first=query.oldest_first))
+    )
+
+
+def _is_behind(summary: Summary, last: tuple[float, ExecutionId], *, oldest_first: bool) -> bool:
+    place = (summary.started, summary.execution)
+    return place > last if oldest_first else place < last
+
+
+class MemoryJournal:
+    """Rows in lists. An append is one comparison and one list append."""
+
+    def __init__(self, summaries: dict[ExecutionId, Summary]) -> None:
+        self._rows: dict[ExecutionId, list[Row]] = {}
+        self._summaries = summaries
+        self.followers = Followers()
+
+    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+        rows = self._rows.get(execution)
+        if rows is None:
+            rows = []
+        if row.seq != len(rows) + 1:
+            raise JournalMoved(f"execution {execution!r} is at row {len(rows)}; row {row.seq} does not follow")
+        if not rows:
+            self._rows[execution] = rows
+        rows.append(row)
+        if self.followers.any:
+            self.followers.tell((execution,))
+        if summary is not None:
+            keep_summary(self._summaries, summary)
+
+    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+        for row in rows[:-1]:
+            await self.append(execution, row)
+        await self.append(execution, rows[-1], summary=summary)
+
+    async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
+        rows = self._rows.get(execution, [])
+        position = after
+        while position < len(rows):
+            yield rows[position]
+            position += 1
+
+    async def last(self, execution: ExecutionId) -> int:
+        return len(self._rows.get(execution, ()))
+
+    def remove(self, execution: ExecutionId) -> bool:
+        return self._rows.pop(execution, None) is not None
+
+    def blobs_named(self) -> set[bytes]:
+        """Return the blobs that the remaining executions refer to."""
+        return {digest for rows in self._rows.values() for row in rows for digest in blobs_named(row.events)}
+
+
+class MemoryWorkflows:
+    """Revisions in lists; deleted workflows by id."""
+
+    def __init__(self) -> None:
+        self._revisions: defaultdict[WorkflowId, list[SavedWorkflow]] = defaultdict(list)
+        self._deleted: set[WorkflowId] = set()
+
+    async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
+        revisions = self._revisions[draft.id]
+        digest = hashlib.sha256(draft.text.encode()).hexdigest()
+        latest = revisions[-1] if revisions and draft.id not in self._deleted else None
+        now = 0 if latest is None else latest.revision
+        if after is not None and after != now:
+            raise RevisionMoved.of(draft.id, now)
+        if latest and (latest.digest, latest.draft.version) == (digest, draft.version):
+            return latest
+        saved = SavedWorkflow(draft=draft, revision=len(revisions) + 1, digest=digest)
+        revisions.append(saved)
+        self._deleted.discard(draft.id)
+        return saved
+
+    async def find(self, reference: str) -> SavedWorkflow | None:
+        name, _, wanted = reference.partition("@")
+        revisions = self._revisions.get(WorkflowId(name), [])
+        if (revision := revision_named(wanted)) is not None:
+            return next((saved for saved in revisions if saved.revision == revision), None)
+        if name in self._deleted:
+            return None
+        return next((saved for saved in reversed(revisions) if wanted in ("", saved.draft.version)), None)
+
+    async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
+        if workflow is not None:
+            return [entry_of(saved) for saved in reversed(self._revisions.get(workflow, []))]
+        kept = sorted(name for name, revisions in self._revisions.items() if revisions and name not in self._deleted)
+        return [entry_of(self._revisions[name][-1]) for name in kept]
+
+    async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
+        now = 0 if workflow in self._deleted else len(self._revisions.get(workflow, ()))
+        if after is not None and after != now:
+            raise RevisionMoved.of(workflow, now)
+        if not now:
+            return False
+        self._deleted.add(workflow)
+        return True
+
+
+def entry_of(saved: SavedWorkflow) -> WorkflowEntry:
+    draft = saved.draft
+    return WorkflowEntry(
+        id=draft.id,
+        revision=saved.revision,
+        name=draft.name,
+        version=draft.version,
+        dialect=draft.dialect,
+        created=draft.created,
+        author=draft.author,
+        digest=saved.digest,
+        enabled=draft.native.get("enabled") is not False,
+        description=draft.native.get("description"),
+        tags=tags_in(draft.native.get("tags")),
+        names=names_in(draft.native.get("name")),
+    )
+
+
+class MemorySessions:
+    """Conversations in lists."""
+
+    def __init__(self) -> None:
+        self._messages: defaultdict[str, list[Json]] = defaultdict(list)
+        self._closed: set[str] = set()
+
+    async def load(self, session: str) -> Conversation:
+        messages = tuple(self._messages.get(session, ()))
+        return Conversation(session=session, messages=messages, closed=session in self._closed)
+
+    async def append(self, session: str, messages: tuple[Json, ...], *, after: int) -> None:
+        known = self._messages.get(session, [])
+        if tuple(known[after : after + len(messages)]) == messages and len(known) >= after + len(messages):
+            return
+        if session in self._closed:
+            raise SessionClosed(f"session {session!r} is closed", hint="Reopen it, or start another one.")
+        if len(known) != after:
+            raise SessionMoved(f"session {session!r} has {len(known)} messages, not {after}")
+        self._messages[session] = [*known, *messages]
+
+    async def close(self, session: str, *, closed: bool = True) -> None:
+        if closed:
+            self._closed.add(session)
+        else:
+            self._closed.discard(session)
+
+    async def forget(self, session: str) -> bool:
+        self._closed.discard(session)
+        return self._messages.pop(session, None) is not None
+
+
+class MemoryEffects:
+    """Answers by execution and attempt."""
+
+    def __init__(self) -> None:
+        self._values: dict[ExecutionId, dict[str, dict[int, Json]]] = {}
+
+    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+        self._values.setdefault(execution, {}).setdefault(attempt, {}).setdefault(number, value)
+
+    async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
+        return dict(self._values.get(execution, {}).get(attempt, {}))
+
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        return sorted(self._values.get(execution, ()))
+
+    def remove(self, execution: ExecutionId) -> None:
+        self._values.pop(execution, None)
+
+
+class MemoryConfigStore:
+    """Entries by kind and key, under versions of one counter."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str], ConfigEntry] = {}
+        self._version = 0
+
+    async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
+        self._expect(kind, key, after)
+        self._version += 1
+        self._entries[kind, key] = ConfigEntry(kind=kind, key=key, value=value, version=self._version)
+        return self._version
+
+    async def find(self, kind: str, key: str) -> ConfigEntry | None:
+        return self._entries.get((kind, key))
+
+    async def list(self, kind: str) -> list[ConfigEntry]:
+        return [entry for (of, _), entry in sorted(self._entries.items()) if of == kind]
+
+    async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
+        self._expect(kind, key, after)
+        return self._entries.pop((kind, key), None) is not None
+
+    def _expect(self, kind: str, key: str, after: int | None) -> None:
+        known = self._entries.get((kind, key))
+        if after is not None and after != (0 if known is None else known.version):
+            raise EntryMoved(f"{kind} {key!r} was changed meanwhile", hint="Read it again.")
+
+
+class MemoryBlobs:
+    """Bytes by their hash."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, bytes] = {}
+        self._held_until: dict[str, float] = {}
+
+    async def put(self, content: bytes) -> str:
+        digest = hashlib.sha256(content).hexdigest()
+        self._contents[digest] = content
+        self._held_until[digest] = time.time() + HOLD_S
+        return digest
+
+    async def get(self, digest: str) -> bytes | None:
+        return self._contents.get(digest)
+
+    def sweep(self, used: set[bytes], *, dry_run: bool) -> SweepResult:
+        """Delete the blobs that are neither used nor held."""
+        now = time.time()
+        unused = [d for d, until in self._held_until.items() if until < now and bytes.fromhex(d) not in used]
+        swept = SweepResult(blobs=len(unused), bytes=sum(len(self._contents[digest]) for digest in unused))
+        for digest in [] if dry_run else unused:
+            del self._contents[digest], self._held_until[digest]
+        return swept
+
+
+class MemoryRemoval:
+    """Removes from the dicts of the others."""
+
+    def __init__(
+        self, journal: MemoryJournal, effects: MemoryEffects, summaries: dict[ExecutionId, Summary], blobs: MemoryBlobs
+    ) -> None:
+        self._journal = journal
+        self._effects = effects
+        self._summaries = summaries
+        self._blobs = blobs
+
+    async def remove(self, execution: ExecutionId, *, at: int) -> bool:
+        last = await self._journal.last(execution)
+        if last != at:
+            raise moved(execution, at + 1, last)
+        listed = self._summaries.pop(execution, None) is not None
+        self._effects.remove(execution)
+        return self._journal.remove(execution) or listed
+
+    async def sweep(self, *, dry_run: bool = False) -> SweepResult:
+        return self._blobs.sweep(self._journal.blobs_named(), dry_run=dry_run)
+
+    async def compact(self) -> int:
+        return 0
+
+
+class MemoryLeader:
+    """One leader at a time; no other process can take over."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._epoch, self._holder, self._since = 0, "", 0.0
+
+    async def keep(self, holder: str, *, wait: bool) -> Leadership:
+        if self._turn.locked() and not wait:
+            raise leader_exists(self._holder, self._since)
+        await self._turn.acquire()
+        self._epoch, self._holder, self._since = self._epoch + 1, holder, time.time()
+        return Leadership(holder, self._epoch, self._released)
+
+    async def _released(self) -> None:
+        self._turn.release()
+
+
+class MemoryUsage:
+    """Usage records by day and execution."""
+
+    def __init__(self) -> None:
+        self._takings: dict[tuple[str, str], UsageRecord] = {}
+
+    async def put(self, taking: UsageRecord) -> None:
+        whose = taking.day, taking.execution
+        self._takings.pop(whose, None)
+        if taking.entries:
+            self._takings[whose] = taking
+
+    async def sums(self, query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
+        return added_up(self._takings.values(), query)
+
+
+class MemoryStore:
+    """All tables in this process; they end with it."""
+
+    def __init__(self) -> None:
+        summaries: dict[ExecutionId, Summary] = {}
+        self.journal = MemoryJournal(summaries)
+        self.executions = MemoryExecutions(summaries, self.journal.last)
+        self.workflows = MemoryWorkflows()
+        self.effects = MemoryEffects()
+        self.memory = MemoryMemories(self.effects)
+        self.vectors = MemoryVectors(self.memory)
+        self.sessions = MemorySessions()
+        self.entries = MemoryConfigStore()
+        self.usage = MemoryUsage()
+        self.blobs = MemoryBlobs()
+        self.removal = MemoryRemoval(self.journal, self.effects, summaries, self.blobs)
+        self._leader = MemoryLeader()
+
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
+        return self.journal.followers.add(execution, told)
+
+    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
+        return await self._leader.keep(holder, wait=wait)
+
+    @property
+    def shared(self) -> bool:
+        return False
+
+    @property
+    def read_only(self) -> bool:
+        return False
+
+    async def is_writable(self) -> bool:
+        return True
+
+    async def ends(self, executions: Sequence[ExecutionId]) -> Mapping[ExecutionId, int]:
+        return {}
+
+    async def verify(self) -> list[str]:
+        return []
+
+    def warnings(self) -> list[str]:
+        return ["memory: nothing outlives this process"]
+
+    async def close(self) -> None:
+        return None
+
+
+async def open_memory(url: str) -> MemoryStore:
+    """Return a new, empty store; `url` is `memory:`."""
+    return MemoryStore()

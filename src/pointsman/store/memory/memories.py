@@ -10,11 +10,23 @@ from typing import Protocol
 
 from pointsman.ports import ChangeId, MemoryChange
 from pointsman.store.codec import encode_json
-from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
-from pointsman.store.memory_history import CurrentValue, HistoryRow, history_of_rows, history_update
-from pointsman.store.memory_words import texts, words_of
 from pointsman.store.records import Embedding, Holding, PastValue, RememberedValue, SimilarValue, UnembeddedValue
-from pointsman.store.vectors import check_length, mark_of, normalized
+from pointsman.store.remembered_values import (
+    NUMBER,
+    UNBOUNDED,
+    ChangeResult,
+    CurrentValue,
+    HistoryRow,
+    change_result,
+    check_length,
+    check_room,
+    history_of_rows,
+    history_update,
+    mark_of,
+    normalized,
+    texts,
+    words_of,
+)
 from pointsman.values import ExecutionId, Json
 
 

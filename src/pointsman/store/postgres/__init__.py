@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events.steps import Event
-from pointsman.store.codec import Codec
-from pointsman.store.followers import Listener
-from pointsman.store.leader import Leadership
-from pointsman.store.postgres.address import address_of
-from pointsman.store.postgres.appender import Appender
-from pointsman.store.postgres.blobs import PostgresBlobs, RecentBlobs
-from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.codec import UPCASTERS, Codec
+from pointsman.store.coordination import Leadership, Listener
+from pointsman.store.postgres.blobs import PostgresBlobs, PostgresEffects, RecentBlobs
+from pointsman.store.postgres.connections import Connection, Connections, address_of
 from pointsman.store.postgres.database import PostgresDatabase
-from pointsman.store.postgres.effects import PostgresEffects
-from pointsman.store.postgres.journal import PostgresJournal
+from pointsman.store.postgres.journal import Appender, PostgresJournal
 from pointsman.store.postgres.leader import PostgresLeader
-from pointsman.store.postgres.migration import READ_ONLY, prepare
 from pointsman.store.postgres.notifications import RowNotifications
 from pointsman.store.postgres.removal import PostgresRemoval
-from pointsman.store.postgres.transfer import PostgresTransfer
-from pointsman.store.postgres.verification import find_damage
-from pointsman.store.sql.config_store import SqlConfigStore
+from pointsman.store.postgres.schema import READ_ONLY, prepare
+from pointsman.store.postgres.transfer import PostgresTransfer, find_damage
 from pointsman.store.sql.executions import SqlExecutions
-from pointsman.store.sql.memories import SqlMemories
-from pointsman.store.sql.sessions import SqlSessions
+from pointsman.store.sql.memories import SqlMemories, SqlVectors
+from pointsman.store.sql.tables import SqlConfigStore, SqlSessions, SqlWorkflows
 from pointsman.store.sql.usage import SqlUsage
-from pointsman.store.sql.vectors import SqlVectors
-from pointsman.store.sql.workflows import SqlWorkflows
-from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
 
 

@@ -1,4 +1,8 @@
-"""Connections to one database: a few pooled ones, and those that a caller holds.
+"""Connections to one PostgreSQL database: its address, its errors, a few pooled connections, and separate ones.
+
+    postgresql://user:password@host:5432/database?schema=name&patience=30&sslmode=require
+
+Everything except `schema` and `patience` belongs to libpq: URL parameters, `PG*` variables, the password file.
 
 A connection that broke is dropped, and its work is repeated on another one until the configured patience ends: reads
 and writes wait for a server that restarts.
@@ -7,19 +11,176 @@ and writes wait for a server that restarts.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
+from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from pointsman.store.errors import LeaderSuperseded, StoreClosed
-from pointsman.store.leader import superseded
-from pointsman.store.postgres.error_mapping import fault, is_crowded, is_lost, is_undone
+from pointsman.errors import PointsmanError
+from pointsman.store.coordination import superseded
+from pointsman.store.errors import (
+    LeaderSuperseded,
+    StoreClosed,
+    StoreCrowded,
+    StoreDamaged,
+    StoreFailed,
+    StoreFull,
+    StoreLocked,
+    StoreMissing,
+    StoreReadOnly,
+    StoreUnknown,
+    StoreUnreachable,
+    UnstorableValue,
+    masked_address,
+)
+
+SHUT: Final = ("57P01", "57P02", "57P03", "57P05")
+"""The server is going down, has crashed, is not up yet, or ended an idle session."""
+REFUSALS: Final = (
+    ("too many connections", "53300"),
+    ("too many clients", "53300"),
+    ("connection slots", "53300"),
+    ("authentication failed", "28P01"),
+    ("no password supplied", "28P01"),
+    ("no pg_hba.conf entry", "28000"),
+    ("not permitted to log in", "28000"),
+    ("does not exist", "3D000"),
+)
+"""For a refused connection the driver passes on the server's message, not its code."""
+
+
+def state_of(why: psycopg.Error) -> str:
+    """Return the SQLSTATE; empty for an error of the driver itself, such as a broken connection."""
+    if why.sqlstate is not None or not isinstance(why, psycopg.OperationalError):
+        return why.sqlstate or ""
+    said = str(why)
+    return next((state for words, state in REFUSALS if "FATAL" in said and words in said), "")
+
+
+def is_lost(why: psycopg.Error) -> bool:
+    """Return whether the outcome is unknown, because the server or the connection to it is gone."""
+    state = state_of(why)
+    return state.startswith("08") or state in SHUT or (isinstance(why, psycopg.OperationalError) and not state)
+
+
+def is_crowded(why: psycopg.Error) -> bool:
+    return state_of(why) == "53300"
+
+
+def is_undone(why: psycopg.Error) -> bool:
+    """Return whether the server rolled back only because of concurrent transactions."""
+    return isinstance(why, errors.SerializationFailure | errors.DeadlockDetected)
+
+
+def fault(why: psycopg.Error | UnicodeEncodeError, shown: str) -> PointsmanError:
+    """Return the store error for a driver error. `shown` is the address without a password."""
+    if isinstance(why, UnicodeEncodeError):
+        return UnstorableValue("a text cannot be stored: it holds half a character (a lone surrogate)")
+    message = f"{shown}: {first_line(why)}"
+    state = state_of(why)
+    kind, hint = next(((kind, hint) for begin, kind, hint in FAULTS if state.startswith(begin)), (StoreFailed, ""))
+    if is_lost(why):
+        kind, hint = StoreUnreachable, "Is the server up? What was acknowledged before is safe."
+    elif not state and isinstance(why, psycopg.DataError):
+        kind, hint = UnstorableValue, "PostgreSQL's texts cannot hold the character NUL."
+    return kind(message, hint=hint)
+
+
+FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
+    ("53100", StoreFull, "Make room on the server's disk; nothing needs to be restarted."),
+    ("53", StoreCrowded, "Raise max_connections, or let fewer processes use the server."),
+    ("25006", StoreReadOnly, "The server is a standby, or default_transaction_read_only is on: write to the primary."),
+    ("42501", StoreReadOnly, "Let this user write, and create tables where they are missing."),
+    ("3D000", StoreMissing, "Create the database and its user: createuser NAME, createdb NAME."),
+    ("3F000", StoreMissing, "Its schema is gone: restore a backup, or open the store anew."),
+    ("42P01", StoreMissing, "Its tables are gone: restore a backup, or open the store anew."),
+    ("28", StoreUnreachable, "Check user and password, and what pg_hba.conf allows."),
+    ("55P03", StoreLocked, "Another session holds it for too long: pg_stat_activity tells which."),
+    ("57014", StoreLocked, "It took longer than statement_timeout allows."),
+    ("40", StoreLocked, "Others write the same at the same time: try again."),
+    ("XX00", StoreDamaged, "Restore a backup; `pointsman verify` lists what is damaged."),
+    ("54", UnstorableValue, "Names and keys must be shorter than 2 KB."),
+    ("22", UnstorableValue, "The value is not one that PostgreSQL can hold."),
+)
+"""By prefix of the SQLSTATE; the first match counts."""
+
+
+def first_line(why: psycopg.Error) -> str:
+    return (why.diag.message_primary or str(why)).strip().partition("\n")[0] or type(why).__name__
+
+
+SCHEMA: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+PATIENCE_S: Final = 15.0
+"""How long to wait for a server that cannot be reached."""
+OURS: Final = frozenset({"schema", "patience"})
+PATIENCE: Final = re.compile(r"\d{1,4}(\.\d{1,3})?")
+DEFAULTS: Final = {
+    "application_name": "pointsman",
+    "connect_timeout": "10",
+    # A server that disappeared silently is noticed within half a minute.
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "30000",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Connection parameters for the driver, and the address as shown to people."""
+
+    conninfo: str
+    schema: str
+    """Schema, created if missing; empty: the server's default."""
+    shown: str
+    patience_s: float = PATIENCE_S
+    """How long each call waits for a server that went away."""
+
+    def within(self, schema: str) -> str:
+        """Return the parameters of a connection that sees only this schema."""
+        given = conninfo_to_dict(self.conninfo).get("options") or ""
+        path = '"' + schema.replace('"', '""') + '"'
+        escaped = re.sub(r"([\\\s])", r"\\\1", path)
+        return make_conninfo(self.conninfo, options=f"{given} -c search_path={escaped}".strip())
+
+
+def address_of(url: str) -> Address:
+    """Parse an address. Raises `StoreUnknown`, without the password, for an invalid one."""
+    shown = masked_address(url).partition("?")[0]
+    try:
+        parts = urlsplit(url)
+        pairs = parse_qsl(parts.query, keep_blank_values=True)
+        query = urlencode([pair for pair in pairs if pair[0] not in OURS], quote_via=quote)
+        # A value that is not a number is rejected here, not at the first connection.
+        _ = parts.port
+        given = conninfo_to_dict(urlunsplit(("postgresql", parts.netloc, parts.path, query, "")))
+    except (ValueError, psycopg.Error):
+        # The parser's message may quote its input, including the password.
+        raise StoreUnknown(
+            f"{shown!r} is not the address of a PostgreSQL store",
+            hint="Write postgresql://user:password@host/database; signs such as @ and / in a password as %40 and %2F.",
+        ) from None
+    own = dict(pairs)
+    schema, patience = own.get("schema", ""), own.get("patience", str(PATIENCE_S))
+    if schema and SCHEMA.fullmatch(schema) is None:
+        raise StoreUnknown(
+            f"{schema!r} is no name of a schema", hint="Use letters, digits and _, beginning with a letter."
+        )
+    if PATIENCE.fullmatch(patience) is None:
+        raise StoreUnknown(f"{patience!r} is no number of seconds", hint="For half a minute write …?patience=30.")
+    # An empty value has its own meaning: `host=` differs from no host.
+    conninfo = make_conninfo("", **{**DEFAULTS, **{key: value for key, value in given.items() if value}})
+    return Address(conninfo, schema, shown, float(patience))
+
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.AsyncConnection[TupleRow]

@@ -12,10 +12,10 @@ import msgspec
 import psycopg
 from psycopg.rows import TupleRow
 
-from pointsman.store.memory_words import words_of
 from pointsman.store.postgres.blobs import keep_blobs
 from pointsman.store.postgres.connections import Connection, Connections, lock
 from pointsman.store.records import InboxQuery, Summary
+from pointsman.store.remembered_values import words_of
 from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
 from pointsman.store.sql.work import (
     NO_RESULT,

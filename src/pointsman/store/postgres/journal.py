@@ -1,20 +1,30 @@
-"""The journal in PostgreSQL: read page by page, written by the appender."""
+"""The journal in PostgreSQL: a group of appended rows is one statement, one round trip and one commit.
+
+    requested rows ─▶ chained to the last known ones ─▶ INSERT … ON CONFLICT DO NOTHING RETURNING ─▶ result per row
+
+A row that is not returned existed already: another process was faster (`JournalMoved`), or this very row was committed
+by a statement whose answer got lost. Its hash distinguishes the two. Rows are read page by page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from functools import partial
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import cache, partial
+from typing import Final, LiteralString, NamedTuple, TypeAlias
+
+import psycopg
+from msgspec.structs import replace
 
 from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
-from pointsman.store.codec import Codec
-from pointsman.store.compression import Form, blobs_behind, unpack
-from pointsman.store.postgres.appender import Appender, AppendRequest
+from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
+from pointsman.store.codec import Codec, EncodedRow, encoded_row
+from pointsman.store.compression import Form, blobs_behind, pack, unpack
+from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.database import LAST
+from pointsman.store.postgres.database import LAST, PUT_COLUMNS, REPLACED, put_values_of
+from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
 from pointsman.store.records import Summary
-from pointsman.store.row_encoding import encoded_row
 from pointsman.store.sql.work import Database, opened
 from pointsman.values import ExecutionId
 
@@ -76,3 +86,335 @@ class PostgresJournal:
         if not blobs_behind(form, data):
             return unpack(form, data, lambda _: b"")
         return await self._database.read(partial(opened, form, data))
+
+
+GIVEN: Final = (
+    "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
+    " g.worker, g.scripted, g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.needs::jsonb, g.awaits::jsonb,"
+    " g.gates::jsonb"
+)
+TYPES: Final = (
+    "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
+    " %b::float8[], %b::text[], %b::bool[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[],"
+    " %b::text[]"
+)
+"""Types of the summary columns, as lists."""
+Place: TypeAlias = tuple[ExecutionId, int]
+"""Execution and seq."""
+
+
+class ChainedRow(NamedTuple):
+    """A row as stored in the table, after the number and the name of its execution."""
+
+    no: int | None
+    """None: the execution begins with this group."""
+    execution: ExecutionId
+    seq: int
+    at: float
+    shape: int
+    form: int
+    data: bytes
+    hash: bytes
+
+    @property
+    def place(self) -> Place:
+        return self.execution, self.seq
+
+
+class RowGroup:
+    """The content of one statement."""
+
+    def __init__(self) -> None:
+        self.rows: list[ChainedRow] = []
+        self.heads: dict[ExecutionId, Head] = {}
+        """The ends of the journals after this group."""
+        self.begun: list[ExecutionId] = []
+        self.firsts: dict[int, int] = {}
+        """Number -> seq of the first row, for existing executions."""
+        self.in_runs = False
+        """Whether any of these gets several rows."""
+        self.blobs: dict[bytes, bytes] = {}
+        self.uses: set[tuple[int | None, ExecutionId, int, bytes]] = set()
+        self.summaries: dict[ExecutionId, tuple[int | None, int, Summary]] = {}
+
+    def add(self, execution: ExecutionId, rows: Sequence[EncodedRow], head: Head, summary: Summary | None) -> None:
+        """Chain rows to the end of their journal."""
+        no = head.no or None
+        if no is not None:
+            self.in_runs = self.in_runs or len(rows) > 1 or no in self.firsts
+            self.firsts.setdefault(no, rows[0].seq)
+        elif head.seq == 0:
+            self.begun.append(execution)
+        for row in rows:
+            packed = pack(row.plain, row.large)
+            form = int(packed.form)
+            chained = row_hash(head.hash, row.seq, row.at, row.shape, form, packed.data)
+            self.rows.append(ChainedRow(no, execution, row.seq, row.at, row.shape, form, packed.data, chained))
+            head = Head(row.seq, chained, head.no)
+            if packed.blobs or row.names:
+                self.blobs.update(packed.blobs)
+                self.uses.update((no, execution, row.seq, digest) for digest in (*packed.blobs, *row.names))
+        self.heads[execution] = head
+        if summary is not None:
+            self.summaries[execution] = no, head.seq, with_gates_of(self.summaries.get(execution), summary)
+
+
+def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summary) -> Summary:
+    """Return the summary with the open gates of the preceding one, if it does not set them itself."""
+    if before is None or summary.gates is not None:
+        return summary
+    return replace(summary, gates=before[2].gates)
+
+
+def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tuple[LiteralString, list[object]]:
+    """Return the statement that writes a group, and its values."""
+    blobs = kept.missing(group.blobs)
+    values: list[object] = [] if epoch is None else [epoch]
+    # Sorted everywhere, so that two processes that write the same rows do not deadlock.
+    if blobs:
+        values += columns(blobs)
+    if group.begun:
+        values.append(sorted(group.begun))
+    rows = sorted(group.rows, key=lambda row: row.place)
+    values += columns(rows) if len(rows) > 1 else rows[0]
+    if group.uses:
+        uses = sorted(group.uses, key=lambda use: use[1:])
+        values += columns(uses)
+    if group.summaries:
+        listed = [group.summaries[execution] for execution in sorted(group.summaries)]
+        values += columns([(no, seq, *put_values_of(summary)) for no, seq, summary in listed])
+    if group.in_runs:
+        values += columns(sorted(group.firsts.items()))
+    text = statement(
+        fenced=epoch is not None,
+        alone=len(rows) == 1,
+        blobs=bool(blobs),
+        begun=bool(group.begun),
+        uses=bool(group.uses),
+        summaries=bool(group.summaries),
+        in_runs=group.in_runs,
+    )
+    return text, values
+
+
+def columns(rows: Sequence[tuple[object, ...]]) -> list[object]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+@cache
+def statement(
+    *, fenced: bool, alone: bool, blobs: bool, begun: bool, uses: bool, summaries: bool, in_runs: bool
+) -> LiteralString:
+    """Return the SQL text, composed only of literals in this module.
+
+    The first row of an execution assigns its number; if it has one already, its rows are not written. A single row is
+    passed
+    as plain values: eight lists of one element take the driver longer than everything else.
+    """
+    one: LiteralString = "(VALUES (%b::int8, %b::text, %b::int4, %b::float8, %b::int4, %b::int2, %b::bytea, %b::bytea))"
+    many: LiteralString = (
+        "unnest(%b::int8[], %b::text[], %b::int4[], %b::float8[], %b::int4[], %b::int2[], %b::bytea[], %b::bytea[])"
+    )
+    behind: LiteralString = ", fence" if fenced else ""
+    joined: LiteralString = " LEFT JOIN begun AS b ON b.id = g.execution" if begun else ""
+    number: LiteralString = "coalesce(g.no, b.no)" if begun else "g.no"
+    parts: list[LiteralString] = [FENCE] if fenced else []
+    if blobs:
+        parts.append(f"kept AS ({KEEP_BLOBS})")
+    if begun:
+        parts.append(
+            f"begun AS (INSERT INTO executions (id) SELECT g.* FROM unnest(%b::text[]) AS g{behind}"
+            " ON CONFLICT DO NOTHING RETURNING no, id)"
+        )
+    parts.append(
+        f"written AS (INSERT INTO rows (execution, seq, at, shape, form, data, hash)"
+        f" SELECT {number}, g.seq, g.at, g.shape, g.form, g.data, g.hash FROM {one if alone else many}"
+        f" AS g (no, execution, seq, at, shape, form, data, hash){joined}{behind}"
+        f" WHERE {number} IS NOT NULL ON CONFLICT DO NOTHING RETURNING execution, seq)"
+    )
+    if uses:
+        parts.append(
+            "used AS (INSERT INTO blob_uses (execution, hash) SELECT DISTINCT g.execution, g.hash"
+            " FROM unnest(%b::int8[], %b::text[], %b::int4[], %b::bytea[]) AS g (no, execution, seq, hash)"
+            f"{joined} JOIN written AS w ON w.execution = {number} AND w.seq = g.seq ON CONFLICT DO NOTHING)"
+        )
+    if summaries:
+        parts.append(
+            f"listed AS (INSERT INTO summaries ({PUT_COLUMNS}) SELECT {GIVEN}"
+            f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_COLUMNS}){joined}"
+            f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq"
+            f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"
+        )
+    return f"WITH {', '.join(parts)} {told(begun=begun, in_runs=in_runs)}"
+
+
+def told(*, begun: bool, in_runs: bool) -> LiteralString:
+    """Return the SELECT of the written rows, by number of their execution, and of the name that got its number here."""
+    name: LiteralString = "b.id" if begun else "NULL"
+    joined: LiteralString = " LEFT JOIN begun AS b ON b.no = w.execution" if begun else ""
+    if not in_runs:
+        return f"SELECT w.execution, w.seq, {name} FROM written AS w{joined}"
+    # If the first row of a run was rejected, the whole statement is: a division by zero rolls it back.
+    return (
+        f"SELECT w.execution, w.seq, {name} FROM"
+        " (SELECT *, min(seq) OVER (PARTITION BY execution) AS least FROM written) AS w"
+        f"{joined} LEFT JOIN unnest(%b::int8[], %b::int4[]) AS f (no, first) ON f.no = w.execution"
+        " WHERE 1 / CASE WHEN f.first IS NULL OR w.least = f.first THEN 1 ELSE 0 END = 1"
+    )
+
+
+TOGETHER_MAX: Final = 500
+"""Maximum requests in one statement: limits the duration of one commit."""
+HEADS: Final = """
+    SELECT e.id, e.no, r.seq, r.hash FROM executions AS e
+    CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.no ORDER BY seq DESC LIMIT 1) AS r
+    WHERE e.id = ANY(%b::text[])
+"""
+STORED: Final = """
+    SELECT g.id, g.seq, r.hash FROM unnest(%b::text[], %b::int4[]) AS g (id, seq)
+    JOIN executions AS e USING (id) JOIN rows AS r ON r.execution = e.no AND r.seq = g.seq
+"""
+Wrote: TypeAlias = Callable[[Sequence[ExecutionId]], None]
+
+
+class PartialAppend(Exception):
+    """Only later rows of an execution would have been written; nothing was written."""
+
+
+class AppendRequest(BatchedRequest):
+    """Encoded rows of one execution that are added together."""
+
+    __slots__ = ("execution", "rows", "summary")
+
+    def __init__(self, execution: ExecutionId, rows: Sequence[EncodedRow], summary: Summary | None) -> None:
+        super().__init__()
+        self.execution = execution
+        self.rows = rows
+        self.summary = summary
+
+    def follows(self, seq: int) -> bool:
+        """Return whether the rows continue a journal that ends at `seq`."""
+        return all(row.seq == seq + number for number, row in enumerate(self.rows, start=1))
+
+
+class Appender:
+    """The writer of journal rows of this process."""
+
+    def __init__(self, connections: Connections, kept: RecentBlobs, wrote: Wrote) -> None:
+        """`wrote` is called with the executions whose rows were committed."""
+        self._connections = connections
+        self._fence = connections.fence
+        self._sender = StatementSender(connections)
+        self._kept = kept
+        self._wrote = wrote
+        self._heads = Heads()
+        self._lane = WriteBatcher(self._carry, together_max=TOGETHER_MAX)
+
+    async def append(self, asked: AppendRequest) -> None:
+        self._connections.check_open()
+        self._fence.check()
+        await self._lane.put(asked)
+
+    def forget(self, execution: ExecutionId) -> None:
+        """Forget the cached end of a journal, because it has changed."""
+        self._heads.pop(execution, None)
+
+    async def close(self) -> None:
+        await self._lane.close()
+        await self._sender.close()
+
+    async def _carry(self, requests: Sequence[AppendRequest]) -> None:
+        await self._look_up(requests)
+        group = RowGroup()
+        taken: list[AppendRequest] = []
+        for asked in requests:
+            execution = asked.execution
+            head = group.heads.get(execution) or self._heads.get(execution) or Head(0, first_hash(execution))
+            if asked.follows(head.seq):
+                group.add(execution, asked.rows, head, asked.summary)
+                taken.append(asked)
+            else:
+                asked.refuse(moved(execution, asked.rows[0].seq, head.seq))
+        if taken:
+            await self._write(group, taken)
+
+    async def _look_up(self, requests: Sequence[AppendRequest]) -> None:
+        """Read the ends of journals that are unknown or do not precede these rows.
+
+        A first row needs no lookup: if the journal is not empty, the row is not returned.
+        """
+        wanted: dict[ExecutionId, None] = {}
+        ends: dict[ExecutionId, int] = {}
+        for asked in requests:
+            known = self._heads.get(asked.execution)
+            end = ends.get(asked.execution, known.seq if known else 0)
+            if asked.rows[0].seq != end + 1:
+                wanted[asked.execution] = None
+            ends[asked.execution] = asked.rows[-1].seq
+        if wanted:
+            found = await self._connections.read(lambda connection: read_heads(connection, [*wanted]))
+            for execution in wanted:
+                self._heads.pop(execution, None)
+            for execution, head in found.items():
+                self._heads.keep(execution, head)
+
+    async def _write(self, group: RowGroup, taken: Sequence[AppendRequest]) -> None:
+        try:
+            sent = await self._sender.send(*statement_for(group, self._fence.epoch, self._kept))
+        except BaseException as why:
+            for execution in group.heads:
+                self.forget(execution)
+            if not isinstance(why.__cause__, psycopg.errors.DivisionByZero):
+                raise
+            if len(taken) > 1:
+                raise PartialAppend from why
+            # It was alone and still not complete: another process wrote its first row.
+            raise moved(taken[0].execution, taken[0].rows[0].seq, None) from why
+        numbers = {head.no: execution for execution, head in group.heads.items()}
+        numbers.update((no, execution) for no, _, execution in sent.rows if execution is not None)
+        begun = {execution: no for no, _, execution in sent.rows if execution is not None}
+        written: set[Place] = {(numbers[no], seq) for no, seq, _ in sent.rows}
+        lost = [row.place for row in group.rows if row.place not in written]
+        if lost and sent.again:
+            written |= await self._committed_before(group)
+        superseded = bool(lost) and self._fence.epoch is not None and not await self._is_leader()
+        for asked in taken:
+            place = asked.execution, asked.rows[-1].seq
+            if place in written:
+                asked.done()
+            else:
+                asked.refuse(self._fence.broken() if superseded else moved(asked.execution, asked.rows[0].seq, None))
+        for execution, head in group.heads.items():
+            if (execution, head.seq) in written:
+                self._heads.keep(execution, replace(head, no=begun.get(execution, head.no)))
+            else:
+                self.forget(execution)
+        self._kept.note(group.blobs)
+        self._wrote([*{execution for execution, _ in written}])
+
+    async def _committed_before(self, group: RowGroup) -> set[Place]:
+        """Return the rows that exist exactly as this process would have written them."""
+        stored = await self._connections.read(
+            lambda connection: read_hashes(connection, [row.place for row in group.rows])
+        )
+        return {row.place for row in group.rows if stored.get(row.place) == row.hash}
+
+    async def _is_leader(self) -> bool:
+        async def query(connection: Connection) -> bool:
+            cursor = await connection.execute("SELECT 1 FROM leader WHERE epoch = %s", (self._fence.epoch,))
+            return await cursor.fetchone() is not None
+
+        return await self._connections.read(query)
+
+
+async def read_heads(connection: Connection, executions: list[ExecutionId]) -> dict[ExecutionId, Head]:
+    """Return the ends of journals; executions without rows are left out."""
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(HEADS, (executions,))
+    return {ExecutionId(execution): Head(seq, hashed, no) for execution, no, seq, hashed in await cursor.fetchall()}
+
+
+async def read_hashes(connection: Connection, places: Sequence[Place]) -> dict[Place, bytes]:
+    cursor = connection.cursor(binary=True)
+    await cursor.execute(STORED, ([execution for execution, _ in places], [seq for _, seq in places]))
+    return {(execution, seq): hashed for execution, seq, hashed in await cursor.fetchall()}

@@ -16,10 +16,9 @@ from typing import Final, LiteralString
 
 import psycopg
 
-from pointsman.store.leader import Leadership, Lease, leader_exists
-from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.error_mapping import fault, is_crowded, is_lost
-from pointsman.store.postgres.migration import LOCK
+from pointsman.store.coordination import Leadership, Lease, leader_exists
+from pointsman.store.postgres.connections import Connection, Connections, fault, is_crowded, is_lost
+from pointsman.store.postgres.schema import LOCK
 
 STANDBY_S: Final = 0.5
 """How often a standby checks whether the leader is gone."""

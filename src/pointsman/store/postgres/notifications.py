@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 
 from pointsman.errors import PointsmanError
-from pointsman.store.followers import Followers, Listener
+from pointsman.store.coordination import Followers, Listener
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.values import ExecutionId
 

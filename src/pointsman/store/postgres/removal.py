@@ -11,8 +11,8 @@ from typing import Final, LiteralString
 
 from pointsman.store.chain import Head, moved
 from pointsman.store.compression import Form
-from pointsman.store.postgres.appender import Appender, read_heads
 from pointsman.store.postgres.connections import Connection, Connections
+from pointsman.store.postgres.journal import Appender, read_heads
 from pointsman.store.records import SweepResult
 from pointsman.values import ExecutionId
 

@@ -1,10 +1,23 @@
-"""The tables of PostgreSQL (see `sql.schema`)."""
+"""The tables of PostgreSQL (see `sql.schema`), and the preparation of the store at an address.
+
+    nothing ─▶ created      ours, older ─▶ migrated      ours, newer ─▶ refused      anything else ─▶ refused
+
+A store of the present version needs one query and no migration code. Otherwise the migration runs in one transaction
+under a lock of the database, because several processes may open a new store at once.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+import time
+from typing import Final, NamedTuple
 
-from pointsman.store.sql.schema import Migration, Migrations, Types, shared_tables
+import psycopg
+from psycopg import sql
+
+from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreReadOnly
+from pointsman.store.postgres.connections import Address, fault
+from pointsman.store.sql.schema import Migration, Migrations, Types, missing, shared_tables
 
 TYPES: Final = Types(
     key='text COLLATE "C"',
@@ -90,3 +103,124 @@ OWN_TABLES: Final[Migration] = (
 )
 BASELINE: Final[Migration] = (*shared_tables(TYPES), *OWN_TABLES)
 MIGRATIONS: Final[Migrations] = (BASELINE,)
+
+OLDEST_SERVER: Final = 130000
+APART_S: Final = 5.0
+"""A greater difference of the clocks causes a warning."""
+LOCK: Final = 0x504F494E
+"""`POIN` in ASCII: prefix of our lock numbers."""
+
+READ_ONLY: Final = "SELECT current_setting('transaction_read_only')"
+FIND_VERSION: Final = """
+    SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.pointsman_version') IS NOT NULL
+"""
+LOSES: Final = {
+    "fsync": "a crash of its machine can damage the store beyond repair",
+    "full_page_writes": "a crash of its machine can damage the store beyond repair",
+    "synchronous_commit": "a crash can lose what was acknowledged in the moment before",
+    "data_checksums": "values that its disk changes are only noticed in journals (`pg_checksums --enable`)",
+}
+"""Settings that must not be off, and the consequence if they are."""
+FIND_OFF: Final = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off' ORDER BY name"
+COUNT_TABLES: Final = """
+    SELECT count(*) FROM pg_class AS c WHERE c.relnamespace = to_regnamespace(%s) AND c.relkind IN ('r', 'p', 'v', 'm')
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = c.oid AND d.deptype = 'e')
+"""
+
+
+class PreparedStore(NamedTuple):
+    """A store that is ready to be used."""
+
+    conninfo: str
+    """Connection parameters."""
+    read_only: bool
+    """Whether the server is a standby, or the user may only read."""
+    warnings: list[str]
+    """Warnings about the server for the operator."""
+
+
+async def prepare(address: Address) -> PreparedStore:
+    """Ensure that the present tables exist. Raises an `OperatorError`."""
+    try:
+        return await asyncio.to_thread(_prepared, address)
+    except psycopg.Error as why:
+        raise fault(why, address.shown) from why
+
+
+def _prepared(address: Address) -> PreparedStore:
+    conninfo = address.within(address.schema) if address.schema else address.conninfo
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        if connection.info.server_version < OLDEST_SERVER:
+            raise StoreFailed(
+                f"{address.shown}: PostgreSQL {connection.info.server_version // 10000} is too old",
+                hint="Use PostgreSQL 13 or newer.",
+            )
+        schema, version = found_in(connection)
+        if version != len(MIGRATIONS) and is_read_only(connection):
+            raise StoreReadOnly(
+                f"{address.shown}: there is no store of today's version, and the database can only be read",
+                hint="Open it once where it can be written; it is made or brought up to date there.",
+            )
+        if version != len(MIGRATIONS):
+            # Held until this connection is closed; a process that waits too long gets an error.
+            connection.execute("SET lock_timeout = '30s'")
+            connection.execute("SELECT pg_advisory_lock(%s, 0)", (LOCK,))
+            schema = bring_up(connection, address)
+        return PreparedStore(address.within(schema), is_read_only(connection), warnings_of(connection))
+
+
+def is_read_only(connection: psycopg.Connection) -> bool:
+    found = connection.execute(READ_ONLY).fetchone()
+    return found == ("on",)
+
+
+def warnings_of(connection: psycopg.Connection) -> list[str]:
+    """Return warnings about settings that risk data loss or late failure detection, and about the server's clock."""
+    off = connection.execute(FIND_OFF, ([*LOSES],)).fetchall()
+    warnings = [f"the server's setting {name!r} is off: {LOSES[name]}" for (name,) in off]
+    asked = time.time()
+    said = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    apart = 0.0 if said is None else max(asked - said[0], said[0] - time.time())
+    if apart > APART_S:
+        warnings.append(f"the clocks of this machine and of the server are {apart:.0f} s apart: set one of them right")
+    return warnings
+
+
+def found_in(connection: psycopg.Connection) -> tuple[str, int]:
+    """Return the schema of this connection, empty if there is none, and the version of its store, 0 for none."""
+    row = connection.execute(FIND_VERSION).fetchone()
+    assert row is not None, "a SELECT without FROM has one row"
+    schema, ours = row
+    if not ours:
+        return schema or "", 0
+    written = connection.execute(
+        sql.SQL("SELECT version FROM {}.pointsman_version").format(sql.Identifier(schema))
+    ).fetchone()
+    return schema, 0 if written is None else int(written[0])
+
+
+def bring_up(connection: psycopg.Connection, address: Address) -> str:
+    """Migrate, unless another process did so while this one waited for the lock; return the schema."""
+    if address.schema:
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
+    schema, version = found_in(connection)
+    if not schema:
+        raise StoreMissing(
+            f"{address.shown}: this user has no schema to work in", hint="Name one: …?schema=pointsman is made."
+        )
+    if version == 0 and connection.execute(COUNT_TABLES, (f'"{schema}"',)).fetchone() != (0,):
+        raise StoreForeign(
+            f"{address.shown}: the schema {schema!r} holds tables of something else",
+            hint="Give the store a schema of its own: add ?schema=pointsman to the address.",
+        )
+    migrate(connection, version)
+    return schema
+
+
+def migrate(connection: psycopg.Connection, version: int, migrations: Migrations = MIGRATIONS) -> None:
+    """Run the migrations that a store of this version lacks, all or none. Raises `StoreNewer`."""
+    with connection.transaction():
+        for migration in missing(migrations, version):
+            for statement in migration:
+                connection.execute(statement)
+        connection.execute("UPDATE pointsman_version SET version = %s", (len(migrations),))

@@ -5,7 +5,7 @@ It uses its own blocking connections: a copy runs in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, LiteralString, TypeAlias, cast
 
@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from psycopg import sql
 from psycopg.rows import TupleRow
 
+from pointsman.store.compression import Form
+from pointsman.store.postgres.connections import Connection, fault
 from pointsman.store.postgres.database import PUT_SUMMARY, PUT_VALUE, put_value_of, put_values_of
-from pointsman.store.postgres.error_mapping import fault
 from pointsman.store.records import GateEntry, Summary
 from pointsman.store.sql.executions import COLUMNS_READ, summary_of
-from pointsman.store.sql.transfer import FILLED, memory_row
+from pointsman.store.sql.transfer import FILLED, ChainCheck, false_blob, lost_blobs, memory_row
 from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,
     COPIED,
@@ -30,9 +31,63 @@ from pointsman.store.transfer import (
     summary_in,
     summary_row,
 )
-from pointsman.store.usage import ADD_UP
+from pointsman.store.usage import ADD_UP, DIFFERENT
 
-Connection: TypeAlias = psycopg.Connection[TupleRow]
+BLOBS_AT_ONCE: Final = 8
+ROWS: Final = """
+    SELECT e.id, r.seq, r.at, r.shape, r.form, r.data, r.hash FROM rows AS r JOIN executions AS e ON e.no = r.execution
+    WHERE e.id NOT LIKE '/deleted/%' ORDER BY r.execution, r.seq
+"""
+STRAYS: Final = "SELECT count(*) FROM rows AS r WHERE NOT EXISTS (SELECT FROM executions WHERE no = r.execution)"
+PACKED: Final[tuple[tuple[str, LiteralString], ...]] = (
+    ("rows", "SELECT form, data FROM rows WHERE form = ANY(%b::int2[])"),
+    ("effects", "SELECT form, data FROM effects WHERE form = ANY(%b::int2[])"),
+)
+
+
+async def find_damage(connection: Connection) -> list[str]:
+    """Return every contradiction in the tables, as they are at one moment."""
+    async with connection.transaction():
+        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        breaks = [line async for line in find_breaks(connection)]
+        strays = await (await connection.execute(STRAYS)).fetchone()
+        if strays is not None and strays[0]:
+            breaks.append(f"{strays[0]} rows belong to no execution")
+        for statement in DIFFERENT:
+            wrong = await (await connection.execute(statement)).fetchone()
+            if wrong is not None and wrong[0]:
+                breaks.append(f"{wrong[0]} sums of usage are not what its entries say")
+        return [*breaks, *[line async for line in find_false_blobs(connection)]]
+
+
+async def find_breaks(connection: Connection) -> AsyncIterator[str]:
+    """Follow the chain of each execution."""
+    check = ChainCheck()
+    async with connection.cursor("rows_to_verify", binary=True) as cursor:
+        cursor.itersize = ROWS_AT_ONCE
+        await cursor.execute(ROWS)
+        async for row in cursor:
+            for line in check.breaks(*row):
+                yield line
+
+
+async def find_false_blobs(connection: Connection) -> AsyncIterator[str]:
+    cursor = connection.cursor(binary=True)
+    await cursor.execute("SELECT hash FROM blobs")
+    known = frozenset(digest for (digest,) in await cursor.fetchall())
+    for table, statement in PACKED:
+        await cursor.execute(statement, ([int(Form.BLOB), int(Form.PIECES)],))
+        for line in lost_blobs(table, await cursor.fetchall(), known):
+            yield line
+    async with connection.cursor("blobs_to_verify", binary=True) as blobs:
+        blobs.itersize = BLOBS_AT_ONCE
+        await blobs.execute("SELECT hash, form, data FROM blobs ORDER BY hash")
+        async for row in blobs:
+            for line in false_blob(*row):
+                yield line
+
+
+BlockingConnection: TypeAlias = psycopg.Connection[TupleRow]
 
 SELECTS: Final[dict[str, LiteralString]] = {
     "rows": (
@@ -84,7 +139,7 @@ def explained(shown: str) -> Generator[None]:
         raise fault(why, shown) from why
 
 
-def read_table(connection: Connection, table: str) -> Iterator[TransferPart]:
+def read_table(connection: BlockingConnection, table: str) -> Iterator[TransferPart]:
     with connection.cursor(f"copy_of_{table}", binary=True) as cursor:
         cursor.itersize = CONTENTS_AT_ONCE if table == "blobs" else ROWS_AT_ONCE
         cursor.execute(
@@ -111,7 +166,7 @@ def columns_of(names: Iterable[str]) -> sql.Composed:
 class CopyWriter:
     """Writes parts of a copy in the transaction of a connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BlockingConnection) -> None:
         self._connection = connection
         self._numbers: dict[str, int] = {}
         self._special: dict[str, Callable[[Sequence[tuple[Value, ...]]], None]] = {

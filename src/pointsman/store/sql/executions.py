@@ -9,16 +9,20 @@ import msgspec
 from msgspec.structs import astuple
 
 from pointsman.engine.state import ENDED
-from pointsman.store.budget_usage import (
+from pointsman.store.records import (
     APART,
     COLUMN,
     TOGETHER,
+    TRIAL,
     BudgetUsage,
+    ExecutionQuery,
+    GateEntry,
+    InboxQuery,
     Spenders,
     SpendingQuery,
+    Summary,
     spenders_in,
 )
-from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.store.sql.work import Database, Statement, Work, marks
 from pointsman.values import ExecutionId, Instant, WorkflowId
 

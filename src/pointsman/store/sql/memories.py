@@ -1,30 +1,137 @@
-"""Remembered values: one row for each, with full-text search; their history lies beside them (`memory_history`)."""
+"""Remembered values: one row for each, with full-text search; history and embedding vectors lie beside them.
+
+A vector is deleted with its value, and when that changes (triggers).
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, LiteralString
 
 from pointsman.ports import ChangeId, MemoryChange
 from pointsman.store.codec import decode_json, encode_json
-from pointsman.store.memory_changes import NUMBER, UNBOUNDED, ChangeResult, change_result, check_room
-from pointsman.store.memory_history import (
+from pointsman.store.records import Embedding, Holding, PastValue, RememberedValue, SimilarValue, UnembeddedValue
+from pointsman.store.remembered_values import (
     BEHIND,
     BREAK,
+    NUMBER,
     PAST,
+    UNBOUNDED,
+    ChangeResult,
     CurrentValue,
     HistoryRow,
+    change_result,
+    check_length,
+    check_room,
     history_key,
     history_of_rows,
     history_scope,
     history_update,
+    mark_of,
+    normalized,
     number_of,
+    texts,
+    words_of,
 )
-from pointsman.store.memory_words import texts, words_of
-from pointsman.store.records import Holding, PastValue, RememberedValue
-from pointsman.store.sql.effects import packed_value, record, recorded
+from pointsman.store.sql.tables import packed_value, record_effect, recorded_effects
 from pointsman.store.sql.work import NO_LIMIT, Database, Lock, MemoryRow, SqlDialect, Statement, Work, count, first
 from pointsman.values import Json
+
+OF_OWNER: Final = "m.scope = %s AND m.namespace = %s"
+OWNED_LIVES: Final = "(m.expires IS NULL OR m.expires > %s)"
+MISSING_VECTORS: Final = f"""
+    SELECT m.key, m.value FROM memory AS m
+    WHERE {OF_OWNER} AND {OWNED_LIVES}
+        AND NOT EXISTS (SELECT 1 FROM memory_vectors AS v WHERE v.no = m.no AND v.model = %s)
+    ORDER BY m.key LIMIT %s
+"""
+PUT_VECTOR: Final = """
+    INSERT INTO memory_vectors (no, model, vector) VALUES (%s, %s, %s)
+    ON CONFLICT (no, model) DO UPDATE SET vector = excluded.vector
+"""
+
+
+class SqlVectors:
+    """`Vectors` of the SQL stores."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def missing(self, scope: str, namespace: str, model: str, *, limit: int, at: float) -> list[UnembeddedValue]:
+        return await self._database.read(
+            partial(missing_vectors, Statement(MISSING_VECTORS, (scope, namespace, at, model, limit)))
+        )
+
+    async def place(self, scope: str, namespace: str, model: str, placed: Sequence[Embedding]) -> None:
+        await self._database.write(partial(place_vectors, self._database.dialect, (scope, namespace), model, placed))
+
+    async def nearest(
+        self, scope: str, namespace: str, model: str, vector: Sequence[float], *, limit: int, within: str, at: float
+    ) -> list[SimilarValue]:
+        values = (len(within), within, at, limit)
+        work = partial(
+            nearest_values, self._database.dialect, (scope, namespace), model, wanted=normalized(vector), values=values
+        )
+        return await self._database.read(work)
+
+    async def clear(self) -> int:
+        return await self._database.write(clear_vectors)
+
+
+def missing_vectors(statement: Statement) -> Work[list[UnembeddedValue]]:
+    found = yield statement
+    return [UnembeddedValue(key, decode_json(data), mark_of(data)) for key, data in found.rows]
+
+
+def place_vectors(dialect: SqlDialect, owner: tuple[str, str], model: str, placed: Sequence[Embedding]) -> Work[None]:
+    lengths = yield from lengths_of(dialect, owner, model)
+    for one in placed:
+        check_length(model, lengths, len(one.vector))
+    for one in placed:
+        found = yield from first(f"SELECT no, value FROM memory WHERE {PLACE}{dialect.for_share}", *owner, one.key)
+        if found is not None and mark_of(found[1]) == one.mark:
+            yield Statement(PUT_VECTOR, (found[0], model, dialect.vector(normalized(one.vector))))
+
+
+def nearest_values(
+    dialect: SqlDialect,
+    owner: tuple[str, str],
+    model: str,
+    *,
+    wanted: array[float],
+    values: tuple[int, str, float, int],
+) -> Work[list[SimilarValue]]:
+    """Return the most similar values. `values`: length and text of the beginning of their keys, time, limit."""
+    check_length(model, (yield from lengths_of(dialect, owner, model)), len(wanted))
+    similarity, compared = yield from dialect.similarity(wanted)
+    statement: LiteralString = f"""
+        WITH near AS (
+            SELECT m.no, m.key, {similarity} AS similarity FROM memory AS m JOIN memory_vectors AS v ON v.no = m.no
+            WHERE {OF_OWNER} AND v.model = %s AND {dialect.vector_length} > 0
+                AND substr(m.key, 1, %s) = %s AND {OWNED_LIVES}
+            ORDER BY similarity DESC, m.key LIMIT %s
+        )
+        SELECT near.key, m.value, near.similarity FROM near JOIN memory AS m ON m.no = near.no
+        ORDER BY near.similarity DESC, near.key
+    """
+    found = yield Statement(statement, (*compared, *owner, model, *values))
+    return [SimilarValue(key, decode_json(data), cosine) for key, data, cosine in found.rows]
+
+
+def lengths_of(dialect: SqlDialect, owner: tuple[str, str], model: str) -> Work[list[int]]:
+    statement: LiteralString = (
+        f"SELECT DISTINCT {dialect.vector_length} FROM memory AS m JOIN memory_vectors AS v ON v.no = m.no"
+        f" WHERE {OF_OWNER} AND v.model = %s"
+    )
+    found = yield Statement(statement, (*owner, model))
+    return [length for (length,) in found.rows]
+
+
+def clear_vectors() -> Work[int]:
+    return (yield Statement("DELETE FROM memory_vectors")).changed
+
 
 OWNER: Final = "scope = %s AND namespace = %s"
 PLACE: Final = f"{OWNER} AND key = %s"
@@ -132,11 +239,11 @@ def change_once(dialect: SqlDialect, change: MemoryChange, once: ChangeId | None
     yield Lock(("memory", change.scope, change.namespace))
     if once is None:
         return (yield from make(dialect, change))
-    known = yield from recorded(once.execution, once.name)
+    known = yield from recorded_effects(once.execution, once.name)
     if NUMBER in known:
         return known[NUMBER]
     answer = yield from make(dialect, change)
-    yield from record(once.execution, once.name, NUMBER, packed_value(answer))
+    yield from record_effect(once.execution, once.name, NUMBER, packed_value(answer))
     return answer
 
 

@@ -8,27 +8,26 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pointsman.engine.events.steps import Event
-from pointsman.store.codec import Codec
-from pointsman.store.followers import Listener
-from pointsman.store.leader import Leadership
-from pointsman.store.sql.config_store import SqlConfigStore
-from pointsman.store.sql.effects import SqlEffects
+from pointsman.store.codec import UPCASTERS, Codec
+from pointsman.store.coordination import Leadership, Listener
 from pointsman.store.sql.executions import SqlExecutions
-from pointsman.store.sql.memories import SqlMemories
-from pointsman.store.sql.sessions import SqlSessions
+from pointsman.store.sql.memories import SqlMemories, SqlVectors
+from pointsman.store.sql.tables import SqlConfigStore, SqlEffects, SqlSessions, SqlWorkflows
 from pointsman.store.sql.usage import SqlUsage
-from pointsman.store.sql.vectors import SqlVectors
-from pointsman.store.sql.workflows import SqlWorkflows
-from pointsman.store.sqlite.connection import can_be_written, explained, path_of, read_only_at, version_warnings
+from pointsman.store.sqlite.connection import (
+    ReaderPool,
+    can_be_written,
+    explained,
+    path_of,
+    read_only_at,
+    version_warnings,
+)
 from pointsman.store.sqlite.database import SqliteBlobs, SqliteDatabase
 from pointsman.store.sqlite.journal import ForeignWrites, SqliteJournal, polling
 from pointsman.store.sqlite.leader import SqliteLeader
-from pointsman.store.sqlite.reader import ReaderPool
 from pointsman.store.sqlite.removal import SqliteRemoval
-from pointsman.store.sqlite.transfer import SqliteTransfer
-from pointsman.store.sqlite.verification import find_damage
+from pointsman.store.sqlite.transfer import SqliteTransfer, find_damage
 from pointsman.store.sqlite.writer import WriterThread
-from pointsman.store.upcasters import UPCASTERS
 from pointsman.values import ExecutionId
 
 

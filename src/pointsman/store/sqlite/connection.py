@@ -1,19 +1,23 @@
-"""Connections to one SQLite file: opening them, and explaining errors to an operator."""
+"""Connections to one SQLite file: addresses, opening, errors for an operator, and the threads that read."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from queue import SimpleQueue
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, unquote
 
 from pointsman.store.errors import (
+    StoreClosed,
     StoreDamaged,
     StoreFailed,
     StoreForeign,
@@ -22,8 +26,50 @@ from pointsman.store.errors import (
     StoreMissing,
     StoreReadOnly,
 )
-from pointsman.store.sqlite.schema import is_empty, refuse_foreign
-from pointsman.store.sqlite.seals import add_seal_function
+from pointsman.store.sqlite.schema import add_seal_function, is_empty, refuse_foreign
+
+T = TypeVar("T")
+
+THREADS: Final = 2
+"""One long read (an export, a verification) must not block the short ones."""
+
+
+class ReaderPool:
+    """Runs queries in threads. Each sees what was committed when it began.
+
+    The connections are opened at once, and stay open: what was written can be read even while the file is away.
+    """
+
+    def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
+        self._path = path
+        self._idle: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        with explained(path):
+            for _ in range(THREADS):
+                self._idle.put(connect_reader(path, read_only))
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"pointsman-reader:{path.name}")
+        self._closed = False
+
+    async def run(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        if self._closed:
+            raise StoreClosed(f"the store {self._path.name!r} was closed")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._query, query)
+
+    def close(self) -> None:
+        """Close the connections. Blocks until running queries are done."""
+        self._closed = True
+        self._threads.shutdown(wait=True)
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    def _query(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        # There are as many connections as threads: one is always idle for this one.
+        connection = self._idle.get()
+        try:
+            with explained(self._path):
+                return query(connection)
+        finally:
+            self._idle.put(connection)
+
 
 READ_WAIT_MS: Final = 5000
 """How long a read waits for another process that repairs or folds the log."""

@@ -12,8 +12,8 @@ from typing import Any, Final, LiteralString, TypeVar, assert_never, cast
 import msgspec
 
 from pointsman.extras import is_installed
-from pointsman.store.memory_words import folded
 from pointsman.store.records import InboxQuery, Summary
+from pointsman.store.remembered_values import folded
 from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
 from pointsman.store.sql.work import (
     NO_RESULT,
@@ -30,10 +30,8 @@ from pointsman.store.sql.work import (
     find_content,
     marks,
 )
-from pointsman.store.sqlite.blobs import hold_blob
-from pointsman.store.sqlite.reader import ReaderPool
-from pointsman.store.sqlite.transaction import Transaction, read_head
-from pointsman.store.sqlite.writer import WriterThread
+from pointsman.store.sqlite.connection import ReaderPool
+from pointsman.store.sqlite.writer import Transaction, WriterThread, hold_blob, read_head
 
 T = TypeVar("T")
 

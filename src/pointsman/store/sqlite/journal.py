@@ -9,17 +9,14 @@ from typing import Final, NamedTuple
 
 from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
-from pointsman.store.codec import Codec
+from pointsman.store.codec import Codec, encoded_row
 from pointsman.store.compression import VERIFY, unpack
+from pointsman.store.coordination import Polling
 from pointsman.store.errors import StoreDamaged
-from pointsman.store.followers import Polling
 from pointsman.store.records import Summary
-from pointsman.store.row_encoding import encoded_row
-from pointsman.store.sqlite.blobs import read_content
+from pointsman.store.sqlite.connection import ReaderPool
 from pointsman.store.sqlite.database import put_summary
-from pointsman.store.sqlite.reader import ReaderPool
-from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
-from pointsman.store.sqlite.writer import WriterThread
+from pointsman.store.sqlite.writer import SEQ_BITS, SEQ_MASK, Transaction, WriterThread, read_content, read_head
 from pointsman.values import ExecutionId
 
 PAGE_ROWS: Final = 256

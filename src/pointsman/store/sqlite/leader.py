@@ -18,11 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from pointsman.store.coordination import BEAT_S, Leadership, Lease, leader_exists
 from pointsman.store.errors import LeaderSuperseded, StoreFailed, StoreLocked, StoreReadOnly
-from pointsman.store.leader import BEAT_S, Leadership, Lease, leader_exists
-from pointsman.store.sqlite.reader import ReaderPool
-from pointsman.store.sqlite.transaction import Transaction
-from pointsman.store.sqlite.writer import WriterThread
+from pointsman.store.sqlite.connection import ReaderPool
+from pointsman.store.sqlite.writer import Transaction, WriterThread
 
 STANDBY_S: Final = 0.2
 """How often a standby checks whether the leader is gone."""

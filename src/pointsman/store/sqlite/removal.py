@@ -17,9 +17,8 @@ from typing import Final
 from pointsman.store.chain import moved
 from pointsman.store.compression import Form
 from pointsman.store.records import SweepResult
-from pointsman.store.sqlite.reader import ReaderPool
-from pointsman.store.sqlite.transaction import SEQ_BITS, SEQ_MASK, Transaction, read_head
-from pointsman.store.sqlite.writer import WriterThread
+from pointsman.store.sqlite.connection import ReaderPool
+from pointsman.store.sqlite.writer import SEQ_BITS, SEQ_MASK, Transaction, WriterThread, read_head
 from pointsman.values import ExecutionId
 
 ROWS_AT_ONCE: Final = 500

@@ -1,4 +1,7 @@
-"""History of remembered values: the earlier values of a key and their writers, the same in every store.
+"""Rules of remembered values, the same in every store: changes, history, words and vectors.
+
+    known value ─┐
+    change ──────┴▶ the new value, and the answer        (once: kept as an effect of the execution)
 
     memory          user        ann  tone                 "long"                     the present value
                     past user   ann  tone ⏎ 0000000003    {by: exec-7}               its writer
@@ -11,15 +14,20 @@ same transaction: a few rows for each change. Rows without a value name the writ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import math
+import re
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
-from pointsman.ports import ChangeAuthor, MemoryChange
-from pointsman.store.codec import decode_json
-from pointsman.store.memory_changes import ChangeResult
+from pointsman.ports import ChangeAuthor, MemoryChange, Quota
+from pointsman.store.codec import decode_json, encode_json
+from pointsman.store.errors import MemoryFull, MemoryNotAList, VectorsDiffer
 from pointsman.store.records import PastValue
 from pointsman.values import Json
 
@@ -145,3 +153,113 @@ def _value_of(row: HistoryRow, following: Json | None) -> Json | None:
     if trace.items is not None and isinstance(following, list) and len(following) >= trace.items:
         return following[: trace.items]
     return None
+
+
+def normalized(vector: Sequence[float]) -> array[float]:
+    """The same direction, at length 1, in 32 bits a number; one without a direction stays as it is."""
+    length = math.sqrt(sum(number * number for number in vector))
+    return array("f", (number / length for number in vector) if length else vector)
+
+
+def mark_of(data: bytes) -> bytes:
+    """Return a digest that identifies an encoded value."""
+    return hashlib.sha256(data).digest()
+
+
+def check_length(model: str, known: Iterable[int], length: int) -> None:
+    """Raise `VectorsDiffer` if vectors of another length are stored. Empty ones do not count."""
+    other = next((one for one in known if one and length and one != length), None)
+    if other is not None:
+        raise VectorsDiffer(
+            f"the embeddings of {model!r} have {length} numbers, the stored ones have {other}",
+            hint="Compute them again: `pointsman memory reindex`.",
+        )
+
+
+_UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Thai, Lao, Burmese, Khmer, Kana, Han: written without spaces between words."""
+WORDS: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+
+
+def words_of(text: str) -> list[str]:
+    """Return each word once, in order, without case and accents; in scripts without spaces each letter is a word.
+
+    No word is an operator of a search language.
+    """
+    return [*dict.fromkeys(_found(text))]
+
+
+def folded(text: str) -> str:
+    """Return the words with spaces between them, repeated as often as in the text."""
+    return " ".join(_found(text))
+
+
+def _found(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKD", text)
+    bare = "".join(letter for letter in plain if not unicodedata.combining(letter)) if not plain.isascii() else plain
+    return WORDS.findall(unicodedata.normalize("NFKC", bare).casefold())
+
+
+def texts(value: Json) -> Iterator[str]:
+    """Yield every text and number in a value, and the names of its fields."""
+    pending: list[Json] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif item is not None:
+            yield str(item)
+
+
+NUMBER: Final = 1
+"""Number of the effect that stores the answer to a change."""
+UNBOUNDED: Final = Quota(2**62, 2**62)
+"""Quota for values that the engine itself stores."""
+
+
+class ChangeResult(NamedTuple):
+    """The result of a change."""
+
+    value: Json | None
+    """None: the key has no value any more."""
+    data: bytes
+    """The encoded value."""
+    answer: Json
+
+
+def change_result(change: MemoryChange, known: Json | None) -> ChangeResult:
+    """Apply a change. Raises `MemoryNotAList`, and `MemoryFull` for a value above the size limit."""
+    match change.operation:
+        case "delete":
+            return ChangeResult(None, b"", known is not None)
+        case "append":
+            if known is not None and not isinstance(known, list):
+                raise not_a_list(change.key)
+            value: Json = [*(known or []), change.value]
+        case "set":
+            value = change.value
+    if value is None:
+        return ChangeResult(None, b"", None)
+    data = encode_json(value)
+    if len(data) > change.quota.value_bytes:
+        raise MemoryFull(
+            f"the value for {change.key!r} has {len(data)} bytes; one value has at most {change.quota.value_bytes}",
+            hint="Store less under one key, or raise `memory.value_bytes_max` in the settings.",
+        )
+    return ChangeResult(value, data, value)
+
+
+def not_a_list(key: str) -> MemoryNotAList:
+    return MemoryNotAList(f"the value of {key!r} is not a list", hint="Use another key, or set the value.")
+
+
+def check_room(change: MemoryChange, keys: int) -> None:
+    """Raise `MemoryFull` if one more key exceeds the quota."""
+    if keys >= change.quota.keys:
+        raise MemoryFull(
+            f"{change.namespace!r} has {keys} keys in the scope {change.scope!r}, which is its quota",
+            hint="Delete some, let them expire (`ttl`), or raise `memory.keys_max` in the settings.",
+        )

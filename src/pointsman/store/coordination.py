@@ -1,0 +1,159 @@
+"""Coordination of the processes that open one store: one leader, and listeners for rows of other processes.
+
+    keep ─▶ a lock of the system (released when the process dies) ─▶ there is one leader
+       └──▶ an epoch in the store, raised by each new leader      ─▶ the former leader writes nothing any more
+
+    beat ─▶ the leader changes a number every 2 s ─▶ no change for 20 s: the standby takes over
+
+The leader recovers executions, fires timers and starts schedules for all processes. The lock elects it. The beat shows
+that its process still works: a stopped process holds its lock for ever. The epoch is the fence: every write of a leader
+checks, in the same transaction, that the epoch is still its own. A process that opens the store without leading it (a
+command line beside a server) is guarded by the row numbers alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from pointsman.errors import PointsmanError
+from pointsman.store.errors import LeaderExists, LeaderSuperseded
+from pointsman.values import ExecutionId
+
+Listener: TypeAlias = Callable[[], None]
+"""Called on the event loop when an execution may have got rows; must not block and must not raise."""
+Look: TypeAlias = Callable[[Sequence[ExecutionId]], Awaitable[Mapping[ExecutionId, int]]]
+"""Returns the last seq of executions with rows; empty if nothing changed since the last call."""
+
+
+class Followers:
+    """Callbacks by execution."""
+
+    def __init__(self) -> None:
+        self._told: dict[ExecutionId, list[Listener]] = {}
+        self._seen: dict[ExecutionId, int] = {}
+
+    @property
+    def any(self) -> bool:
+        return bool(self._told)
+
+    @property
+    def executions(self) -> list[ExecutionId]:
+        return [*self._told]
+
+    def add(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
+        """Add a listener; the returned function removes it."""
+        self._told.setdefault(execution, []).append(told)
+
+        def leave() -> None:
+            left = self._told.get(execution, [])
+            if told in left:
+                left.remove(told)
+            if not left:
+                self._told.pop(execution, None)
+                self._seen.pop(execution, None)
+
+        return leave
+
+    def tell(self, executions: Iterable[ExecutionId]) -> None:
+        for execution in executions:
+            for told in [*self._told.get(execution, ())]:
+                told()
+
+    def saw(self, lasts: Mapping[ExecutionId, int]) -> None:
+        """Call the listeners of executions whose last row changed since the last look."""
+        changed = [one for one, last in lasts.items() if one in self._told and self._seen.get(one) != last]
+        self._seen.update((one, lasts[one]) for one in changed)
+        self.tell(changed)
+
+
+class Polling:
+    """Polls as long as there are listeners."""
+
+    def __init__(self, look: Look, every_s: float) -> None:
+        self._followers = Followers()
+        self._look = look
+        self._every_s = every_s
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
+        leave = self._followers.add(execution, told)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        return leave
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            while executions := self._followers.executions:
+                # Readers get the errors of the store; the poll only tries again.
+                with suppress(PointsmanError):
+                    self._followers.saw(await self._look(executions))
+                await asyncio.sleep(self._every_s)
+        finally:
+            self._task = None
+
+
+BEAT_S: Final = 2.0
+"""How often a leader shows that it works."""
+LEASE_S: Final = 20.0
+"""How long the beat may stand still, by the clock of the standby. A long garbage collection, a slow disk or a busy
+machine must not cost a leader its role."""
+
+
+class Lease:
+    """Watches the beat of a leader, which must change. Clocks of two machines are never compared."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._shown: object = None
+        self._since = now()
+
+    def is_over(self, shown: object) -> bool:
+        """Return whether the beat has not changed for too long."""
+        if shown != self._shown:
+            self._shown, self._since = shown, self._now()
+        return self._now() - self._since >= LEASE_S
+
+
+class Leadership:
+    """The role of the leader, held until it is released, the store is closed, or another process takes over."""
+
+    def __init__(self, holder: str, epoch: int, let_go: Callable[[], Awaitable[None]]) -> None:
+        self.holder = holder
+        self.epoch = epoch
+        """Grows with every leader."""
+        self.lost = asyncio.Event()
+        """Set when another process has become the leader: this opening writes nothing any more."""
+        self._let_go = let_go
+        self._held = True
+
+    async def release(self) -> None:
+        """Give the role up, so that a standby takes over. A second call has no effect."""
+        if self._held:
+            self._held = False
+            await self._let_go()
+
+
+def leader_exists(holder: str, since: float) -> LeaderExists:
+    """Return the error for a second leader."""
+    began = f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M:%S}"
+    named = f"{holder!r}, since {began} UTC" if holder else "another process"
+    return LeaderExists(
+        f"the store has a leader already: {named}", hint="End that process, or wait as a standby to take over from it."
+    )
+
+
+def superseded(epoch: int) -> LeaderSuperseded:
+    """Return the error for writes of a former leader."""
+    return LeaderSuperseded(
+        f"another process became the leader of the store after epoch {epoch}",
+        hint="This process writes nothing any more: end it, or open the store again.",
+    )
