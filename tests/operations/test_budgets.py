@@ -12,12 +12,12 @@ from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.executions.usage_accounts import day_of
-from pointsman.operations.budgets import budgets
+from pointsman.operations.budgets import BudgetRow, budgets
 from pointsman.operations.health import damage
 from pointsman.operations.usage_rights import told_to
 from pointsman.store.memory import MemoryJournal
 from pointsman.testing.clock import run_virtually
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json
 from tests.scenarios import installation, written
 
 SCRIPT = """\
@@ -55,7 +55,7 @@ async def ran(app: Pointsman, name: str) -> str:
     return execution.id
 
 
-def by_measure(rows: list[JsonObject], workflow: str) -> dict[str, JsonObject]:
+def by_measure(rows: list[BudgetRow], workflow: str) -> dict[str, BudgetRow]:
     return {str(row["measure"]): row for row in rows if row["workflow"] == workflow}
 
 
@@ -63,7 +63,7 @@ def by_measure(rows: list[JsonObject], workflow: str) -> dict[str, JsonObject]:
 def test_the_dearest_is_told_with_what_it_left_also_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
-    async def run() -> tuple[str, list[JsonObject], list[JsonObject]]:
+    async def run() -> tuple[str, list[BudgetRow], list[BudgetRow]]:
         async with installation(SCRIPT, store=store) as app:
             await app.save(written(flow("dear", "dear")))
             await app.save(written(flow("cheap", "cheap")))
@@ -84,7 +84,7 @@ def test_the_dearest_is_told_with_what_it_left_also_after_a_restart(tmp_path: Pa
 
 
 def test_what_a_budget_stopped_has_not_ended_and_is_counted_all_the_same() -> None:
-    async def run() -> tuple[str, list[JsonObject]]:
+    async def run() -> tuple[str, list[BudgetRow]]:
         async with installation(SCRIPT) as app:
             await app.save(written(flow("long", "dear", "cheap", "again", policy="pause")))
             stopped = await ran(app, "long")
@@ -99,7 +99,7 @@ def test_an_operator_bounds_workflows_that_bound_nothing_and_sub_workflows_count
     plain = "pointsman: 1\nid: plain\nnodes: [{id: dear, type: agent, config: {prompt: Speak}}]\n"
     outer = "pointsman: 1\nid: outer\nnodes: [{id: call, type: workflow, config: {workflow: plain, input: {}}}]\n"
 
-    async def run() -> list[JsonObject]:
+    async def run() -> list[BudgetRow]:
         async with installation(SCRIPT, settings={"limits": {"tokens": 500}}) as app:
             for document in (plain, outer, flow("own", "cheap")):
                 await app.save(written(document))
@@ -115,7 +115,7 @@ def test_an_operator_bounds_workflows_that_bound_nothing_and_sub_workflows_count
 
 
 def test_what_has_no_budget_has_no_row() -> None:
-    async def run() -> list[JsonObject]:
+    async def run() -> list[BudgetRow]:
         async with installation(SCRIPT) as app:
             await app.save(written("pointsman: 1\nid: free\nnodes: [{id: cheap, type: agent, config: {prompt: x}}]\n"))
             return await budgets(app.context)
@@ -140,7 +140,7 @@ def test_a_budget_of_dollars_sees_what_the_scripted_model_costs_also_below_a_cal
 
 
 def test_what_a_step_paid_is_told_while_the_next_one_still_works() -> None:
-    async def run() -> tuple[str, list[JsonObject], list[str]]:
+    async def run() -> tuple[str, list[BudgetRow], list[str]]:
         async with installation(SCRIPT) as app:
             await app.save(written(flow("long", "dear", "slow")))
             execution = await app.start("long", {})
@@ -156,7 +156,7 @@ def test_what_a_step_paid_is_told_while_the_next_one_still_works() -> None:
 def test_no_budget_opens_a_journal_and_all_that_stand_still_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     many = 230
 
-    async def run() -> list[JsonObject]:
+    async def run() -> list[BudgetRow]:
         async with installation(SCRIPT) as app:
             await app.save(written(flow("long", "dear", "cheap", "again", policy="pause")))
             for _ in range(many):
