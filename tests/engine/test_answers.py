@@ -7,9 +7,9 @@ from typing import Final
 import pytest
 
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.quorum import VotesDiffer
+from pointsman.engine.decide.human_task_answers import AnswerInvalid
+from pointsman.engine.decide.human_tasks import VotesDiffer
 from pointsman.engine.events.waits import GateClosed
-from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import GateAnswered
 from pointsman.values import Json, JsonObject
 from tests.engine.world import World, started

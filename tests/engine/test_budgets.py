@@ -10,10 +10,9 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import HoldChild
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.decide.budgets import refused
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.limit_raises import LimitCapped, LimitUsed, UnknownLimit
-from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.decide.entry import outstanding
+from pointsman.engine.decide.limits import LimitCapped, LimitUsed, UnknownLimit, refused_by_budget
 from pointsman.engine.events.waits import LimitHit
 from pointsman.engine.reports import ChildUsageReported, Usage
 from pointsman.values import Json, JsonObject, Seconds
@@ -71,7 +70,7 @@ def test_near_its_end_a_budget_warns_once() -> None:
 def test_a_budget_that_only_warns_stops_nothing() -> None:
     world = talked(budget("warn", tokens=150))
     assert (world.working, world.warnings) == (["agent3"], ["budget-spent"])
-    assert refused(world.simulation.plan, world.state, "model", 1, []) is None
+    assert refused_by_budget(world.simulation.plan, world.state, "model", 1, []) is None
 
 
 def test_a_budget_that_pauses_lets_running_work_finish_and_waits_for_people() -> None:
@@ -116,14 +115,14 @@ def test_open_attempts_count_together() -> None:
     plan = plan_of(CHAIN, config=budget(modelCalls=3, toolCalls=2, tokens=1000))
     state = World(plan).begin().state
     one = Usage(model_calls=1, tool_calls=1, input_tokens=10)
-    assert refused(plan, state, "model", 1, [one, one]) is None
-    tripped = refused(plan, state, "model", 1, [one, one, one])
+    assert refused_by_budget(plan, state, "model", 1, [one, one]) is None
+    tripped = refused_by_budget(plan, state, "model", 1, [one, one, one])
     assert tripped is not None
     assert tripped.limit == "modelCalls"
     assert tripped.message == "the budget of 3 calls of models is spent (`modelCalls`, set by the workflow)"
-    assert refused(plan, state, "tool", 1, [one]) is None
-    assert refused(plan, state, "tool", 2, [one]) is not None
-    assert refused(plan, state, "tool", 1, [Usage(input_tokens=1000)]) is not None
+    assert refused_by_budget(plan, state, "tool", 1, [one]) is None
+    assert refused_by_budget(plan, state, "tool", 2, [one]) is not None
+    assert refused_by_budget(plan, state, "tool", 1, [Usage(input_tokens=1000)]) is not None
 
 
 def test_a_sub_workflow_counts_while_it_runs_and_is_not_counted_twice() -> None:
@@ -147,7 +146,7 @@ def test_the_node_of_last_resort_takes_over_and_may_spend() -> None:
     config = {**budget(tokens=100), "onLimit": "agent9"}
     world = started("start -> agent1; agent1 -> agent2; agent9", config=config).done("agent1", usage=TALK)
     assert world.working == ["agent9"]
-    assert refused(world.simulation.plan, world.state, "model", 1, []) is None
+    assert refused_by_budget(world.simulation.plan, world.state, "model", 1, []) is None
 
 
 def capped(config: JsonObject, caps: Limits) -> World:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.engine.approvers import GateApprovers
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.human_tasks import GateChangedMeanwhile, GateClosedAlready
 from pointsman.engine.digests import is_same
 from pointsman.engine.events.waits import GateChanged, GateClosed, GateOpened
+from pointsman.engine.gates import GateApprovers, ProposedCall
 from pointsman.engine.reports import (
     ForkRequested,
     GateAnswered,
@@ -23,9 +23,7 @@ from pointsman.engine.reports import (
     ToolCallsProposed,
 )
 from pointsman.engine.state import GateState
-from pointsman.engine.steps import Branch, Step
-from pointsman.engine.tool_calls import ProposedCall
-from pointsman.engine.writes import DataEdit
+from pointsman.engine.steps import Branch, DataEdit, Step
 from pointsman.values import Json
 from tests.engine.replays import forked
 from tests.engine.world import More, World, plan_of, started

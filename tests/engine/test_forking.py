@@ -7,8 +7,7 @@ import pytest
 from pointsman.engine.decide.data_edits import EditRefused
 from pointsman.engine.events.lifecycle import UndoBegan
 from pointsman.engine.reports import ForkRequested, WorkDone
-from pointsman.engine.steps import Branch
-from pointsman.engine.writes import DataEdit
+from pointsman.engine.steps import Branch, DataEdit
 from tests.engine.replays import forked
 from tests.engine.world import World, limits, started
 

@@ -6,11 +6,10 @@ import pytest
 
 from pointsman.engine.commands import Publish, StartChild, StopChild
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.human_task_answers import ActionNotOffered
+from pointsman.engine.decide.human_task_answers import ActionNotOffered, AnswerInvalid
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.engine.events.waits import EventEmitted, GateClosed, GateOpened
 from pointsman.engine.failures import Failure
-from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.reports import CancelRequested, GateAnswered, WorkDone
 from tests.engine.world import started
 

@@ -8,10 +8,10 @@ from pointsman.definition.model.policies import Limits
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.limit_raises import LimitCapped
+from pointsman.engine.decide.limits import LimitCapped
 from pointsman.engine.events.lifecycle import ExecutionInterrupted, LimitEscalated, LimitsRaised
 from pointsman.engine.reports import GateAnswered, TimerFired, Usage
-from pointsman.engine.status import status_of
+from pointsman.engine.state import status_of
 from pointsman.values import Json, JsonObject
 from tests.engine.world import World, limits, started
 

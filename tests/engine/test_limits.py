@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from pointsman.engine.decide.limit_raises import LimitUsed
+from pointsman.engine.decide.limits import LimitUsed
 from pointsman.engine.events.waits import LimitHit
 from pointsman.engine.reports import TimerFired
 from pointsman.values import Json

@@ -5,13 +5,18 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.decide.dispatch import Decision, decide
-from pointsman.engine.decide.human_tasks import AnswerDiffers, GateClosedAlready
-from pointsman.engine.decide.quorum import NotAnApprover, NotDelegable, VotesDiffer
+from pointsman.engine.decide.human_task_answers import AnswerInvalid
+from pointsman.engine.decide.human_tasks import (
+    AnswerDiffers,
+    GateClosedAlready,
+    NotAnApprover,
+    NotDelegable,
+    VotesDiffer,
+)
 from pointsman.engine.events.waits import GateClosed, GateEscalated, GateVoted
-from pointsman.engine.forms import AnswerInvalid
+from pointsman.engine.gates import ProposedCall
 from pointsman.engine.replay import ReplayDifference, replay
 from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired, ToolCallsProposed
-from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json
 from tests.engine.world import World, started
 

@@ -10,34 +10,30 @@ from msgspec.structs import replace
 
 from pointsman.engine.actions import BranchResult
 from pointsman.engine.commands import Command, Publish, SetTimer, StopChild
-from pointsman.engine.data import Data
+from pointsman.engine.data import Data, LoggedPath
 from pointsman.engine.decide import (
-    cancellation,
-    compensation,
+    completion,
+    context,
     dispatch,
     enter_node,
     exit_step,
     failure_handling,
-    joins,
     limits,
     loops,
-    outbox,
     outputs,
     parallels,
     waits,
 )
 from pointsman.engine.decide.context import DecisionContext
-from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.decide.waits import EventReceiver
 from pointsman.engine.events.steps import BranchSettled, ScopesClosed
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold import counters, scopes
+from pointsman.engine.fold import scopes
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState, ParallelFrame, ScopeState, StepState
-from pointsman.engine.steps import Lineage
-from pointsman.engine.write_log import LoggedPath
-from pointsman.engine.writes import Reducer
+from pointsman.engine.steps import Lineage, Reducer
 from pointsman.testing import simulation
 from pointsman.values import Json, JsonObject
 from tests.engine import (
@@ -99,11 +95,11 @@ def sees_only_the_state(ctx: DecisionContext, scope: ScopeState) -> bool:
     return scope.tokens == 0
 
 
-real_proceed = compensation.proceed
+real_proceed = completion.undo_next
 real_receive = waits.receive
-real_results = joins.results
+real_results = parallels.results
 real_add = LoggedPath.add
-real_close = scopes.close
+real_close = scopes.close_scopes
 real_settle_branch = scopes.settle_branch
 
 
@@ -169,7 +165,7 @@ def takes_whatever_was_kept(ctx: DecisionContext, at: StepState, data: Json) -> 
 
 
 BUGS: dict[str, Bug] = {
-    "an event that comes again is another event": Bug(outbox, "is_news", hears_everything),
+    "an event that comes again is another event": Bug(context, "is_news", hears_everything),
     "an event that comes too early is lost": Bug(
         waits, "receive", keeps_nothing, test_events.test_an_event_sent_before_its_wait_opens_is_kept_for_it
     ),
@@ -179,8 +175,8 @@ BUGS: dict[str, Bug] = {
         takes_whatever_was_kept,
         test_events.test_a_kept_event_that_does_not_match_stays_for_another_wait,
     ),
-    "what was done is undone in another order": Bug(compensation, "proceed", first_done_first),
-    "nobody says what could not be undone": Bug(compensation, "_told", says_nothing),
+    "what was done is undone in another order": Bug(completion, "undo_next", first_done_first),
+    "nobody says what could not be undone": Bug(completion, "_with_outcome", says_nothing),
     "a node never waits": Bug(DecisionContext, "alone", always),
     "a node does not wait for what moves": Bug(enter_node, "_waits_for", no_nodes),
     "nodes that wait for each other wait for ever": Bug(
@@ -195,7 +191,7 @@ BUGS: dict[str, Bug] = {
     "a round begins while its body moves": Bug(
         loops, "body_moves", never, test_loops.test_a_round_is_over_when_nothing_in_the_body_moves
     ),
-    "a join sees its branches in order of arrival": Bug(joins, "results", in_order_of_arrival),
+    "a join sees its branches in order of arrival": Bug(parallels, "results", in_order_of_arrival),
     "writes are applied in order of arrival": Bug(LoggedPath, "add", at_the_end),
     "lines that split are one line": Bug(exit_step, "split_lineage", unsplit),
     "who hands out data does not say so": Bug(
@@ -205,12 +201,12 @@ BUGS: dict[str, Bug] = {
     "a crash forgets timers": Bug(simulation, "outstanding", without_timers),
     "branches that are late are forgotten": Bug(
         scopes,
-        "close",
+        "close_scopes",
         forgets_late_branches,
         test_parallel.test_late_arrivals_are_swallowed_and_write_nothing,
     ),
     "siblings of a failed branch run on": Bug(
-        cancellation, "cancel_branches", nothing, test_failures.test_a_branch_that_fails_takes_its_siblings_with_it
+        completion, "cancel_branches", nothing, test_failures.test_a_branch_that_fails_takes_its_siblings_with_it
     ),
     "what arrives during a pause is lost": Bug(limits, "hold", nothing),
     "limits are not asked": Bug(
@@ -238,16 +234,16 @@ BUGS: dict[str, Bug] = {
         parallels, "pump", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
     ),
     "time counts while nothing may work": Bug(
-        counters, "tick", counts_all_time, test_lifetime.test_time_does_not_count_while_it_stands_still
+        scopes, "tick", counts_all_time, test_lifetime.test_time_does_not_count_while_it_stands_still
     ),
     "what is cancelled runs on": Bug(
-        cancellation,
-        "stop",
+        completion,
+        "stop_step",
         nothing,
         test_parallel.test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results,
     ),
     "what others were to be told is lost in a crash": Bug(simulation, "outstanding", without_orders),
-    "others are told for ever": Bug(outbox, "delivered", nothing),
+    "others are told for ever": Bug(context, "delivered", nothing),
     "a failed round fails the execution": Bug(
         loops, "skip_round", never, test_loops.test_a_round_that_fails_is_over_and_the_next_one_begins
     ),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pointsman.engine.decide import limit_raises
-from pointsman.engine.decide.limit_raises import RaisableLimit
+from pointsman.engine.decide.limits import RaisableLimit, offer
 from tests.engine.test_limits import CYCLE, agents
 from tests.engine.world import World, limits, started
 
@@ -17,7 +16,7 @@ def offered(world: World, *, most: float | None = None, later_s: float = 0.0) ->
     assert state.limits.interruption is not None
     caps = {} if most is None else {state.limits.interruption: most}
     plan = msgspec.structs.replace(plan, limits=msgspec.structs.replace(plan.limits, caps=caps))
-    return limit_raises.offer(plan, state, state.limits.interruption, state.at + later_s)
+    return offer(plan, state, state.limits.interruption, state.at + later_s)
 
 
 def stopped_after_three_steps() -> World:

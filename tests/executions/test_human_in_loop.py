@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.engine.decide.steering import NotSteerable
+from pointsman.engine.decide.lifecycle import NotSteerable
 from pointsman.executions.inbox import inbox
 from pointsman.settings import Settings
 from pointsman.workflows.sources import WorkflowInvalid

@@ -12,7 +12,7 @@ import pytest
 
 from pointsman import tool
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.engine.decide.input_sizes import StateTooLarge
+from pointsman.engine.decide.outputs import StateTooLarge
 from pointsman.errors import CallerError
 from pointsman.models.script import Script
 from pointsman.settings import Settings

@@ -13,7 +13,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from pointsman.engine.commands import Execute
-from pointsman.engine.decide.quorum import has_right
+from pointsman.engine.decide.human_tasks import has_right
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import (
     AdmissionGranted,
@@ -33,8 +33,7 @@ from pointsman.engine.reports import (
     WorkFailed,
 )
 from pointsman.engine.state import GateState
-from pointsman.engine.steps import Step
-from pointsman.engine.writes import DataEdit
+from pointsman.engine.steps import DataEdit, Step
 from pointsman.testing.graphs import INPUT, perform, random_workflow
 from pointsman.testing.simulation import Simulation, SimulationResult, first_option, refolded
 from pointsman.values import JsonObject

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import Execute
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.events.waits import OutboxDelivered
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import CancelRequested, GateAnswered, Report, ResumeRequested, RetryRequested

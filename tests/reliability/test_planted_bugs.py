@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.engine.commands import AnnounceGate, Command, StartChild
 from pointsman.engine.decide import dispatch, enter_node
-from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.fold import lifecycle
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import ExecutionState

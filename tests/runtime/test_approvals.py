@@ -8,12 +8,12 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.commands import Execute
+from pointsman.engine.decide.human_task_answers import AnswerInvalid
 from pointsman.engine.digests import digest_of_call
 from pointsman.engine.events.steps import StepFailed
-from pointsman.engine.forms import AnswerInvalid
+from pointsman.engine.gates import CallVerdict
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Step
-from pointsman.engine.tool_calls import CallVerdict
 from pointsman.executors.approvals import Approvals, CallsNeedApproval
 from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually

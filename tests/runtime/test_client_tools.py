@@ -9,9 +9,8 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.cli.results import story
-from pointsman.engine.decide.human_task_answers import ActionNotOffered
+from pointsman.engine.decide.human_task_answers import ActionNotOffered, AnswerInvalid
 from pointsman.engine.decide.human_tasks import GateClosedAlready
-from pointsman.engine.forms import AnswerInvalid
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject

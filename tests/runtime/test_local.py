@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import CancelRequested, EventReceived, GateAnswered, Start
-from pointsman.engine.status import status_of
+from pointsman.engine.state import status_of
 from pointsman.engine.steps import Step
 from pointsman.runtime.children import child_id
 from pointsman.runtime.driver import Driver

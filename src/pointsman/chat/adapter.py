@@ -43,11 +43,10 @@ from pointsman.chat.formatting import (
 )
 from pointsman.context import AppContext
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.engine.decide.client_tools import RETURN
+from pointsman.engine.decide.human_task_answers import RETURN, AnswerInvalid
 from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
 from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.events.steps import StepStarted, StepSucceeded
-from pointsman.engine.forms import AnswerInvalid
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.families import OpenGate

@@ -10,8 +10,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.approvers import ANYONE, GateTerms
-from pointsman.engine.writes import Reducer
+from pointsman.engine.gates import ANYONE, GateTerms
+from pointsman.engine.steps import Reducer
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.parameters import SecretText
 from pointsman.expressions.paths import Path

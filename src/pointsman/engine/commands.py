@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.gates import CallVerdict
 from pointsman.engine.steps import Step
-from pointsman.engine.tool_calls import CallVerdict
 from pointsman.values import Json, JsonObject
 
 Phase: TypeAlias = Literal["work", "recover"]

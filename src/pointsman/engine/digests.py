@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from pointsman.engine.events.waits import GateChanged, GateOpened
+from pointsman.engine.gates import CallVerdict, ProposedCall
 from pointsman.engine.state import StepState
-from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.values import Json, JsonObject, Path
 
 DIGEST_BYTES: Final = 16

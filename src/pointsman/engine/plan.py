@@ -11,16 +11,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from pointsman.engine.actions import UNASKED, Action, ApprovalPolicy, PlanEdge, Test, Value
-from pointsman.engine.partial_run import PartialRun
-from pointsman.engine.writes import Reducer
+from pointsman.engine.steps import Reducer
 from pointsman.expressions.paths import Path
 from pointsman.values import Json, JsonObject
+
+_VISIT: Final = re.compile(r"#\d+$")
+
+PARTIAL_RUN_OPTION: Final = "trial"
+"""Options of an execution that determine its plan (`engine.compile.partial_run`)."""
+
+
+class PartialRun(Struct, frozen=True, kw_only=True, gc=False):
+    """The differences of a partial run from a full one; empty: only the fact that it is partial.
+
+    It is derived from the options of the start row, so every reader of the journal decides alike.
+    """
+
+    mocks: Mapping[str, Json] = {}
+    """These nodes are not performed: their steps complete with the given value."""
+    step_mocks: Mapping[str, Json] = {}
+    """By step id, always with its visit (`each[1.0]/draft#1`). They override the mocks of nodes."""
+    until: frozenset[str] = frozenset()
+    performed: frozenset[str] = frozenset()
+    """With `until`: the targets and the nodes that lead to them. A token that has left them ends."""
+    breakpoints: frozenset[str] = frozenset()
+    """The execution pauses before a step of these nodes, once before each."""
+    alone: str | None = None
+    """Control starts at this node, with the given value, and ends behind it."""
+    given: Json = None
+    """The input of the node that runs alone."""
+
+
+def in_full(step: str) -> str:
+    """Return a step id with its visit number, also for the first visit."""
+    return step if _VISIT.search(step) else f"{step}#1"
 
 
 class PlanLimits(Struct, frozen=True, kw_only=True, gc=False):

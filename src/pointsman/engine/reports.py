@@ -11,9 +11,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from pointsman.engine.failures import Failure
-from pointsman.engine.steps import Step
-from pointsman.engine.tool_calls import ProposedCall
-from pointsman.engine.writes import DataEdit, Undoes
+from pointsman.engine.gates import ProposedCall
+from pointsman.engine.steps import DataEdit, Step, Undoes
 from pointsman.values import Json, JsonObject
 
 

@@ -13,22 +13,16 @@ All tokens of the execution are here: unsettled steps, parked arrivals, held arr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
-from pointsman.engine.approvers import GateAbout, GateApprovers, Vote
 from pointsman.engine.commands import OutboxMessage, Phase
-from pointsman.engine.data import Data
+from pointsman.engine.data import Data, WriteLog
 from pointsman.engine.failures import Failure
-from pointsman.engine.lineage import LineagePath
-from pointsman.engine.partial_run import Breakpoints
-from pointsman.engine.repetitions import StallGuard
+from pointsman.engine.gates import CallVerdict, GateAbout, GateApprovers, ProposedCall, Vote
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.engine.steps import Branch, Lineage, Scope, Step
-from pointsman.engine.tool_calls import CallVerdict, ProposedCall
-from pointsman.engine.write_log import WriteLog
-from pointsman.engine.writes import BufferedEvent, Write
+from pointsman.engine.steps import Branch, BufferedEvent, Lineage, LineagePath, Scope, Step, Write
 from pointsman.values import Json, JsonObject
 
 TerminalKey: TypeAlias = tuple[str, Scope, LineagePath]
@@ -290,6 +284,70 @@ class UndoRecord(Struct, frozen=True, gc=False):
     item_key: str | None
 
 
+REMEMBERED: Final = 64
+"""Longer cycles are left to the limits of steps and visits."""
+
+
+class Repetition(Struct, frozen=True, gc=False):
+    """Hash of an agent's input and answer, the number of repetitions, and a hash of the data at that time."""
+
+    mark: int
+    times: int
+    seen: int = 0
+
+
+class StallGuard(Struct, eq=False):
+    """The latest different answers of the agents of a scope, the latest last. Folded for stall detection.
+
+    A: x   B: u   A: x   B: u   A: x   B: u        nothing new since the first `u`: B repeats it for the third time
+    A: x   B: u   A: x   B: v   A: x   B: w        B answers something new each time: no stall
+    """
+
+    news: int = 0
+    """Number of new answers so far."""
+    repetitions: dict[tuple[str, int], tuple[int, int, int]] = {}
+    """By node and hash: repetitions since the last new answer, a hash of the data then, and the number of that
+    answer.
+    """
+
+    def times(self, node: str, mark: int) -> Repetition:
+        """Return the repetition that this answer would be; 0 times if it is new, or the first since the last new
+        answer.
+        """
+        times, seen, news = self.repetitions.get((node, mark), (0, 0, 0))
+        return Repetition(mark, times, seen) if news == self.news else Repetition(mark, 0)
+
+
+def record_repetition(guards: dict[Scope, StallGuard], step: Step, said: Repetition) -> None:
+    """Fold: record the answer of an agent."""
+    guard = guards.get(step.scope)
+    if guard is None:
+        guard = guards[step.scope] = StallGuard()
+    known = guard.repetitions.pop((step.node, said.mark), None)
+    if known is None:
+        guard.news += 1
+        if len(guard.repetitions) >= REMEMBERED:
+            del guard.repetitions[next(iter(guard.repetitions))]
+    guard.repetitions[step.node, said.mark] = (said.times, said.seen, guard.news)
+
+
+class Breakpoints(Struct, eq=False):
+    """Breakpoint state: the steps before which an execution paused."""
+
+    passed_steps: dict[Step, None] = {}
+    """Steps before which it has paused; it does not pause there again."""
+    at: Step | None = None
+    """The step before which it paused last; None: a caller paused it."""
+    stepping: bool = False
+    """Whether it runs only until the next step."""
+
+    def stop(self, before: Step | None) -> None:
+        """Fold: record a pause, before this step if a breakpoint caused it."""
+        self.stepping, self.at = False, before
+        if before is not None:
+            self.passed_steps[before] = None
+
+
 class Compensation(Struct, eq=False):
     """State of a compensation: the execution has failed (`failure`) or was cancelled, and undoes its steps."""
 
@@ -473,3 +531,33 @@ class ExecutionState(Struct, eq=False):
 
 def _step_of(at: StepState) -> Step:
     return at.step
+
+
+SCRIPTED_OPTION: Final = "scripted"
+"""Option of executions that use the scripted model, as known at their start."""
+SCRIPT_OPTION: Final = "script"
+"""Option of executions started with a script: its digest."""
+
+
+def is_scripted(state: ExecutionState) -> bool:
+    """Return whether a script answers in an execution: known at its start, or because the scripted model or a
+    scripted tool has answered, here or in a sub-workflow.
+    """
+    used = state.usage
+    return bool(state.setup.options.get(SCRIPTED_OPTION)) or used.scripted or used.free_calls > 0
+
+
+def status_of(state: ExecutionState) -> Status:
+    """Return the status for callers.
+
+    `waiting` is `running` with only gates, timers and events open, or `interrupted` with an open escalation gate.
+    """
+    status = state.status
+    if status != "running":
+        return "waiting" if state.awaits_escalation else status
+    if state.counters.running_steps or not state.steps:
+        return status
+    for at in state.steps.values():
+        if at.child or at.workflow_calls or at.is_running:
+            return "running"
+    return "waiting"

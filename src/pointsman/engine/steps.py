@@ -1,18 +1,33 @@
-"""The identity of a step: its position in the graph, never its time.
+"""Steps: their identity, their lineage, and the values that they write.
 
-execution ─┬─ step write            Step("write")
-           ├─ step write, again     Step("write", visit=2)
-           └─ parallel ─┬─ branch 0 ─ Step("draft", scope=(Branch("parallel", 1, 0),))
-                        └─ branch 1 ─ Step("draft", scope=(Branch("parallel", 1, 1),))
+A step is identified by its position in the graph, never by its time:
+
+    execution ─┬─ step write            Step("write")
+               ├─ step write, again     Step("write", visit=2)
+               └─ parallel ─┬─ branch 0 ─ Step("draft", scope=(Branch("parallel", 1, 0),))
+                            └─ branch 1 ─ Step("draft", scope=(Branch("parallel", 1, 1),))
+
+A lineage holds the splits behind a token inside one scope, so that no result depends on which token was faster:
+
+    S ─┬─ (1, S's first edge) ── A ─┐
+       └─ (1, S's second edge) ─ B ─┴─ merge ─ (1, met) ─ T ─┬─ (2, T's first edge)
+                                                             └─ …
+
+A split adds one entry. Where some of its tokens meet, the greatest lineage continues; where all meet, `MERGED` replaces
+the entry and the next split counts on. A token that returns to a split replaces that split's entry, so a lineage is
+never longer than the number of splits. No two tokens share a lineage. Of two lineages the greater is later in control
+flow or later in the document; it never depends on time.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from pointsman.errors import CallerError
+from pointsman.values import Json
 
 
 class LineageEntry(Struct, frozen=True, array_like=True, order=True, gc=False, cache_hash=True):
@@ -77,3 +92,108 @@ class NoSuchStep(CallerError):
     """The execution has no step with this name."""
 
     code = "no-such-step"
+
+
+Reducer: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
+"""How a write joins the present value. `last` is a `set` that never conflicts: in branch order, the last one wins."""
+
+Undoes: TypeAlias = Literal["own", "all"]
+"""The scope of compensation of a fork: its own steps, or also those of its origin."""
+
+
+class Write(Struct, frozen=True, array_like=True, omit_defaults=True, gc=False):
+    """One change of the data: `path` joined with `value` by `reduce`. `whole`: the value is the step's result."""
+
+    path: tuple[str | int, ...]
+    reduce: Reducer = "set"
+    value: Json = None
+    whole: bool = False
+
+
+class DataEdit(Struct, frozen=True, array_like=True, gc=False):
+    """A value that a person writes into the data of an open scope (`()`: the execution's), replacing any value."""
+
+    path: tuple[str | int, ...]
+    value: Json
+    scope: Scope = ()
+
+
+class Arrival(Struct, frozen=True, array_like=True, gc=False):
+    """An arrival that waits at a node: its edge (`""`: none, the engine sent it) and its lineage."""
+
+    edge: str
+    lineage: Lineage
+
+
+class EventBase(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
+    """Base of every stored event. Events are trees of plain data: the garbage collector need not walk them."""
+
+
+class BufferedEvent(Struct, frozen=True):
+    """An event that waits in the buffer for a step."""
+
+    name: str
+    data: Json
+
+
+LineagePath: TypeAlias = tuple[tuple[str, int], ...]
+
+
+def lineage_path(thread: Lineage) -> LineagePath:
+    """Return the edges of a lineage without their counters: the same in every round of a cycle."""
+    return tuple((one.node, one.edge) for one in thread)
+
+
+def split_lineage(thread: Lineage, node: str, edge: int, *, apart: bool) -> Lineage:
+    """Return the lineage of a token that leaves `node` by one of several edges. `apart`: tokens pass the node
+    separately.
+    """
+    if not apart:
+        for depth, one in enumerate(thread):
+            if one.node == node:
+                return (*thread[:depth], LineageEntry(one.turn + 1, edge, node))
+    if thread and thread[-1].edge == MERGED:
+        return (*thread[:-1], LineageEntry(thread[-1].turn + 1, edge, node))
+    return (*thread, LineageEntry(1, edge, node))
+
+
+def joint_lineage(thread: Lineage, first: str, place: int) -> Lineage:
+    """Return the lineage of one of several nodes that start together; `first` is the first of them."""
+    return split_lineage(thread, first, place, apart=False)
+
+
+def merged_lineage(thread: Lineage, meets_here: Callable[[str], bool]) -> Lineage:
+    """Return the lineage at a merge: splits all of whose branches meet here are over, whichever branches arrived."""
+    while thread:
+        at = len(thread) - 1
+        if thread[at].edge == MERGED:
+            at -= 1
+        if at < 0 or not meets_here(thread[at].node):
+            break
+        thread = (*thread[:at], LineageEntry(thread[at].turn, MERGED, thread[at].node))
+    return thread
+
+
+def are_concurrent(
+    one: tuple[Lineage, str], other: tuple[Lineage, str], reaches: Callable[[str, str, str], bool]
+) -> bool:
+    """Return whether nothing orders two visits, given as (lineage, node).
+
+    `reaches(a, b, without)`: control can come from `a` to `b` without passing the node `without` (empty: any path).
+    Branches
+    that meet wait for each other, so a visit from which the other is reachable came first; paths through their own
+    split do
+    not count.
+    """
+    (earlier, before), (later, after) = sorted((one, other))
+    if earlier == later:
+        return False
+    width = 0
+    while width < len(earlier) and earlier[width] == later[width]:
+        width += 1
+    if width == len(earlier):
+        return False  # the branch before it split
+    a, b = earlier[width], later[width]
+    if a.turn == b.turn and a.node == b.node and b.edge != MERGED:
+        return not reaches(before, after, a.node) and not reaches(after, before, a.node)
+    return not reaches(before, after, "")

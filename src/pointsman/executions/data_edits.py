@@ -7,7 +7,7 @@ from typing import Final
 
 from pointsman.engine.decide.data_edits import EditRefused, scope_named
 from pointsman.engine.state import ExecutionState
-from pointsman.engine.writes import DataEdit
+from pointsman.engine.steps import DataEdit
 from pointsman.errors import AuthorError
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.values import Json, Path

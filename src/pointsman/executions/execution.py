@@ -19,8 +19,7 @@ from pointsman.engine.reports import (
     RetryRequested,
     SteerRequested,
 )
-from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.status import is_scripted, status_of
+from pointsman.engine.state import ExecutionState, StepState, is_scripted, status_of
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.answering import GateAnswer, answer_gate, delegate_gate, gate_named
 from pointsman.executions.data_edits import edits_of

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pointsman.engine.decide import limit_raises as raising
+from pointsman.engine.decide import limits
 from pointsman.engine.reports import PauseRequested, ResumeRequested
-from pointsman.engine.state import ExecutionState, StepState
-from pointsman.engine.status import status_of
+from pointsman.engine.state import ExecutionState, StepState, status_of
 from pointsman.executions.views import (
     awaiting_view,
     execution_view,
@@ -146,7 +145,7 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
     limit = stopped_by(state, rows)
     if limit is not None:
         plan = await runtime.plans.pinned(state.setup.definition, state.setup.options)
-        view = {**view, "limit": limit_view(raising.offer(plan, state, limit, runtime.clock.now()))}
+        view = {**view, "limit": limit_view(limits.offer(plan, state, limit, runtime.clock.now()))}
     if state.ended:
         return view
     waits = await waits_of(runtime, state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.data import dotted
-from pointsman.engine.decide.declared_fields import undeclared
+from pointsman.engine.decide.data_edits import undeclared
 from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
 from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState

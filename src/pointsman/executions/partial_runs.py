@@ -1,4 +1,4 @@
-"""Partial runs: perform a part of a workflow with given results for the rest. Callers' side of `engine.partial_run`.
+"""Partial runs: perform a part of a workflow with given results for the rest (`PartialRun` of the plan).
 
 A partial run is an execution like any other: journalled, streamed, recovered after a crash, and billed. Its id begins
 with `try-`, and lists of executions omit it unless asked for trials.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from pointsman.auth.callers import Caller
 from pointsman.context import AppContext
-from pointsman.engine.compile.mocks import TrialUnfit
+from pointsman.engine.compile.partial_run import TrialUnfit
 from pointsman.executions.ids import new_id
 from pointsman.executions.start import start
 from pointsman.store.records import TRIAL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pointsman.engine.events.lifecycle import ExecutionMigrated, ExecutionStarted
 from pointsman.engine.plan import Plan
 from pointsman.engine.replay import Replay, ReplayDifference, replay
-from pointsman.engine.status import status_of
+from pointsman.engine.state import status_of
 from pointsman.ports import Row
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.workflows.library import Library

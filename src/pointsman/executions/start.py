@@ -11,6 +11,7 @@ import msgspec
 from pointsman.auth.callers import LOCAL, Caller, together
 from pointsman.auth.policy import must_see_workflow
 from pointsman.context import AppContext
+from pointsman.engine.state import SCRIPT_OPTION
 from pointsman.executions.authority import OF_DOCUMENT
 from pointsman.executions.ephemeral import EPHEMERAL, is_fleeting
 from pointsman.executions.execution import Execution
@@ -22,7 +23,6 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.authors import Party, all_of, author_of, recorded
 from pointsman.workflows.definitions import model_of, runnable
 from pointsman.workflows.library import ACTORS, LIBRARY, Library, Prepared
-from pointsman.workflows.scripts import OPTION as SCRIPT_OPTION
 from pointsman.workflows.scripts import keep_script
 from pointsman.workflows.sources import Workflow, source_of
 

@@ -12,11 +12,9 @@ from msgspec.structs import replace
 
 from pointsman.auth.subjects import check_session, is_conversational
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.engine.partial_run import OPTION
-from pointsman.engine.plan import Plan
+from pointsman.engine.plan import PARTIAL_RUN_OPTION, Plan
 from pointsman.engine.reports import Start
-from pointsman.engine.state import ExecutionState
-from pointsman.engine.status import OPTION as SCRIPTED
+from pointsman.engine.state import SCRIPTED_OPTION, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
 from pointsman.executions.concurrency_limits import Places
@@ -167,7 +165,7 @@ class Starts:
             await finish_last_turn(self._runtime, wish.session)
             said = await self._runtime.store.sessions.load(wish.session)
             return SessionTurn(named or new_id(), said.messages)
-        prefix = TRIAL if OPTION in wish.options else "exec-"
+        prefix = TRIAL if PARTIAL_RUN_OPTION in wish.options else "exec-"
         turn = await next_turn(self._runtime, wish.session, prefix=prefix)
         return turn if named is None else SessionTurn(named, turn.history)
 
@@ -205,7 +203,7 @@ class Starts:
         refuse_unreachable(self._models, uses, only)
         if not is_answered_by_script(self._models, uses, only):
             return report
-        return replace(report, options={**options, SCRIPTED: True})
+        return replace(report, options={**options, SCRIPTED_OPTION: True})
 
     async def _same(self, name: ExecutionId, given: JsonObject, key: str) -> Execution:
         """Return the execution that was started under a key. Raises `KeyReused` if its input was different."""

@@ -14,7 +14,7 @@ from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.reports import Usage
-from pointsman.engine.status import status_of
+from pointsman.engine.state import status_of
 from pointsman.engine.steps import Step
 from pointsman.executions.views import scope_view
 from pointsman.ports import Row

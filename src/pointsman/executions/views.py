@@ -7,18 +7,17 @@ from typing import Final, Literal, TypeAlias, TypeGuard, cast
 
 import msgspec
 
-from pointsman.engine.approvers import GateApprovers
 from pointsman.engine.data import dotted
-from pointsman.engine.decide.limit_raises import RaisableLimit
+from pointsman.engine.decide.limits import RaisableLimit
 from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.failures import Failure
-from pointsman.engine.partial_run import OPTION as TRIAL
+from pointsman.engine.gates import GateApprovers
+from pointsman.engine.plan import PARTIAL_RUN_OPTION
 from pointsman.engine.reports import Usage
-from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal
-from pointsman.engine.status import is_scripted, status_of
+from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal, is_scripted, status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
 from pointsman.runtime.worker_names import is_gone
@@ -338,7 +337,7 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         "workflowId": state.setup.workflow,
         "version": state.setup.version,
         "status": status_of(state),
-        "trial": state.setup.options.get(TRIAL),
+        "trial": state.setup.options.get(PARTIAL_RUN_OPTION),
         "pausedBefore": str(state.pause.breakpoints.at)
         if state.status == "paused" and state.pause.breakpoints.at is not None
         else None,

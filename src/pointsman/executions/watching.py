@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from pointsman.auth.redaction import redactor_for
 from pointsman.context import AppContext
-from pointsman.engine.status import status_of
+from pointsman.engine.state import status_of
 from pointsman.executions.dialect_words import Dialect, events_in
 from pointsman.executions.public_events import observability_of
 from pointsman.executions.views import event_view, told_progress

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import is_about
 from pointsman.engine.failures import Failure
+from pointsman.engine.gates import CallVerdict, ProposedCall
 from pointsman.engine.reports import ToolCall, ToolCallsProposed
-from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.ports import Tools, ToolSpec
 from pointsman.tools.schemas import Checker
 from pointsman.values import Json

@@ -19,7 +19,7 @@ import msgspec
 
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
-from pointsman.engine.decide.budgets import SPENT
+from pointsman.engine.decide.limits import BUDGET_SPENT
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
 from pointsman.executors.approvals import Approvals, Returned
@@ -284,7 +284,7 @@ class Ledger:
         if isinstance(report, WorkDone):
             return ToolOutcome(result=report.result, usage=report.usage)
         assert isinstance(report, WorkFailed)  # memory asks no people
-        if report.failure.code == SPENT:  # the execution stops; the model is not informed
+        if report.failure.code == BUDGET_SPENT:  # the execution stops; the model is not informed
             raise WorkRefused(report.failure)
         return ToolOutcome(failure=report.failure)
 

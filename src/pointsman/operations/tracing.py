@@ -20,8 +20,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
-from pointsman.engine.state import ENDED, ExecutionState
-from pointsman.engine.status import status_of
+from pointsman.engine.state import ENDED, ExecutionState, status_of
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
 from pointsman.operations.spans import Trace, TraceSpan, Value, origin_of, span_id, traceparent

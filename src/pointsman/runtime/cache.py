@@ -21,8 +21,7 @@ from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.events.steps import Event, StepSucceeded
 from pointsman.engine.reports import Usage, WorkDone
-from pointsman.engine.state import ExecutionState
-from pointsman.engine.status import SCRIPT
+from pointsman.engine.state import SCRIPT_OPTION, ExecutionState
 from pointsman.ports import Memory
 from pointsman.runtime.dependencies import ExecutorsFor
 
@@ -43,7 +42,10 @@ def place_of(state: ExecutionState, command: Execute, does: WorkAction, executor
     # An execution without a session is a session of its own, as for memory nodes.
     owners = {"execution": state.id, "session": state.setup.session or state.id, "long_term": state.setup.workflow}
     spec = does.spec
-    definition = (state.setup.definition, *([state.setup.options[SCRIPT]] if SCRIPT in state.setup.options else ()))
+    definition = (
+        state.setup.definition,
+        *([state.setup.options[SCRIPT_OPTION]] if SCRIPT_OPTION in state.setup.options else ()),
+    )
     basis = executors.basis(command, spec)
     depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages, basis)
     digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()

@@ -20,7 +20,7 @@ from pointsman.engine.actions import WorkAction
 from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import Command, Execute, OutboxMessage
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.outstanding import outstanding
+from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.plan import Plan

@@ -17,8 +17,7 @@ from typing import Final
 
 from pointsman.engine.events.steps import Event
 from pointsman.engine.events.waits import EventAwaited, TimerSet
-from pointsman.engine.state import ExecutionState, UsageTotal
-from pointsman.engine.status import status_of
+from pointsman.engine.state import ExecutionState, UsageTotal, status_of
 from pointsman.runtime.summary import needs_of, summary_of
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant

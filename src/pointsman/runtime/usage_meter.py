@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from pointsman.engine.decide import budgets
+from pointsman.engine.decide import limits
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Usage
@@ -38,8 +38,8 @@ class UsageMeter:
         if not self._plan.limits.budgets:
             return None
         self.open[step] = spent
-        tripped = budgets.refused(self._plan, self._state, kind, calls, self.open.values())
-        return None if tripped is None else budgets.failure_of(tripped)
+        tripped = limits.refused_by_budget(self._plan, self._state, kind, calls, self.open.values())
+        return None if tripped is None else limits.budget_failure(tripped)
 
     def over(self, step: Step) -> None:
         """Drop a finished attempt: the journal has its usage, or a repetition counts it again from its recorded

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
+from pointsman.engine.gates import ProposedCall
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
-from pointsman.engine.tool_calls import ProposedCall
 from pointsman.values import Json, JsonObject
 
 INPUT: Final[JsonObject] = {"n": 5, "items": ["a", "b", "c"]}

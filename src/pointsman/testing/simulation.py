@@ -36,8 +36,8 @@ from pointsman.engine.commands import (
     StopChild,
 )
 from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.decide.human_task_answers import EDIT, edit_of_nothing
-from pointsman.engine.decide.outstanding import outstanding
 from pointsman.engine.digests import is_same, values_at
 from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
 from pointsman.engine.failures import Failure

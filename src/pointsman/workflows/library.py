@@ -19,8 +19,7 @@ from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierC
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.compile.partial_run import tried
-from pointsman.engine.partial_run import OPTION as TRIAL
-from pointsman.engine.plan import Plan
+from pointsman.engine.plan import PARTIAL_RUN_OPTION, Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import AuthorError
@@ -67,7 +66,7 @@ ACTORS: Final = "actors"
 AUTHORS: Final = "authors"
 """Option of executions that records the authors of the saved agents that they use."""
 
-OF_PARENT: Final = frozenset({TRIAL, AUTHORS, ACTORS})
+OF_PARENT: Final = frozenset({PARTIAL_RUN_OPTION, AUTHORS, ACTORS})
 """Options that child executions do not inherit: they name nodes, agents and starters of the parent."""
 LOG: Final = logging.getLogger("pointsman.access")
 
@@ -178,7 +177,7 @@ class Library:
         """Return the plan of a stored definition, compiled according to the options of its execution."""
         model, said = options.get("model"), options.get("language")
         language = said if isinstance(said, str) else self._settings.language  # Older executions did not store it.
-        trial = options.get(TRIAL)
+        trial = options.get(PARTIAL_RUN_OPTION)
         all_languages = options.get(ALL_LANGUAGES) is True  # Older executions used one language.
         tries = "" if trial is None else json.dumps(trial, sort_keys=True)
         key = (definition, str(model or ""), language, all_languages, tries)

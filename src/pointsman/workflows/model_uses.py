@@ -36,8 +36,7 @@ from pointsman.definition.model.work import (
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to, warning
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
-from pointsman.engine.partial_run import PartialRun
-from pointsman.engine.plan import Plan
+from pointsman.engine.plan import PartialRun, Plan
 from pointsman.engine.state import ExecutionState, PendingArrival
 from pointsman.errors import PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable

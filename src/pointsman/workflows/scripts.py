@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from msgspec import structs
 
 from pointsman.definition.reading.documents import BYTES_MAX
-from pointsman.engine.status import SCRIPT
+from pointsman.engine.state import SCRIPT_OPTION
 from pointsman.errors import CallerError, OperatorError
 from pointsman.models.script import Script
 from pointsman.models.transport import SCRIPTED, is_scripted
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pointsman.store.api import Store
 
 __all__ = [
-    "OPTION",
     "Script",
     "ScriptDiffers",
     "ScriptGone",
@@ -33,9 +32,6 @@ __all__ = [
     "scripted_by",
     "slowed",
 ]
-
-OPTION: Final = SCRIPT
-"""Option of an execution with the digest of its script."""
 
 
 class ScriptGone(OperatorError):
@@ -103,7 +99,7 @@ async def script_of(store: Store, execution: ExecutionId) -> Script | None:
     digest: object = None
     async for row in store.journal.read(execution):
         started = row.events[0]
-        digest = getattr(started, "options", {}).get(OPTION)
+        digest = getattr(started, "options", {}).get(SCRIPT_OPTION)
         break
     if not isinstance(digest, str):
         return None

@@ -5,8 +5,7 @@
              ─ policies ────────┘
 
 Every expression and template is parsed here, and not again at run time. The checker rejects workflows with errors
-before
-they reach the compiler; a defect that it does not find raises `AuthorError`.
+before they reach the compiler; a defect that it does not find raises `AuthorError`.
 """
 
 from pointsman.engine.compile.plans import compile_workflow

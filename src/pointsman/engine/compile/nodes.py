@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import routing_of
+from pointsman.definition.graph.walks import cycles
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import (
     DecisionConfig,
@@ -52,10 +55,8 @@ from pointsman.engine.actions import (
     Value,
     WorkSpec,
 )
-from pointsman.engine.compile import composed_work, control, work
-from pointsman.engine.compile.concurrent_visits import passes_separately, separate
-from pointsman.engine.compile.edges import EdgeQuestion, judge_of, question_of, timeout_label
-from pointsman.engine.compile.formulas import FormulaCompiler
+from pointsman.engine.compile import control, work
+from pointsman.engine.compile.formulas import EdgeQuestion, FormulaCompiler, judge_of, question_of, timeout_label
 from pointsman.engine.compile.transforms import change_of, render_of
 from pointsman.engine.plan import EnterMode, Exits, NodePosition, NoRoute, PlanNode, StepPolicy
 from pointsman.values import END, Json
@@ -127,7 +128,7 @@ class NodeCompiler:
                 tool_executor=self._tool_executor(ways),
                 no_route=self._no_route(node, leave, ways),
             ),
-            outputs=composed_work.outputs_of(node, formulas),
+            outputs=work.outputs_of(node, formulas),
             transparent=node.type in TRANSPARENT,
             position=NodePosition(
                 parallels=tuple(self.graph.ids[one] for one in self.graph.scopes[position] or ()),
@@ -210,12 +211,12 @@ class NodeCompiler:
                 resolve = work.decision_input(config, formulas)
                 return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, is_decision=True)
             case PlannerConfig():
-                resolve = composed_work.planner_input(config, self.agents, formulas, given)
+                resolve = work.planner_input(config, self.agents, formulas, given)
             case VerifierConfig():
-                resolve = composed_work.verifier_input(node.id, config, formulas, given)
+                resolve = work.verifier_input(node.id, config, formulas, given)
                 return work.work_of(node, spec, resolve, self.workflow.config, times=self.times, is_decision=True)
             case StructuredRecordConfig():
-                resolve = composed_work.record_input(config, formulas, given)
+                resolve = work.record_input(config, formulas, given)
             case HttpConfig():
                 spec = replace(spec, secrets=work.secrets_of_request(spec.config, formulas))
                 resolve = work.other_input(spec.config, formulas, given)
@@ -409,3 +410,80 @@ def _loops_of(graph: Graph) -> dict[int, tuple[str, ...]]:
         for node in shape.body:
             found.setdefault(node, []).append((len(shape.body), graph.ids[loop]))
     return {node: tuple(name for _, name in sorted(loops)) for node, loops in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Separate:
+    """Nodes that several tokens may pass one after the other, so that a visit counter cannot distinguish their visits.
+
+    trigger: each ──▶ a ──▶ b ──▶ merge            every arrival passes separately until a merge
+
+    split ─┬─▶ main ─▶ back to split               the next round starts while side branches of earlier rounds still
+           └─▶ side ─▶ b                           run; a counter would number the fastest one first
+
+    By position of the node.
+    """
+
+    threaded: frozenset[int]
+    """Nodes whose steps carry their lineage."""
+    apart: frozenset[int]
+    """Nodes behind `trigger: each`. Arrivals of one visit are also never combined with those of another visit."""
+
+
+def passes_separately(node: Node) -> bool:
+    """Return whether every arrival starts the node. True for a tool executor: it serves each caller separately, because
+    merging arrivals would lose calls.
+    """
+    return node.trigger == "each" or node.type == "tool_executor"
+
+
+def separate(graph: Graph) -> Separate:
+    """Find the nodes with concurrent visits, in time linear in the size of the graph."""
+    each = [n for n, node in enumerate(graph.links.nodes) if passes_separately(node) and len(graph.into[n]) > 1]
+    apart = _until_merged(graph, each)
+    return Separate(apart | _until_merged(graph, _beside_cycles(graph)), apart)
+
+
+def _until_merged(graph: Graph, starts: Iterable[int]) -> frozenset[int]:
+    found: set[int] = set()
+    waiting = list(starts)
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        found.add(node)
+        join = graph.join_of.get(node)
+        if join is not None and graph.closes[join][0] == node:
+            waiting.append(join)  # the join closes each of its parallels separately
+        waiting += [target for target in graph.links.targets(node) if not _merges(graph, target)]
+    return frozenset(found)
+
+
+def _merges(graph: Graph, node: int) -> bool:
+    return node in graph.closes or (len(graph.into[node]) > 1 and not passes_separately(graph.links.nodes[node]))
+
+
+def _beside_cycles(graph: Graph) -> list[int]:
+    """Return the first nodes outside each cycle that can split.
+
+    The rounds of a loop node are not such cycles: each round waits for its whole body.
+    """
+    ends_round = {edge for loop in graph.loops.values() for edge in loop.back_edges}
+    ways = [
+        [graph.edges[edge].target for edge in out if edge not in ends_round and graph.edges[edge].target >= 0]
+        for out in graph.out
+    ]
+    found: list[int] = []
+    for cycle in cycles(ways):
+        inside = set(cycle)
+        if any(_splits(graph, node) for node in cycle):
+            found += [to for node in cycle for to in ways[node] if to not in inside and not _merges(graph, to)]
+    return found
+
+
+def _splits(graph: Graph, position: int) -> bool:
+    """Return whether several edges of a node may be taken at once."""
+    node = graph.links.nodes[position]
+    kinds = [graph.edges[edge].kind for edge in graph.out[position]]
+    several = sum(kind not in ("error", "default") for kind in kinds) > 1 or kinds.count("error") > 1
+    return several and routing_of(node) == "all" and not isinstance(node.config, LoopConfig | ParallelConfig)

@@ -1,23 +1,22 @@
-"""The whole plan: limits, entry, output and results of graph analysis."""
+"""The whole plan: limits, entry, output, results of graph analysis, and reachability queries for run time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
 from pointsman.definition.checks.conflicts import races_in
 from pointsman.definition.graph.analysis import Graph, analyse
+from pointsman.definition.graph.walks import NOWHERE, reach
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.policies import Limits as Said
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import PlanEdge
-from pointsman.engine.compile.edges import plan_edge
-from pointsman.engine.compile.formulas import FormulaCompiler, formulas_of
+from pointsman.engine.compile.formulas import JUDGE, FormulaCompiler, formulas_of, judge_of, plan_edge
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
-from pointsman.engine.compile.reachability import after_in, leads_in, meets_in, reaches_in
 from pointsman.engine.plan import DeclaredField, Durability, Plan, PlanNode
 from pointsman.errors import AuthorError
 from pointsman.values import Json, JsonObject
@@ -147,3 +146,85 @@ def _uses_engine_names(workflow: WorkflowDefinition) -> bool:
         return False
     text = repr(workflow.nodes) + repr(workflow.edges)
     return any(name in text for name in ENGINE_NAMES)
+
+
+def reaches_in(graph: Graph, nodes: frozenset[str]) -> Callable[[str], frozenset[str]]:
+    """See `Plan.reaches`."""
+    known: dict[str, frozenset[str]] = {}
+
+    def reaches(node: str) -> frozenset[str]:
+        found = known.get(node)
+        if found is None:
+            before = {graph.ids[one] for one in _before(graph, graph.index[node])}
+            judges = {judge_of(one) for one in before if judge_of(one) in nodes}
+            known[node] = found = frozenset(before | judges)
+        return found
+
+    return reaches
+
+
+def after_in(graph: Graph) -> Callable[[Iterable[str]], frozenset[str]]:
+    """See `Plan.after`."""
+
+    def after(nodes: Iterable[str]) -> frozenset[str]:
+        known = [one for one in nodes if one.removesuffix(JUDGE) in graph.index]
+        behind = [target for one in known for target in graph.links.targets(_number(graph, one))]
+        found = reach(graph.links.targets, behind)
+        return frozenset(graph.ids[one] for one in found if one >= 0)
+
+    return after
+
+
+def leads_in(graph: Graph) -> Callable[[str, str, str], bool]:
+    """See `Plan.leads`."""
+    known: dict[tuple[int, int], set[int]] = {}
+
+    def leads(source: str, target: str, without: str) -> bool:
+        goal, closed = _number(graph, target), _number(graph, without) if without else NOWHERE
+        found = known.get((goal, closed))
+        if found is None:
+            avoid = (closed, _fork(graph, goal))
+            found = known[goal, closed] = reach(graph.links.sources, graph.links.sources(goal), avoid=avoid)
+        return _number(graph, source) in found
+
+    return leads
+
+
+def meets_in(graph: Graph) -> Callable[[str, str], bool]:
+    """See `Plan.meets`."""
+    known: dict[tuple[str, str], bool] = {}
+
+    def meets(source: str, node: str) -> bool:
+        found = known.get((source, node))
+        if found is None:
+            goal = graph.index[node]
+            here = graph.scopes[goal]
+            behind = reach(graph.links.targets, graph.links.targets(_number(graph, source)), avoid=(goal,))
+            beside = {one for one in behind if graph.scopes[one] == here}
+            found = known[source, node] = beside <= _before(graph, goal)
+        return found
+
+    return meets
+
+
+def _before(graph: Graph, node: int) -> set[int]:
+    """Return the nodes from which a node can be reached; includes the node itself if it is on a cycle.
+
+    Paths stay inside the scope of the node: a path through the surrounding parallel would start outside the scope, or
+    in another instance of the parallel.
+    """
+    found = reach(graph.links.sources, graph.links.sources(node), avoid=(node, _fork(graph, node)))
+    if any(one == node or one in found for one in graph.links.targets(node)):
+        found.add(node)
+    return found
+
+
+def _fork(graph: Graph, node: int) -> int:
+    around = graph.scopes[node]
+    return around[-1] if around else NOWHERE
+
+
+def _number(graph: Graph, node: str) -> int:
+    """Return the position of a node; for a hidden judge, the position of the node in front of it."""
+    found = graph.index.get(node)
+    return graph.index[node.removesuffix(JUDGE)] if found is None else found

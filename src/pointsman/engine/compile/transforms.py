@@ -24,7 +24,7 @@ from pointsman.engine.actions import TransformAction
 from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.decide.outputs import StepRefused
 from pointsman.engine.failures import Failure
-from pointsman.engine.writes import Reducer
+from pointsman.engine.steps import Reducer
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.paths import Path

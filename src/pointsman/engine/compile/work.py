@@ -1,10 +1,15 @@
-"""Work nodes: the input of the executor, resolved from the data, and the policies around its attempts."""
+"""Work nodes: the input of the executor, resolved from the data, and the policies around its attempts.
+
+Planners and verifiers make several model calls; records make none.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
+
+from msgspec.structs import replace
 
 from pointsman.definition.model.agents import MEMORY_TOOLS, AgentConfig, Guardrail
 from pointsman.definition.model.base import written
@@ -12,60 +17,23 @@ from pointsman.definition.model.control import DecisionConfig
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import DEFAULTS, Config, Execution, Limits
 from pointsman.definition.model.text import Text
-from pointsman.definition.model.work import CodeConfig, MemoryConfig, ToolConfig
+from pointsman.definition.model.work import (
+    CodeConfig,
+    MemoryConfig,
+    PlannerConfig,
+    StructuredRecordConfig,
+    ToolConfig,
+    VerifierConfig,
+)
 from pointsman.engine.actions import TIMED_BY_CALL, ConstantValue, Retry, Value, WorkAction, WorkSpec
-from pointsman.engine.compile.composed_work import seen_by
-from pointsman.engine.compile.edges import EdgeQuestion
-from pointsman.engine.compile.formulas import FormulaCompiler
+from pointsman.engine.compile.formulas import EdgeQuestion, FormulaCompiler
+from pointsman.engine.plan import OutputWrite
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
+from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.parameters import SecretText, check_address
+from pointsman.expressions.templates import compile_template
 from pointsman.values import Json, JsonObject
-
-OF_ANSWERS: frozenset[str] = frozenset({"text", "result"})
-"""Names that have a value only after the agent has answered."""
-
-Known: TypeAlias = Callable[[Environment], Json]
-
-
-def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | None:
-    """Return `{before: […], after: […], asNames, state, nodes, names, config}`, with one entry per rule in its list.
-
-    An entry is the result of an expression (`before` only), the rendered prompt of a question, or null.
-    """
-    said = config.guardrails
-    if said is None:
-        return None
-    of_answers = formulas.inside("text")
-    before = [_known(rule, formulas, at_once=True) for rule in said.before or ()]
-    after = [_known(rule, formulas, at_once=False) for rule in said.after or ()]
-    reads = [
-        read
-        for rule in said.after or ()
-        if rule.expression is not None
-        for read in compile_expression(rule.expression, names=of_answers.names).reads
-        if read.root not in OF_ANSWERS
-    ]
-    as_names: list[Json] = [*sorted(of_answers.names.as_names)]
-
-    def resolve(env: Environment) -> Json:
-        return {
-            "before": [one(env) for one in before],
-            "after": [one(env) for one in after],
-            "asNames": as_names,
-            **seen_by(reads, env),
-        }
-
-    return resolve
-
-
-def _known(rule: Guardrail, formulas: FormulaCompiler, *, at_once: bool) -> Known:
-    if rule.prompt is not None:
-        return formulas.rendered(rule.prompt)
-    if rule.expression is not None and at_once:
-        return formulas.test(rule.expression)
-    return lambda env: None
-
 
 RETRY_JITTER: Final = 0.1
 """±10 %, so that retries of many executions do not happen at the same moment."""
@@ -314,3 +282,176 @@ def work_of(
         cache=(execution.cache if execution is not None else None) or "off",
         **more,
     )
+
+
+OF_TASKS: Final = ("task", "goal", "results")
+"""Extra names in a task template: the task, the goal and the results of previous tasks."""
+
+
+def planner_input(
+    config: PlannerConfig, agents: dict[str, AgentConfig], formulas: FormulaCompiler, given: Value | None
+) -> Value:
+    """Return `{goal, system, agents?, task?}`.
+
+    The tasks do not exist yet: their templates are passed unrendered, with the data that they read.
+    """
+    goal = formulas.rendered(config.goal)
+    system = formulas.rendered(config.system) if config.system is not None else None
+    tasks = _task_template(config, formulas)
+    about: JsonObject = {name: _about(agents.get(name), formulas) for name in config.agents or ()}
+
+    def resolve(env: Environment) -> Json:
+        _know(env, given)
+        found: JsonObject = {"goal": goal(env), "system": system(env) if system is not None else None}
+        if about:
+            found["agents"] = about
+        if tasks is not None:
+            found["task"] = tasks(env)
+        return found
+
+    return resolve
+
+
+def verifier_input(node: str, config: VerifierConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
+    """Return `{criteria, system, value, before}`; `before` is the verdict on the previous version."""
+    criteria = formulas.rendered(config.criteria)
+    system = formulas.rendered(config.system) if config.system is not None else None
+    judged = formulas.value(config.input) if config.input is not None else None
+
+    def resolve(env: Environment) -> Json:
+        _know(env, given)
+        return {
+            "criteria": criteria(env),
+            "system": system(env) if system is not None else None,
+            "value": judged(env) if judged is not None else env.names.get("result"),
+            "before": env.nodes.get(node),
+        }
+
+    return resolve
+
+
+def record_input(config: StructuredRecordConfig, formulas: FormulaCompiler, given: Value | None) -> Value:
+    """Return `{extraction, source, index}`."""
+    parts = {
+        "extraction": formulas.value(config.input),
+        "source": formulas.value(config.source) if config.source is not None else None,
+        "index": formulas.value(config.index) if config.index is not None else None,
+    }
+
+    def resolve(env: Environment) -> Json:
+        _know(env, given)
+        return {name: value(env) for name, value in parts.items() if value is not None}
+
+    return resolve
+
+
+def outputs_of(node: Node, formulas: FormulaCompiler) -> tuple[OutputWrite, ...]:
+    """Return the writes of a node; a record node also appends to its list of records."""
+    said = formulas.outputs(node.outputs)
+    if isinstance(node.config, StructuredRecordConfig):
+        return (*said, replace(formulas.write(node.config.records, "result"), reduce="append"))
+    return said
+
+
+def _know(env: Environment, given: Value | None) -> None:
+    inputs = given(env) if given is not None else None
+    if isinstance(inputs, dict):
+        env.names = {**env.names, **inputs}
+
+
+def _about(agent: AgentConfig | None, formulas: FormulaCompiler) -> str:
+    """Return the description of an agent for a planner: the agent's system prompt."""
+    return "" if agent is None or agent.system is None else agent.system.in_(formulas.language)
+
+
+def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | None:
+    """Return `{system, prompt, spelling, asNames, declared, state, names, nodes, config}`: the texts and the data that
+    they read.
+    """
+    said = config.task_template
+    if said is None:
+        return None
+    places = formulas.inside(*OF_TASKS)
+    texts: JsonObject = {
+        name: text.in_(formulas.language)
+        for name, text in (("system", said.system), ("prompt", said.prompt))
+        if text is not None
+    }
+    as_names: list[Json] = [*sorted(places.names.as_names)]
+    declared: list[Json] = [*sorted(places.names.declared)] if any("{ " in str(text) for text in texts.values()) else []
+    fixed: JsonObject = {**texts, "spelling": formulas.spelling, "asNames": as_names, "declared": declared}
+    reads = [
+        read
+        for text in texts.values()
+        for read in compile_template(str(text), names=places.names, spelling=formulas.spelling).reads
+        if read.root not in OF_TASKS
+    ]
+    return lambda env: {**fixed, **seen_by(reads, env)}
+
+
+def seen_by(reads: list[PathRead], env: Environment) -> JsonObject:
+    """Return the part of the data that some paths read, grouped by its source."""
+    found: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
+    data: list[tuple[str, Mapping[str, Json]]] = [("state", env.state), ("names", env.names), ("config", env.config)]
+    for root, (key, *_) in ((read.root, read.path or (None,)) for read in reads):
+        match root:
+            case "state" if key is None:
+                found["state"] |= env.state
+            case "state":  # a bare name may be in state, names or config
+                where = next(((place, some) for place, some in data if key in some), None)
+                if where is not None:
+                    found[where[0]][str(key)] = where[1][str(key)]
+            case "nodes" | "config":
+                some = env.nodes if root == "nodes" else env.config
+                found[root] |= {name: some[name] for name in ([*some] if key is None else [str(key)]) if name in some}
+            case _ if root in env.names:
+                found["names"][root] = env.names[root]
+            case _:
+                pass
+    return {**found}
+
+
+OF_ANSWERS: frozenset[str] = frozenset({"text", "result"})
+"""Names that have a value only after the agent has answered."""
+
+
+Known: TypeAlias = Callable[[Environment], Json]
+
+
+def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | None:
+    """Return `{before: […], after: […], asNames, state, nodes, names, config}`, with one entry per rule in its list.
+
+    An entry is the result of an expression (`before` only), the rendered prompt of a question, or null.
+    """
+    said = config.guardrails
+    if said is None:
+        return None
+    of_answers = formulas.inside("text")
+    before = [_known(rule, formulas, at_once=True) for rule in said.before or ()]
+    after = [_known(rule, formulas, at_once=False) for rule in said.after or ()]
+    reads = [
+        read
+        for rule in said.after or ()
+        if rule.expression is not None
+        for read in compile_expression(rule.expression, names=of_answers.names).reads
+        if read.root not in OF_ANSWERS
+    ]
+    as_names: list[Json] = [*sorted(of_answers.names.as_names)]
+
+    def resolve(env: Environment) -> Json:
+        return {
+            "before": [one(env) for one in before],
+            "after": [one(env) for one in after],
+            "asNames": as_names,
+            **seen_by(reads, env),
+        }
+
+    return resolve
+
+
+def _known(rule: Guardrail, formulas: FormulaCompiler, *, at_once: bool) -> Known:
+    if rule.prompt is not None:
+        return formulas.rendered(rule.prompt)
+    if rule.expression is not None and at_once:
+        return formulas.test(rule.expression)
+    return lambda env: None

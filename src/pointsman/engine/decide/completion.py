@@ -1,8 +1,18 @@
-"""Complete, fail or cancel an execution: when no token is left, or when a caller or a limit requires it."""
+"""End an execution, its steps and its branches: complete, fail, cancel, compensate.
+
+    failed or cancelled ─▶ CompensationBegan ─▶ ┌ UndoBegan ─▶ step of a compensation ─▶ UndoEnded ┐ ─▶ ExecutionFailed
+                                                └──────── next entry of the undo log ──────────────┘    or …Cancelled
+
+A late result of a cancelled step decides nothing. Compensation undoes completed steps, the last one first. A step that
+succeeds at a node with `compensate` adds an entry to the undo log in the state, so a crash loses none. An undo is
+ordinary work: one step at a time in the outermost scope, with the retries of its own node; limits do not stop it. A
+failed undo is reported and the others still run. A compensated execution cannot be retried.
+"""
 
 from __future__ import annotations
 
-from pointsman.engine.decide import cancellation, compensation
+from pointsman.engine.commands import DropTimer, Stop
+from pointsman.engine.decide import context
 from pointsman.engine.decide.context import DecisionContext, EnterNode, PropagateFailure
 from pointsman.engine.decide.outputs import failure_from
 from pointsman.engine.events.lifecycle import (
@@ -11,23 +21,26 @@ from pointsman.engine.events.lifecycle import (
     ExecutionCompleted,
     ExecutionFailed,
     LimitEscalated,
+    UndoBegan,
+    UndoEnded,
 )
+from pointsman.engine.events.steps import BranchSettled, StepCancelled
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.arrivals import NOBODY
 from pointsman.engine.fold.scopes import failure_of
-from pointsman.engine.state import TerminalKey, TerminalValue
-from pointsman.engine.steps import Step
+from pointsman.engine.state import Compensation, ParallelFrame, StepState, TerminalKey, TerminalValue
+from pointsman.engine.steps import Scope, Step
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 
 def complete(ctx: DecisionContext, *, closes_session: bool = False) -> None:
     """Complete the execution and cancel everything that still runs."""
     if ctx.state.ended:
         return
-    cancellation.cancel_steps(ctx, ())
+    cancel_steps(ctx, ())
     ctx.discard_all()
     try:
         output = output_of(ctx)
@@ -46,7 +59,7 @@ def fail(ctx: DecisionContext, failure: Failure, step: Step | None = None) -> No
     if state.ended:
         return
     if plan.on_error is not None and not state.is_escalated and step is not None and step.node != plan.on_error:
-        cancellation.cancel_steps(ctx, ())
+        cancel_steps(ctx, ())
         ctx.discard_all()
         ctx.emit(WarningRaised(code="handled-by-workflow", message=failure.message, step=step))
         hand_over(ctx, plan.on_error, failure_of(failure))
@@ -62,7 +75,7 @@ def conclude(ctx: DecisionContext) -> None:
     step = None if first.step == NOBODY else first.step
     if not state.undo_log:
         for at in state.steps.values():
-            cancellation.stop(ctx, at)
+            stop_step(ctx, at)
     _failed(ctx, first.failure, step, steps)
 
 
@@ -78,7 +91,7 @@ def _failed(ctx: DecisionContext, failure: Failure, step: Step | None = None, st
 
 def _compensate(ctx: DecisionContext, began: CompensationBegan) -> None:
     """Start the compensation and stop everything else."""
-    cancellation.cancel_steps(ctx, ())
+    cancel_steps(ctx, ())
     ctx.discard_all()
     ctx.uncaught.clear()
     ctx.dirty_scopes.clear()
@@ -88,7 +101,7 @@ def _compensate(ctx: DecisionContext, began: CompensationBegan) -> None:
 def come_to_an_end(ctx: DecisionContext) -> None:
     """Continue the compensation or complete the execution, when no token is left."""
     if ctx.state.compensation is not None:
-        compensation.proceed(ctx)
+        undo_next(ctx)
     else:
         complete(ctx)
 
@@ -107,10 +120,10 @@ def cancel(ctx: DecisionContext, *, reason: str, by: str = "", now: bool = False
     if state.undo_log and not state.compensating and not now and ctx.plan.on_cancel == "compensate":
         _compensate(ctx, CompensationBegan(reason=reason, by=by))
         return
-    cancellation.cancel_steps(ctx, ())
+    cancel_steps(ctx, ())
     ctx.discard_all()
     if state.compensating:
-        compensation.abandon(ctx)
+        abandon_compensation(ctx)
     else:
         ctx.emit(ExecutionCancelled(reason=reason, by=by))
 
@@ -144,3 +157,118 @@ def _only(values: list[Json]) -> Json:
     if not values:
         return None
     return values[0] if len(values) == 1 else [*values]
+
+
+def cancel_steps(ctx: DecisionContext, scope: Scope, *, within: frozenset[str] | None = None) -> None:
+    """Cancel every open step in a scope and its inner scopes, innermost first. `within`: only at these nodes."""
+    width = len(scope)
+    inside = [at for at in ctx.state.steps.values() if at.step.scope[:width] == scope]
+    if within is not None:
+        inside = [at for at in inside if _place_in(at.step, width) in within]
+    for at in sorted(inside, key=lambda a: -len(a.step.scope)):
+        stop_step(ctx, at)
+        if at.step in ctx.state.parallel_frames:
+            cancel_branches(ctx, ctx.state.parallel_frames[at.step])
+        ctx.emit(StepCancelled(step=at.step))
+
+
+def _place_in(step: Step, width: int) -> str:
+    """Return the node that represents a step in the scope of that depth: its own, or that of the parallel around it."""
+    return step.node if len(step.scope) == width else step.scope[width].parallel
+
+
+def stop_step(ctx: DecisionContext, at: StepState, *, children: bool = True) -> None:
+    """Command the world to stop all work for a step."""
+    if at.is_running:
+        ctx.command(Stop(step=at.step))
+    if children:
+        context.stop_children(ctx, at)
+    for timer in at.timers:
+        ctx.command(DropTimer(timer=timer))
+
+
+def cancel_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
+    """Cancel the running branches of a parallel; branches that have not started never start."""
+    width = len(opening.step.scope) + 1
+    open_scopes = [key for key, scope in ctx.state.scopes.items() if len(key) == width and scope.opening is opening]
+    for key in sorted(open_scopes):
+        cancel_steps(ctx, key)
+        ctx.emit(BranchSettled(step=opening.step, branch=key[-1].branch, outcome="cancelled"))
+        ctx.dirty_scopes.pop(key, None)
+
+
+REJECTED = Failure(code="compensation-rejected", message="a person said that it cannot be undone")
+
+
+def undo_next(ctx: DecisionContext) -> None:
+    """Undo the next step when nothing else moves, or end the execution."""
+    state = ctx.state
+    if not state.undo_log:
+        _finish_compensation(ctx)
+        return
+    owed = state.undo_log[-1]
+    ctx.emit(UndoBegan(step=owed.step, node=owed.by))
+    ctx.enqueue(EnterNode(owed.by, (), None, NOBODY))
+
+
+def end_undo(ctx: DecisionContext, failure: Failure | None = None) -> None:
+    """Record the end of a compensation step."""
+    compensation = _compensation_of(ctx)
+    assert compensation.current is not None
+    ctx.emit(UndoEnded(step=compensation.current.step, failure=failure))
+
+
+def exit_undo(ctx: DecisionContext, labels: tuple[str, ...]) -> None:
+    """Handle the exit of a compensation step. In a human task, `reject` means that the step cannot be undone."""
+    end_undo(ctx, REJECTED if "reject" in labels else None)
+
+
+def _finish_compensation(ctx: DecisionContext) -> None:
+    """End with the original outcome, and report the steps that could not be undone."""
+    compensation = _compensation_of(ctx)
+    left_undone = [step for step, _ in compensation.failed] + [owed.step for owed in reversed(ctx.state.undo_log)]
+    if compensation.failure is not None:
+        failure = _with_outcome(compensation, compensation.failure, left_undone)
+        ctx.emit(ExecutionFailed(failure=failure, step=compensation.step))
+    elif left_undone:
+        why = Failure(code="compensation-failed", message="it was cancelled", hint="Undo by hand what is named.")
+        ctx.emit(ExecutionFailed(failure=_with_outcome(compensation, why, left_undone)))
+    else:
+        ctx.emit(ExecutionCancelled(reason=compensation.reason, by=compensation.by))
+
+
+def abandon_compensation(ctx: DecisionContext) -> None:
+    """Stop undoing at a caller's request; running work was stopped before."""
+    current = _compensation_of(ctx).current
+    if current is not None:
+        stopped = Failure(code="compensation-stopped", message="it was stopped while it was being undone")
+        ctx.emit(UndoEnded(step=current.step, failure=stopped))
+    _finish_compensation(ctx)
+
+
+def _compensation_of(ctx: DecisionContext) -> Compensation:
+    assert ctx.state.compensation is not None
+    return ctx.state.compensation
+
+
+def _with_outcome(compensation: Compensation, failure: Failure, left_undone: list[Step]) -> Failure:
+    """Return the failure with the outcome of the compensation."""
+    why = dict(compensation.failed)
+    undone: list[Json] = [str(step) for step in compensation.undone]
+    told: list[Json] = []
+    for step in left_undone:
+        reason = why.get(step)
+        told.append(
+            {
+                "step": str(step),
+                "code": reason.code if reason is not None else "not-tried",
+                "message": reason.message if reason is not None else "nobody tried",
+            }
+        )
+    details: JsonObject = {
+        **(failure.details or {}),
+        "compensation": {"undone": undone, "notUndone": told},
+    }
+    names = ", ".join(repr(str(step)) for step in left_undone)
+    message = f"{failure.message}; could not be undone: {names}" if left_undone else failure.message
+    return Failure(code=failure.code, message=message, hint=failure.hint, details=details)

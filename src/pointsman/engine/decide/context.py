@@ -17,14 +17,15 @@ from msgspec import Struct
 from pointsman.engine.actions import LoopAction, PlanEdge, Value
 from pointsman.engine.commands import Command
 from pointsman.engine.events.steps import Event, TokenEnded
-from pointsman.engine.events.waits import WarningRaised
+from pointsman.engine.events.waits import ChildStopRequested, EventEmitted, OutboxDelivered, WarningRaised
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.arrivals import output_of, scope_of
 from pointsman.engine.fold.dispatch import fold
+from pointsman.engine.fold.waits import publication_name, stop_name
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.state import ExecutionState, LoopState, ScopeState, StepOutput
-from pointsman.engine.steps import Lineage, Scope, Step
-from pointsman.engine.writes import Arrival
+from pointsman.engine.reports import DeliveryConfirmed, EventReceived
+from pointsman.engine.state import ExecutionState, LoopState, ScopeState, StepOutput, StepState
+from pointsman.engine.steps import Arrival, Lineage, Scope, Step
 from pointsman.expressions.environment import Environment
 from pointsman.values import CONTAINERS, Json, JsonObject
 
@@ -312,3 +313,28 @@ def in_order(arrivals: list[tuple[str, Lineage]], edges: Mapping[str, int]) -> t
     """Return arrivals in document order of their edges, then by lineage; never in arrival order."""
     ordered = sorted(arrivals, key=lambda a: (edges.get(a[0], -1), a[1]))
     return tuple(Arrival(edge, thread) for edge, thread in ordered)
+
+
+def publish(ctx: DecisionContext, step: Step, name: str, data: Json) -> None:
+    """Publish an event to other executions."""
+    ctx.emit(EventEmitted(step=step, name=name, data=data, told=False))
+    ctx.command(ctx.state.outbox[publication_name(step)])
+
+
+def stop_children(ctx: DecisionContext, at: StepState) -> None:
+    """Request cancellation of the child executions of the current attempt."""
+    for call in at.children:
+        ctx.emit(ChildStopRequested(step=at.step, attempt=at.attempt, call=call))
+        ctx.command(ctx.state.outbox[stop_name(at.step, at.attempt, call)])
+
+
+def delivered(ctx: DecisionContext, report: DeliveryConfirmed) -> None:
+    """Remove delivered messages from the outbox."""
+    known = tuple(order for order in report.orders if order in ctx.state.outbox)
+    if known:
+        ctx.emit(OutboxDelivered(orders=known))
+
+
+def is_news(state: ExecutionState, report: EventReceived) -> bool:
+    """Return whether an event from outside was not seen before and can still change the execution."""
+    return not state.ended and report.key not in state.events.seen_keys

@@ -1,20 +1,23 @@
-"""Validate the values that a person writes into the data of an execution. `fold.scopes.edit` applies them."""
+"""Validate the values that a person writes into the data of an execution. `fold.scopes.edit` applies them.
+
+Schemas of declared fields hold for values that people write, not for those that steps write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.data import Data, WriteFailed, dotted
 from pointsman.engine.decide.context import DecisionContext
-from pointsman.engine.decide.declared_fields import misfit
 from pointsman.engine.decide.outputs import StepRefused, check_possible, check_size
 from pointsman.engine.fold.scopes import write_of
-from pointsman.engine.plan import Plan
+from pointsman.engine.plan import DeclaredField, Plan
 from pointsman.engine.state import ExecutionState, ScopeState
-from pointsman.engine.steps import Scope, scope_text
-from pointsman.engine.writes import DataEdit, Write
+from pointsman.engine.steps import DataEdit, Scope, Write, scope_text
 from pointsman.errors import CallerError
+from pointsman.values import Json, JsonObject, Path
 
 
 class EditRefused(CallerError):
@@ -68,3 +71,36 @@ def scope_named(state: ExecutionState, text: str) -> Scope:
 def _no_such_scope(state: ExecutionState, named: str) -> EditRefused:
     known = ", ".join(scope_text(key) for key in sorted(state.scopes) if key)
     return EditRefused(f"no branch {named!r} is open", hint=f"Open: {known or 'none'}. Without one: the execution.")
+
+
+def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[Path]) -> tuple[Path, str] | None:
+    """Return the first path at, above or below one of the paths whose value does not fit its declared schema, and
+    why.
+    """
+    for path, message in undeclared(declared, data):
+        if any(all(one == other for one, other in zip(path, touched, strict=False)) for touched in paths):
+            return path, message
+    return None
+
+
+def undeclared(declared: Sequence[DeclaredField], data: JsonObject) -> Iterator[tuple[Path, str]]:
+    """Yield each path whose value does not fit its schema, and why."""
+    for field in declared:
+        schema = JsonSchema(field.schema)
+        for path, value in _values(data, field.pattern):
+            for misfit in schema.misfits(value):
+                yield (*path, *misfit.path), misfit.message
+
+
+def _values(data: JsonObject, pattern: Sequence[str]) -> Iterator[tuple[Path, Json]]:
+    """Yield the values at a pattern (`*` is any key), with their paths."""
+    found: list[tuple[Path, Json]] = [((), data)]
+    for key in pattern:
+        found = [((*path, name), value) for path, held in found for name, value in _held(held, key)]
+    yield from found
+
+
+def _held(value: Json, key: str) -> list[tuple[str, Json]]:
+    if not isinstance(value, dict):
+        return []
+    return [*value.items()] if key == "*" else [(key, value[key])] if key in value else []

@@ -15,24 +15,19 @@ from msgspec.structs import replace
 
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.decide import (
-    budgets,
     completion,
+    context,
     enter_node,
     exit_step,
     failure_handling,
-    fork,
     gate_questions,
     human_tasks,
-    joins,
     lifecycle,
     limits,
     migrate,
-    outbox,
-    stall_detection,
-    steering,
+    parallels,
     tool_approval,
     waits,
-    workflow_tools,
 )
 from pointsman.engine.decide.context import Decision, DecisionContext, EnterNode, ExitStep
 from pointsman.engine.decide.entry import execute
@@ -45,7 +40,6 @@ from pointsman.engine.events.waits import TimerElapsed
 from pointsman.engine.fold.dispatch import begin_decision
 from pointsman.engine.fold.steps import public_view
 from pointsman.engine.plan import Plan, PlanNode
-from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import (
     AdmissionGranted,
     CancelRequested,
@@ -70,7 +64,7 @@ from pointsman.engine.reports import (
     WorkerOffered,
     WorkFailed,
 )
-from pointsman.engine.state import ENDED, ExecutionState, StepState
+from pointsman.engine.state import ENDED, ExecutionState, Repetition, StepState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
@@ -94,7 +88,7 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
         state.seq, state.at = seq, since
         return Decision((), ())
     if plan.limits.budgets and ctx.events:
-        budgets.note(ctx)
+        limits.warn_of_budgets(ctx)
     _run(ctx)
     return Decision(tuple(ctx.events), tuple(ctx.commands))
 
@@ -150,10 +144,10 @@ def _take(ctx: DecisionContext, report: Report) -> None:  # noqa: C901 - one fla
         case TimerFired():
             _timer_fired(ctx, report)
         case EventReceived():
-            if outbox.is_news(ctx.state, report):
+            if context.is_news(ctx.state, report):
                 waits.receive(ctx, report)
         case DeliveryConfirmed():
-            outbox.delivered(ctx, report)
+            context.delivered(ctx, report)
         case ChildEnded():
             _child_ended(ctx, report)
         case ChildUsageReported():
@@ -171,9 +165,9 @@ def _take(ctx: DecisionContext, report: Report) -> None:  # noqa: C901 - one fla
         case RetryRequested():
             lifecycle.retry(ctx, report)
         case SteerRequested():
-            steering.steer(ctx, report)
+            lifecycle.steer(ctx, report)
         case ForkRequested():
-            fork.fork(ctx, report)
+            migrate.fork(ctx, report)
         case MigrationRequested():
             migrate.move(ctx, report)
         case _:
@@ -213,8 +207,8 @@ def _work_failed(ctx: DecisionContext, report: WorkFailed) -> None:
     at = _open(ctx, report)
     if at is None:
         return
-    if report.failure.code == budgets.SPENT:
-        budgets.wait_for_more(ctx, at, report.failure)
+    if report.failure.code == limits.BUDGET_SPENT:
+        limits.wait_for_budget(ctx, at, report.failure)
         return
     if at.phase == "recover":
         failure_handling.attempt_failed(ctx, at, at.failure or report.failure, report.usage)
@@ -240,10 +234,10 @@ def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
     if asks and not report.pending and not exit_step.legal(node, labels):
         failure_handling.reask(ctx, at, exit_step.no_route(node, labels), report.usage)
         return
-    repeats = stall_detection.NONE
+    repeats = limits.NO_REPETITION
     if does.spec.kind == "agent":
-        repeats = stall_detection.repeats(ctx, at, report)
-        stuck = stall_detection.tripped(ctx, step, repeats)
+        repeats = limits.repetition_of(ctx, at, report)
+        stuck = limits.reached_by_repetition(ctx, step, repeats)
         if stuck is not None:
             limits.trip(ctx, stuck)
             return
@@ -285,7 +279,7 @@ def _succeeded(
         cached=report.cached,
         undone_by=node.policy.compensate,
     )
-    if repeats is not stall_detection.NONE:
+    if repeats is not limits.NO_REPETITION:
         event = replace(event, mark=repeats.mark, repeats=repeats.times, seen=repeats.seen)
     if report.printed:
         event = replace(event, printed=report.printed)
@@ -306,8 +300,8 @@ def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
 
 def _child_spent(ctx: DecisionContext, report: ChildUsageReported) -> None:
     at = _parent(ctx, report)
-    if at is not None and workflow_tools.counted(at, report.call) != report.usage:
-        tripped = budgets.spent_below(ctx, at, report)
+    if at is not None and tool_approval.counted_usage(at, report.call) != report.usage:
+        tripped = limits.count_child_usage(ctx, at, report)
         if tripped is not None:
             limits.trip(ctx, tripped)
 
@@ -317,7 +311,7 @@ def _child_ended(ctx: DecisionContext, report: ChildEnded) -> None:
     if at is None:
         return
     if report.call:
-        workflow_tools.ended(ctx, at, report)
+        tool_approval.child_ended(ctx, at, report)
         return
     if report.failure is not None:
         failure_handling.attempt_failed(ctx, at, report.failure, report.usage)
@@ -365,7 +359,7 @@ def _timer_fired(ctx: DecisionContext, report: TimerFired) -> None:
         case "event":
             waits.timed_out(ctx, at)
         case _:
-            joins.timed_out(ctx, state.parallel_frames[at.step])
+            parallels.timed_out(ctx, state.parallel_frames[at.step])
 
 
 def _next_attempt(ctx: DecisionContext, at: StepState, purpose: str) -> None:

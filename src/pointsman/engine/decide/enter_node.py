@@ -1,4 +1,4 @@
-"""Enter a node: an arrival starts it, or waits there for other arrivals.
+"""Enter a node: an arrival starts it, or waits there for other arrivals; then one function per kind of action.
 
     one incoming edge, or `each`            starts at once
     several edges, alone in the scope       starts at once
@@ -7,28 +7,73 @@
     the join of a branch                    when no other token of the branch moves
 
 A token can arrive at N when the plan has a path from its position to N. Inner scopes count as one token at their
-parallel. Queued transitions are processed first, so `release` sees a state in which nothing moves.
+parallel. Queued transitions are processed first, so `release` sees a state in which nothing moves. Nodes that take no
+time complete in the same decision; the others become open steps and issue commands.
+
+    split ─┬─ a: writes x ─┬─ meet        whichever is first, the later one fails with `read-race`,
+           └─ b: reads x ──┘              so the outcome does not depend on timing
+
+The plan lists the nodes that may race: only those record their reads, and only while control is split around them.
+Branches of a parallel see the data as of its opening; they cannot race.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, assert_never
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import JoinAction, LoopAction
-from pointsman.engine.decide import limits, loops, parallels, partial_run, start_node
+from pointsman.engine.actions import (
+    ConstantValue,
+    DecisionAction,
+    EmitAction,
+    EndAction,
+    HumanTaskAction,
+    JoinAction,
+    LoopAction,
+    NoOpAction,
+    ParallelAction,
+    StartAction,
+    TransformAction,
+    Value,
+    WaitAction,
+    WorkAction,
+    WorkflowAction,
+)
+from pointsman.engine.commands import StartChild
+from pointsman.engine.data import Data, dotted
+from pointsman.engine.decide import (
+    completion,
+    context,
+    human_tasks,
+    limits,
+    loops,
+    parallels,
+    partial_run,
+    tool_approval,
+    waits,
+)
 from pointsman.engine.decide.context import DecisionContext, EnterNode, in_order
-from pointsman.engine.decide.join_values import closes, was_fired
+from pointsman.engine.decide.entry import Entry, execute, set_timer
+from pointsman.engine.decide.outputs import (
+    StepRefused,
+    check_values,
+    check_writes,
+    evaluate_outputs,
+    failure_from,
+    read_race,
+)
+from pointsman.engine.decide.parallels import closes, was_fired
 from pointsman.engine.events.lifecycle import ExecutionPaused
-from pointsman.engine.events.steps import ArrivalParked
+from pointsman.engine.events.steps import ArrivalParked, StateRead
+from pointsman.engine.events.waits import ChildRequested
+from pointsman.engine.failures import Failure
 from pointsman.engine.fold.arrivals import NOBODY
-from pointsman.engine.lineage import joint_lineage, merged_lineage
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import HALTED, ScopeState
-from pointsman.engine.steps import Lineage
-from pointsman.engine.writes import Arrival
-from pointsman.values import END
+from pointsman.engine.steps import Arrival, Lineage, Write, are_concurrent, joint_lineage, merged_lineage
+from pointsman.errors import PointsmanError
+from pointsman.values import END, Json, JsonObject, Path
 
 AT_ONCE: Final = ("arrival", "each")
 
@@ -47,11 +92,11 @@ def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
             limits.hold(ctx, move)
         return
     if move.node == END:
-        start_node.finish(ctx, move)
+        finish(ctx, move)
         return
     node = ctx.plan.nodes[move.node]
     if node.enter in AT_ONCE:
-        start_node.start(ctx, node, scope, move)
+        start(ctx, node, scope, move)
     elif isinstance(node.action, JoinAction) and closes(node, scope):
         if ctx.alone(scope) and move.after is not None:
             parallels.settle(ctx, scope, "arrived", after=move.after)
@@ -60,7 +105,7 @@ def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
     elif _starts_now(ctx, node, scope, move):
         thread = _thread(ctx.plan, node, [move.lineage], ends=loops.ends_round(node, scope, move.edge))
         move = move if thread == move.lineage else replace(move, lineage=thread)
-        start_node.start(ctx, node, scope, move, move.merged)
+        start(ctx, node, scope, move, move.merged)
     else:
         park(ctx, scope, move)
 
@@ -127,8 +172,8 @@ def release_scope(ctx: DecisionContext, scope: ScopeState) -> bool:
     starts = [_parked_start(ctx, scope, plan.nodes[node], before[node]) for node in ready]
     if len(ready) > 1 and _stops(ctx, scope, starts):
         return True
-    for start in starts:
-        _start_parked(ctx, scope, start)
+    for ready_start in starts:
+        _start_parked(ctx, scope, ready_start)
     return bool(ready)
 
 
@@ -220,9 +265,272 @@ def _parked_start(ctx: DecisionContext, scope: ScopeState, node: PlanNode, mates
     return ParkedStart(node, merged, thread)
 
 
-def _start_parked(ctx: DecisionContext, scope: ScopeState, start: ParkedStart) -> None:
-    node, merged, thread = start
+def _start_parked(ctx: DecisionContext, scope: ScopeState, ready: ParkedStart) -> None:
+    node, merged, thread = ready
     if isinstance(node.action, JoinAction) and closes(node, scope):
         parallels.settle(ctx, scope, "arrived", merged=merged)
     else:
-        start_node.start(ctx, node, scope, EnterNode(node.id, scope.key, None, None, thread), merged)
+        start(ctx, node, scope, EnterNode(node.id, scope.key, None, None, thread), merged)
+
+
+def record_reads(entry: Entry) -> None:
+    """Record the paths that the node reads and concurrent steps may write. Raises `StepRefused` if one has written
+    them.
+    """
+    ctx, scope, thread = entry.ctx, entry.scope, entry.move.lineage
+    if not thread:
+        return  # control is not split around the node
+    paths = tuple(_resolved(path, scope.item_key) for path in entry.node.position.races)
+    for path in paths:
+        failure = _raced(ctx, entry, path)
+        if failure is not None:
+            raise StepRefused(failure)
+    ctx.emit(StateRead(node=entry.node.id, scope=scope.key, lineage=thread, paths=paths))
+
+
+def _raced(ctx: DecisionContext, entry: Entry, path: Path) -> Failure | None:
+    me = entry.move.lineage, entry.node.id
+    for _, trail in entry.scope.write_log.overlapping(path):
+        for one in trail.entries:
+            if one.node != entry.node.id and are_concurrent(me, (one.lineage, one.node), ctx.plan.leads):
+                return read_race(entry.node.id, one.node, dotted(path))
+    return None
+
+
+def _resolved(path: tuple[str | int | None, ...], item_key: str | None) -> Path:
+    """Return the path with the key of the branch's item; below an unknown key it covers everything."""
+    found: list[str | int] = []
+    for part in path:
+        key = item_key if part is None else part
+        if key is None:
+            break
+        found.append(key)
+    return tuple(found)
+
+
+def start(
+    ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...] = ()
+) -> None:
+    """Start a node. Limits are checked first: an arrival that a limit stops is held, not lost."""
+    tripped = limits.before_step(ctx, node, scope, move)
+    if tripped is None and ctx.plan.limits.budgets and not ctx.state.is_escalated:
+        tripped = limits.used_up_budget(ctx, node.action)
+    if tripped is not None and ctx.state.compensation is None:
+        if not merged:
+            limits.hold(ctx, replace(move, starts_node=True))
+        limits.trip(ctx, tripped)
+        return
+    if ctx.before is not None and ctx.before == ctx.visit(scope, node, move.lineage):
+        if not merged:
+            limits.hold(ctx, replace(move, starts_node=True))
+        ctx.emit(ExecutionPaused())
+        return
+    if (ctx.plan.partial_run is not None or ctx.state.pause.breakpoints.stepping) and _pauses(
+        ctx, node, scope, move, merged
+    ):
+        return
+    entry = Entry(ctx, node, scope, move, merged)
+    try:
+        if node.position.races:
+            record_reads(entry)
+        trial = ctx.plan.partial_run
+        if trial is not None and partial_run.is_mocked(trial, entry):
+            partial_run.complete_mocked(entry, trial)
+        elif node.policy.skip is not None and node.policy.skip(entry.environment()):
+            _skip(entry)
+        else:
+            _start(entry)
+    except PointsmanError as why:
+        entry.failed(failure_from(why))
+
+
+def _pauses(
+    ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode, merged: tuple[Arrival, ...]
+) -> bool:
+    """Pause at a breakpoint or after a single step; the step starts when the execution resumes. Return True if
+    paused.
+    """
+    step = ctx.visit(scope, node, move.lineage)
+    if not partial_run.pauses_before(ctx, node, step):
+        return False
+    if not merged:
+        limits.hold(ctx, replace(move, starts_node=True))
+    ctx.emit(ExecutionPaused(before=step))
+    return True
+
+
+def _skip(entry: Entry) -> None:
+    does = entry.node.action
+    if isinstance(does, ParallelAction):
+        parallels.skip(entry, does)
+    else:
+        entry.complete_instantly(said={"skipped": True})
+
+
+def _start(entry: Entry) -> None:
+    does = entry.node.action
+    match does:
+        case WorkAction():
+            _work(entry, does)
+        case DecisionAction():
+            label = _label(entry.ctx.value(entry.scope, does.branch, entry.environment()))
+            entry.complete_instantly(label, said={"branch": label})
+        case ParallelAction():
+            parallels.open_branches(entry.ctx, entry, does)
+        case JoinAction():
+            parallels.gather(entry, does)
+        case LoopAction():
+            loops.next_round(entry, does)
+        case HumanTaskAction():
+            human_tasks.open_gate(entry, does)
+        case WaitAction():
+            waits.begin(entry, does)
+        case WorkflowAction():
+            _call(entry, does)
+        case NoOpAction():
+            entry.complete_instantly()
+        case _:
+            _pass_through(entry, does)
+
+
+def _pass_through(entry: Entry, does: StartAction | EndAction | TransformAction | EmitAction) -> None:
+    match does:
+        case StartAction():
+            _begin(entry, does)
+        case EndAction():
+            _finish(entry, does)
+        case TransformAction():
+            _change(entry, does)
+        case EmitAction():
+            _emit(entry, does)
+        case _:
+            assert_never(does)
+
+
+def _label(value: Json) -> str:
+    """Return a branch label as text: booleans as in documents."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "null" if value is None else str(value)
+
+
+def _work(entry: Entry, does: WorkAction) -> None:
+    ctx, scope = entry.ctx, entry.scope
+    work = _input(entry, does.input)
+    if does.spec.kind == "tool_executor":
+        work = _pending(entry)
+        if not work["calls"]:
+            ctx.warn("nothing-pending", f"{entry.node.id!r} was reached without a tool call to run", entry.step)
+            entry.complete_instantly()
+            return
+    if entry.node.policy.approval.before:
+        tool_approval.ask_to_start(entry, work=work, messages=_messages(scope) if does.receives_messages else 0)
+        return
+    if does.delay_s > 0:
+        entry.open_step(input=work, messages=_messages(scope) if does.receives_messages else 0)
+        set_timer(ctx, entry.step, "delay", ctx.state.at + does.delay_s)
+        return
+    entry.open_step(input=work, messages=_messages(scope) if does.receives_messages else 0, runs=True)
+    execute(ctx, entry.step)
+
+
+def _input(entry: Entry, compute: Value | None) -> JsonObject:
+    """Return the input of the work, with a warning for each template name without a value."""
+    if isinstance(compute, ConstantValue):
+        return compute.value if isinstance(compute.value, dict) else {}
+    env = entry.environment()
+    found = entry.ctx.object(entry.scope, compute, env)
+    for path in env.missing or ():
+        entry.ctx.warn("template-missing", f"{path} had no value at {entry.node.id!r} and was left empty", entry.step)
+    return found
+
+
+def _pending(entry: Entry) -> JsonObject:
+    calls: list[Json] = [
+        {"id": call.id, "name": call.name, "arguments": call.arguments} for call in entry.incoming.pending
+    ]
+    return {"calls": calls, "caller": entry.incoming.caller}
+
+
+def _messages(scope: ScopeState) -> int:
+    found = scope.data.root.get("messages")
+    return len(found) if isinstance(found, list) else 0
+
+
+def _begin(entry: Entry, does: StartAction) -> None:
+    writes: list[Write] = []
+    env = entry.environment()
+    for path, value in does.set:
+        writes.append(Write(path.resolve(env), "set", entry.ctx.value(entry.scope, value, env)))
+    check_writes(entry.ctx, entry.scope, entry.node, entry.move.lineage, tuple(writes))
+    entry.complete_instantly(writes=tuple(writes))
+
+
+def _finish(entry: Entry, does: EndAction) -> None:
+    ctx = entry.ctx
+    output = entry.incoming.value
+    if does.output is not None:
+        output = ctx.value(entry.scope, does.output, entry.environment())
+    entry.complete_instantly(leaves=False)
+    ctx.end_token(entry.step, reason="end", output=output)
+    if does.status == "failed":
+        failure = Failure(code="ended-as-failed", message=f"the end {entry.node.id!r} was reached")
+        completion.fail(ctx, failure, entry.step)
+    elif does.status == "cancelled":
+        completion.cancel(ctx, reason=f"the end {entry.node.id!r} was reached")
+    elif does.terminate:
+        completion.complete(ctx)
+
+
+def finish(ctx: DecisionContext, move: EnterNode) -> None:
+    """Complete the whole execution at the reserved target END."""
+    if move.after in ctx.state.row.outputs:  # otherwise a branch of a parallel leads straight to the end
+        ctx.end_token(move.after)
+    completion.complete(ctx, closes_session=ctx.plan.conversational)
+
+
+def _change(entry: Entry, does: TransformAction) -> None:
+    """Apply the operations of a transform as one event; each sees the writes of the previous ones."""
+    ctx, scope, node = entry.ctx, entry.scope, entry.node
+    draft = Data(scope.data.shared())
+    writes: list[Write] = []
+    result: Json = None
+    env = entry.environment()
+    for operation in does.steps:
+        env.state = draft.shared()
+        for path, reduce, value in operation(env):
+            one = Write(path, reduce, value)
+            draft.write(one, value)
+            writes.append(one)
+            result = value
+    env.state = draft.shared()
+    if does.select is not None:
+        result = does.select(env)
+    elif not does.answers:
+        result = entry.incoming.value
+    more = evaluate_outputs(ctx, scope, node, result, env_state=draft.root)
+    check_writes(ctx, scope, node, entry.move.lineage, (*writes, *more), result)
+    if does.select is not None:
+        check_values(ctx, [result])
+    entry.complete_instantly(replaces=does.answers, result=result, writes=(*writes, *more))
+
+
+def _emit(entry: Entry, does: EmitAction) -> None:
+    ctx = entry.ctx
+    env = entry.environment()
+    name = str(ctx.value(entry.scope, does.event, env))
+    data = None if does.data is None else ctx.value(entry.scope, does.data, env)
+    entry.complete_instantly(said={"event": name})
+    context.publish(ctx, entry.step, name, data)
+    waits.deliver(ctx, name, data)
+
+
+def _call(entry: Entry, does: WorkflowAction) -> None:
+    ctx = entry.ctx
+    given = ctx.object(entry.scope, does.input, entry.environment())
+    if entry.node.policy.approval.before:
+        tool_approval.ask_to_start(entry, work=given)
+        return
+    entry.open_step(input=given)
+    ctx.emit(ChildRequested(step=entry.step, workflow=does.workflow))
+    ctx.command(StartChild(step=entry.step, attempt=1, workflow=does.workflow, input=given, wait=does.wait))

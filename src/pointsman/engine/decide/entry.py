@@ -1,19 +1,23 @@
-"""An entry: one node that is about to start, with the operations that all kinds of nodes share."""
+"""An entry: one node that is about to start, with the operations that all kinds of nodes share.
+
+`outstanding` returns the commands that were issued and not yet answered: after a crash exactly these are issued again.
+"""
 
 from __future__ import annotations
 
-from pointsman.engine.actions import PlanEdge, WorkAction
-from pointsman.engine.commands import Execute, SetTimer
+from pointsman.engine.actions import PlanEdge, WorkAction, WorkflowAction
+from pointsman.engine.commands import AnnounceGate, Command, Execute, SetTimer, StartChild
 from pointsman.engine.decide import limits
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
+from pointsman.engine.decide.limits import held_below
 from pointsman.engine.events.steps import InstantStepCompleted, StepFailed, StepStarted
 from pointsman.engine.events.waits import TimerSet
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.fold.arrivals import parked
-from pointsman.engine.plan import PlanNode
-from pointsman.engine.state import ScopeState, StepOutput
-from pointsman.engine.steps import Step
-from pointsman.engine.writes import Arrival, Write
+from pointsman.engine.gates import ProposedCall
+from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.state import ExecutionState, ScopeState, StepOutput, StepState
+from pointsman.engine.steps import Arrival, Step, Write
 from pointsman.expressions.environment import Environment
 from pointsman.values import Json, JsonObject
 
@@ -160,3 +164,47 @@ def set_timer(ctx: DecisionContext, step: Step, purpose: str, at: float) -> None
     timer = f"{purpose}:{step}:{ctx.state.steps[step].attempt}"
     ctx.emit(TimerSet(timer=timer, purpose=purpose, at=at, step=step))  # pyright: ignore[reportArgumentType] - the purposes of the callers
     ctx.command(SetTimer(timer=timer, at=at))
+
+
+def start_child(plan: Plan, state: ExecutionState, at: StepState) -> StartChild:
+    """Return the command for the child of a step. The same step and attempt always identify the same child."""
+    does = plan.nodes[at.step.node].action
+    assert isinstance(does, WorkflowAction)
+    return StartChild(step=at.step, attempt=at.attempt, workflow=does.workflow, input=at.input or {}, wait=does.wait)
+
+
+def start_for_call(at: StepState, call: ProposedCall) -> StartChild:
+    """Return the command for the child that performs a tool call."""
+    return StartChild(step=at.step, attempt=at.attempt, workflow=call.workflow, input=call.arguments, call=call.number)
+
+
+def _whether_to_go_on(state: ExecutionState) -> list[Command]:
+    """Return the commands of the escalation gate, the only one open while a limit interrupts the execution."""
+    if state.limits.escalation_gate is None or state.limits.escalation_gate not in state.steps:
+        return []
+    timers = [
+        SetTimer(timer=name, at=state.timers[name].at)
+        for name in sorted(state.steps[state.limits.escalation_gate].timers)
+    ]
+    return [AnnounceGate(step=state.limits.escalation_gate), *timers]
+
+
+def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
+    """Return the commands whose answers the state still waits for, in a stable order."""
+    asked: list[Command] = [*state.outbox.values()]
+    if state.ended or state.status == "pending":
+        return asked
+    if state.status == "interrupted":
+        return [*asked, *held_below(state), *_whether_to_go_on(state)]
+    ctx = DecisionContext(plan, state)
+    for at in sorted(state.steps.values(), key=lambda a: a.step):
+        if at.child:
+            asked.append(start_child(plan, state, at))
+        elif at.workflow_calls:
+            asked += [start_for_call(at, one.call) for one in at.workflow_calls.values()]
+        elif at.is_running and at.step not in state.limits.budget_stopped:
+            asked.append(execution_of(ctx, at.step))
+        elif at.gate is not None:
+            asked.append(AnnounceGate(step=at.step))
+    asked += [SetTimer(timer=name, at=timer.at) for name, timer in sorted(state.timers.items())]
+    return asked

@@ -10,16 +10,15 @@
 from __future__ import annotations
 
 from pointsman.engine.actions import LoopAction, PlanEdge
-from pointsman.engine.decide import compensation, completion, limit_escalation, loops, partial_run
+from pointsman.engine.decide import completion, lifecycle, loops, partial_run
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching
 from pointsman.engine.decide.outputs import failure_from
 from pointsman.engine.events.steps import ExitFailed, LoopLeft
 from pointsman.engine.failures import Failure
-from pointsman.engine.lineage import split_lineage
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import ScopeState, StepOutput
-from pointsman.engine.steps import Step
+from pointsman.engine.steps import Step, split_lineage
 from pointsman.errors import PointsmanError
 from pointsman.expressions.environment import Environment
 from pointsman.values import END
@@ -33,7 +32,7 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
     if step.scope not in ctx.state.scopes:
         return  # the branch was settled while this transition was queued
     ctx.dirty_scopes[step.scope] = None
-    if ctx.state.limits.escalation_gate == step and not limit_escalation.over(ctx, move):
+    if ctx.state.limits.escalation_gate == step and not lifecycle.escalation_answered(ctx, move):
         return
     trial = ctx.plan.partial_run
     if trial is not None and partial_run.ends_here(trial, node, left, move):
@@ -204,7 +203,7 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
 def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]) -> None:
     """Handle an exit without an edge: the token ends, or the type of the node decides."""
     if node.exits.no_route == "undone":
-        compensation.left(ctx, labels)
+        completion.exit_undo(ctx, labels)
         return
     if END in labels and node.exits.no_route in ("turn", "end"):
         ctx.end_token(step)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.actions import ParallelAction, Retry, WorkAction, WorkflowAction
-from pointsman.engine.decide import compensation, completion, loops, parallels
+from pointsman.engine.decide import completion, loops, parallels
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
 from pointsman.engine.decide.entry import catching, execute, fail_open_step, set_timer
 from pointsman.engine.decide.outputs import check_writes, evaluate_outputs, failure_from
@@ -181,7 +181,7 @@ def propagate(ctx: DecisionContext, move: PropagateFailure) -> None:
     if scope is None:
         return
     if ctx.state.compensation is not None:
-        compensation.ended(ctx, move.failure)
+        completion.end_undo(ctx, move.failure)
         return
     if ctx.state.limits.escalation_gate == move.step and ctx.state.status == "interrupted":
         ctx.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)

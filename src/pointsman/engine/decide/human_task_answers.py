@@ -1,20 +1,68 @@
-"""Validate an answer to a gate and derive the writes that it makes."""
+"""Validate an answer to a gate and derive the writes that it makes.
+
+JSON Schema allows unnamed keys, so a misspelt key would be lost silently. In a form an object may hold an unnamed key
+only where its schema allows that explicitly: by `additionalProperties`, `unevaluatedProperties` or a matching
+`patternProperties`, or by naming no key at all.
+
+Client tools: the caller runs the tool calls of an attempt and returns the results at a gate.
+
+    attempt ─▶ ToolCallsProposed ─▶ GateOpened(client) ─┬▶ action `return` with one result per call ─┐
+                                                        └▶ action `fail`, or the timeout ────────────┴▶ GateClosed,
+                     ToolCallsReviewed, AttemptStarted(approved) ─▶ the same attempt is executed again
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.definition.problems import did_you_mean
-from pointsman.engine.decide.client_tools import RETURN, check_results
-from pointsman.engine.digests import is_same
-from pointsman.engine.forms import AnswerInvalid, FormMismatch, misfits
+from pointsman.engine.data import dotted
+from pointsman.engine.decide.outputs import size_of_answer
+from pointsman.engine.digests import digest_of_call, is_about, is_same
+from pointsman.engine.events.waits import GateOpened
+from pointsman.engine.gates import ANYONE, CallVerdict, GateTerms, ProposedCall
 from pointsman.engine.plan import DeclaredField
-from pointsman.engine.state import GateState
-from pointsman.engine.writes import Write
+from pointsman.engine.reports import GateAnswered
+from pointsman.engine.state import GateState, StepState
+from pointsman.engine.steps import Write
 from pointsman.errors import CallerError
+from pointsman.expressions.failures import Spot
+from pointsman.expressions.patterns import BadPattern, compile_pattern
 from pointsman.values import Json, JsonObject, Path
+
+
+class AnswerInvalid(CallerError):
+    """The data of an answer do not fit the gate. Nothing was written, and the gate stays open."""
+
+    code = "answer-invalid"
+
+
+class FormMismatch(Struct, frozen=True):
+    """A position in data that does not fit the schema."""
+
+    place: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+def misfits(schema: JsonObject, data: Json, *, at: Path = ()) -> Iterator[FormMismatch]:
+    """Yield each position that does not fit the schema, then each key that the schema does not name.
+
+    `at`: the path of the data itself.
+    """
+    for misfit in JsonSchema(schema).misfits(data):
+        yield FormMismatch(dotted((*at, *misfit.path)), misfit.message)
+    yield from _unnamed(schema, data, at)
+
 
 EDIT: Final = "edit"
 REJECT: Final = "reject"
@@ -201,3 +249,216 @@ def is_same_answer(gate: GateState, action: str, one: Json, other: Json) -> bool
 
 def _named(name: str, data: Json) -> JsonObject:
     return data if isinstance(data, dict) else {name: data}
+
+
+RETURN: Final = "return"
+FAIL: Final = "fail"
+RESULT_OPTIONS: Final[tuple[JsonObject, ...]] = (
+    {"value": RETURN, "label": "Return results", "style": "primary"},
+    {"value": FAIL, "label": "Fail", "style": "danger"},
+)
+
+
+def lacks_verdict(at: StepState, call: ProposedCall) -> bool:
+    """Return whether a call still lacks its verdict: the approval, or the returned result."""
+    verdict = None if at.verdicts is None else at.verdicts.get(call.number)
+    if verdict is None or not is_about(verdict, call.name, call.arguments):
+        return True
+    return call.wants != "approval" and verdict.approved and not verdict.returned
+
+
+def results_gate(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:
+    """Return the gate that asks for the results of calls."""
+    names = ", ".join(dict.fromkeys(repr(call.name) for call in calls))
+    return GateOpened(
+        step=at.step,
+        gate=f"gate-{at.step}:{at.attempt}.{calls[0].number}.results",
+        message=f"{at.step.node!r} calls {names}: what came of it?",
+        options=RESULT_OPTIONS,
+        shown={str(call.number): {"tool": call.name, "arguments": call.arguments} for call in calls},
+        about="client",
+        calls=calls,
+    )
+
+
+def terms_of_calls(calls: tuple[ProposedCall, ...]) -> GateTerms:
+    """Return gate terms by which anyone may return results, before the shortest timeout of the calls."""
+    bounds = [call.timeout_s for call in calls if call.timeout_s is not None]
+    return replace(ANYONE, timeout_s=min(bounds)) if bounds else ANYONE
+
+
+def check_results(gate: GateState, data: Json) -> None:
+    """Check that there is one result for each call, within its size limit. Raises `AnswerInvalid`."""
+    known = {str(call.number): call for call in gate.calls}
+    example = ", ".join(f'"{number}": …' for number in known)
+    if not isinstance(data, dict) or set(data) != set(known):
+        raise AnswerInvalid("a result is wanted for each call, by its number", hint=f"Give as data: {{{example}}}.")
+    for number, call in known.items():
+        size = size_of_answer(data[number])
+        if call.bytes_max is not None and size > call.bytes_max:
+            raise AnswerInvalid(
+                f"the result of {call.name!r} has {size} bytes; {call.bytes_max} is the most", hint="Return less."
+            )
+
+
+def results_timed_out(at: StepState) -> GateAnswered:
+    """Return the answer of the timeout: no results were returned."""
+    return GateAnswered(step=at.step, action=FAIL, comment="nobody returned a result in time", by="timeout")
+
+
+def verdicts_on_results(
+    at: StepState, gate: GateState, report: GateAnswered, *, by_clock: bool
+) -> tuple[CallVerdict, ...]:
+    """Return the verdict on each call. Arguments that a person changed earlier stay changed."""
+    known = {
+        call.number: verdict
+        for call in gate.calls
+        if (verdict := (at.verdicts or {}).get(call.number)) is not None
+        and is_about(verdict, call.name, call.arguments)
+    }
+    return tuple(_verdict_on_result(call, known.get(call.number), report, by_clock=by_clock) for call in gate.calls)
+
+
+def _verdict_on_result(
+    call: ProposedCall, known: CallVerdict | None, report: GateAnswered, *, by_clock: bool
+) -> CallVerdict:
+    of = digest_of_call(call.name, call.arguments) if known is None else known.of
+    if report.action == RETURN:
+        assert isinstance(report.data, dict)
+        arguments = None if known is None else known.arguments
+        result = report.data[str(call.number)]
+        return CallVerdict(
+            number=call.number,
+            approved=True,
+            arguments=arguments,
+            returned=True,
+            result=result,
+            of=of,
+            tool=call.name,
+        )
+    code = "tool-timeout" if by_clock else "client-failed"
+    return CallVerdict(number=call.number, approved=False, reason=report.comment, of=of, tool=call.name, code=code)
+
+
+IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
+
+
+CONDITIONAL: Final = ("if", "then", "else")
+
+
+OPENS: Final = ("additionalProperties", "unevaluatedProperties", "$dynamicRef", "$recursiveRef")
+"""Keywords that decide about unnamed keys, or refer to a schema that may do so."""
+
+
+FORM_VISITS_MAX: Final = 1_000_000
+"""Limit of subschema visits for one part of the data; it takes less than a second."""
+
+
+class FormRules(NamedTuple):
+    """The rules of the schemas of one value for its keys and items."""
+
+    parts: list[JsonObject]
+    """All schemas that may apply to the value."""
+    names: frozenset[str]
+    is_open: bool
+    """Whether the object may hold keys that no schema names."""
+
+
+def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]:
+    """Yield each key in the data that the schema does not name."""
+    steps, known = 0, dict[tuple[int, ...], FormRules]()
+    pending: list[tuple[list[Json], Json, Path]] = [([schema], data, at)]
+    while pending:
+        schemas, value, path = pending.pop()
+        if not isinstance(value, dict | list):
+            continue
+        same = tuple(map(id, schemas))
+        rules = known.get(same) or known.setdefault(same, _rules(schemas, schema))
+        steps += len(rules.parts) * len(value)
+        if steps > FORM_VISITS_MAX:
+            yield FormMismatch(dotted(at), "the data are too large to be compared with this form", "Send less data.")
+            return
+        if isinstance(value, list):
+            pending += [(_of_item(rules.parts, n), item, (*path, n)) for n, item in enumerate(value)]
+            continue
+        for key, item in value.items():
+            below = [found for part in rules.parts for found in _of_key(part, key)]
+            if not below and not rules.is_open:
+                hint = f"{did_you_mean(key, rules.names)} Known: {', '.join(sorted(rules.names))}.".strip()
+                yield FormMismatch(dotted((*path, key)), f"the form has no key {key!r}", hint)
+            pending.append((below, item, (*path, key)))
+
+
+def _rules(schemas: Sequence[Json], root: JsonObject) -> FormRules:
+    found: list[JsonObject] = []
+    seen: set[int] = set()
+    is_open = False
+    pending = [*schemas]
+    while pending:
+        part = pending.pop()
+        if not isinstance(part, dict) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        found.append(part)
+        is_open = is_open or any(key in part for key in OPENS)
+        for key in IN_PLACE:
+            listed = part.get(key)
+            pending += listed if isinstance(listed, list) else []
+        pending += [part[key] for key in CONDITIONAL if key in part]
+        pending += _object(part.get("dependentSchemas")).values()
+        if "$ref" in part:
+            target = _referred(root, part["$ref"])
+            is_open = is_open or target is None
+            pending.append(target)
+    names = frozenset(name for part in found for name in _object(part.get("properties")))
+    return FormRules(found, names, is_open or not names)
+
+
+def _referred(root: JsonObject, reference: Json) -> Json:
+    """Return the schema at a local reference; None for any other reference."""
+    if reference == "#":
+        return root
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    here: Json = root
+    for part in reference[2:].split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        here = here.get(key) if isinstance(here, dict) else None
+    return here
+
+
+def _of_key(part: JsonObject, key: str) -> Iterator[Json]:
+    """Yield the subschemas of one schema for the value at a key."""
+    properties = _object(part.get("properties"))
+    if key in properties:
+        yield properties[key]
+    for pattern, below in _object(part.get("patternProperties")).items():
+        if _matches(pattern, key):
+            yield below
+    more = part.get("additionalProperties")
+    if isinstance(more, dict):
+        yield more
+
+
+def _matches(pattern: str, key: str) -> bool:
+    """Return whether a key matches. A pattern that RE2 does not support may match anything."""
+    try:
+        return compile_pattern(pattern, Spot(pattern, 0, len(pattern))).search(key) is not None
+    except BadPattern:
+        return True
+
+
+def _of_item(parts: Sequence[JsonObject], at: int) -> list[Json]:
+    """Return the subschemas for one item of a list."""
+    found: list[Json] = []
+    for part in parts:
+        first = part.get("prefixItems", part.get("items"))
+        if isinstance(first, list) and at < len(first):
+            found.append(first[at])
+        else:
+            found += [part[key] for key in ("items", "additionalItems", "unevaluatedItems") if key in part]
+    return found
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,35 +1,53 @@
-"""Requests about an execution as a whole: start, admit, resume, retry."""
+"""Requests about an execution as a whole: start, admit, resume, retry, steer.
+
+    limit ─▶ ExecutionInterrupted ─▶ LimitEscalated(gate) ─▶ gate ─┬─ an action that raises limits ─▶ everything resumes
+                                     other steps are kept          ├─ another action ─▶ other steps are cancelled
+                                                                   └─ timeout ─▶ the execution stays interrupted
+
+While an escalation gate is open the execution is interrupted: nothing starts, and no other timer counts. Resuming the
+execution also answers the gate.
+
+    ExecutionSteered ─▶ values in the data, messages in the conversation: every later step sees them
+       └─ goto ─▶ StepCancelled … ─▶ ControlRedirected ─▶ control enters the node, and is nowhere else
+
+Steering (`humanInLoop: real_time`) takes effect between steps: running work keeps its input.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pointsman.engine.actions import WorkAction, WorkflowAction
+from pointsman.engine.actions import HumanTaskAction, JoinAction, WorkAction, WorkflowAction
 from pointsman.engine.commands import AnnounceGate, SetTimer
-from pointsman.engine.decide import cancellation, limit_raises, limits, partial_run
-from pointsman.engine.decide.context import DecisionContext, EnterNode
-from pointsman.engine.decide.entry import execute
-from pointsman.engine.decide.input_sizes import input_must_fit
-from pointsman.engine.decide.outstanding import outstanding, start_child
+from pointsman.engine.decide import completion, limits, partial_run
+from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep
+from pointsman.engine.decide.data_edits import check_edits
+from pointsman.engine.decide.entry import execute, outstanding, start_child
+from pointsman.engine.decide.limits import REPEATS_MAX
+from pointsman.engine.decide.outputs import input_must_fit
 from pointsman.engine.events.lifecycle import (
+    ControlRedirected,
     ExecutionAdmitted,
     ExecutionResumed,
     ExecutionRetried,
     ExecutionStarted,
+    ExecutionSteered,
+    LimitEscalated,
     LimitsRaised,
 )
 from pointsman.engine.events.steps import AttemptStarted, StepCancelled
 from pointsman.engine.events.waits import ChildRequested
-from pointsman.engine.fold.arrivals import held_step
+from pointsman.engine.fold.arrivals import NOBODY, held_step
 from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,
     Start,
+    SteerRequested,
 )
-from pointsman.engine.state import PendingArrival, StepState
-from pointsman.engine.status import status_of
-from pointsman.engine.writes import Arrival
+from pointsman.engine.state import PendingArrival, StepState, status_of
+from pointsman.engine.steps import Arrival, DataEdit
 from pointsman.errors import CallerError
+from pointsman.values import END, Json
 
 
 class WrongStatus(CallerError):
@@ -95,7 +113,7 @@ def resume(ctx: DecisionContext, report: ResumeRequested) -> None:
 
 def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
     """Raise limits for this execution. Raises `UnknownLimit`, `LimitCapped`, `LimitUsed`; then nothing was emitted."""
-    limit_raises.may_raise(ctx.plan, ctx.state, wanted)
+    limits.may_raise(ctx.plan, ctx.state, wanted)
     if wanted:
         ctx.emit(LimitsRaised(limits=dict(wanted)))
 
@@ -107,7 +125,7 @@ def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
     interrupted, gate = state.status == "interrupted", state.limits.escalation_gate
     ctx.emit(ExecutionResumed(by=by, stepping=stepping))
     if interrupted and gate is not None and gate in state.steps:
-        cancellation.stop(ctx, state.steps[gate])
+        completion.stop_step(ctx, state.steps[gate])
         ctx.emit(StepCancelled(step=gate))
     if interrupted:  # running work was stopped, and timers had no effect
         ctx.commands += outstanding(ctx.plan, state)
@@ -196,3 +214,118 @@ def attempt_again(ctx: DecisionContext, at: StepState) -> None:
         ctx.command(start_child(ctx.plan, ctx.state, at))
     else:
         execute(ctx, at.step)
+
+
+def must_allow_raises(ctx: DecisionContext, at: StepState, action: str) -> None:
+    """Raise `LimitCapped` if the action would raise a limit above the operator's cap."""
+    more = (
+        _raises_of(ctx, action) if ctx.state.limits.escalation_gate == at.step and ctx.state.awaits_escalation else None
+    )
+    if more is not None:
+        limits.may_raise(ctx.plan, ctx.state, _raised(ctx, more))
+
+
+def escalation_answered(ctx: DecisionContext, move: ExitStep) -> bool:
+    """Handle the answer of the escalation gate.
+
+    Return True if control leaves the gate and is nowhere else, False if the execution resumes as it was.
+    """
+    if ctx.state.status != "interrupted":
+        return True
+    more = _raises_of(ctx, move.labels[0]) if move.labels else None
+    if more is None:
+        told = ctx.state.row.outputs[move.step].value
+        completion.cancel_steps(ctx, ())
+        ctx.discard_all()
+        ctx.emit(LimitEscalated(node=move.step.node, value=told))
+        return True
+    raised = _raised(ctx, more)
+    if raised:
+        ctx.emit(LimitsRaised(limits=raised))
+    ctx.end_token(move.step, reason="swallowed")
+    go_on(ctx, by="")
+    return False
+
+
+def _raises_of(ctx: DecisionContext, action: str) -> Mapping[str, float] | None:
+    assert ctx.state.limits.escalation_gate is not None
+    does = ctx.node(ctx.state.limits.escalation_gate).action
+    return does.limit_raises.get(action) if isinstance(does, HumanTaskAction) else None
+
+
+def _raised(ctx: DecisionContext, more: Mapping[str, float]) -> dict[str, float]:
+    """Return the limits in force plus the granted amounts, counted from the present usage if that is higher."""
+    state, plan = ctx.state, ctx.plan
+    used = limits.usage_of(state)
+    raised: dict[str, float] = {}
+    for name, amount in more.items():
+        planned = limits.allowed(ctx, name, limits.planned(plan, name))
+        if planned is not None:
+            raised[name] = max(planned, used.get(name, 0.0)) + amount
+    if state.limits.interruption == "no-progress":
+        raised["no-progress"] = (limits.allowed(ctx, "no-progress", REPEATS_MAX) or 0) + REPEATS_MAX
+    return raised
+
+
+class NotSteerable(CallerError):
+    """The workflow or its state does not allow this intervention."""
+
+    code = "not-steerable"
+
+
+def steer(ctx: DecisionContext, report: SteerRequested) -> None:
+    """Apply an intervention completely or not at all. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
+    if not ctx.plan.steerable:
+        raise NotSteerable(
+            "this workflow is not steered by people", hint="Its `config.humanInLoop` must be `real_time`."
+        )
+    must(ctx, not ctx.state.ended and ctx.state.status != "pending", "steered")
+    if report.goto is not None:
+        _must_lead_to(ctx, report.goto)
+    if report.messages and not ctx.plan.messages:
+        raise NotSteerable("this workflow has no conversation to say something in", hint="Put values into its data.")
+    check_edits(ctx, (*report.edits, *_messages_as_edit(ctx, report.messages)))
+    if not (report.edits or report.messages or report.goto):
+        return
+    ctx.emit(
+        ExecutionSteered(
+            edits=report.edits, messages=report.messages, goto=report.goto, reason=report.reason, by=report.by
+        )
+    )
+    if report.goto is not None:
+        _redirect(ctx, report.goto)
+
+
+def _messages_as_edit(ctx: DecisionContext, messages: tuple[Json, ...]) -> tuple[DataEdit, ...]:
+    """Return the messages as an edit of the data, so that their size can be checked."""
+    if not messages:
+        return ()
+    known = ctx.state.root.data.root.get("messages")
+    return (DataEdit(("messages",), [*(known if isinstance(known, list) else ()), *messages]),)
+
+
+def _must_lead_to(ctx: DecisionContext, name: str) -> None:
+    if ctx.state.compensation is not None:
+        raise NotSteerable("what was done is being undone: nothing else moves", hint="Cancel it to undo no more.")
+    if name == END:
+        return
+    node = ctx.plan.nodes.get(name)
+    if node is None or node.hidden:
+        raise NotSteerable(f"there is no node {name!r} to send control to", hint="See the nodes of the workflow.")
+    if node.exits.no_route == "undone":
+        raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
+    around = (*node.position.parallels, *node.position.loops)
+    if around or (isinstance(node.action, JoinAction) and node.action.closes):
+        where = f"inside {around[0]!r}" if around else "the end of a parallel"
+        raise NotSteerable(f"{name!r} is {where}: control cannot begin there", hint="Name a node outside of it.")
+
+
+def _redirect(ctx: DecisionContext, node: str) -> None:
+    """Cancel all steps and send control to the node, with the incoming value of the first cancelled step."""
+    state = ctx.state
+    steps = sorted(step for step in state.steps if not step.scope)
+    value = state.steps[steps[0]].incoming.value if steps else None
+    completion.cancel_steps(ctx, ())
+    ctx.discard_all()
+    ctx.emit(ControlRedirected(node=node, value=value))
+    ctx.enqueue(EnterNode(node, (), None, NOBODY))

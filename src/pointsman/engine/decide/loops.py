@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from pointsman.engine.actions import LoopAction, PlanEdge
-from pointsman.engine.decide import cancellation
+from pointsman.engine.decide import completion
 from pointsman.engine.decide.context import DecisionContext, EnterNode, key_of, node_of, scope_key
 from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.outputs import check_writes, listed_items
@@ -27,8 +27,7 @@ from pointsman.engine.events.steps import (
 from pointsman.engine.failures import Failure
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import LoopState, ScopeState
-from pointsman.engine.steps import Lineage, Step
-from pointsman.engine.writes import Write
+from pointsman.engine.steps import Lineage, Step, Write
 from pointsman.expressions.paths import Path
 from pointsman.values import Json
 
@@ -163,7 +162,7 @@ def skip_round(ctx: DecisionContext, step: Step, failure: Failure) -> bool:
         return False
     assert isinstance(loop.action, LoopAction)
     scope, body = ctx.state.scopes[step.scope], loop.action.body
-    cancellation.cancel_steps(ctx, scope.key, within=body)
+    completion.cancel_steps(ctx, scope.key, within=body)
     ctx.discard(scope.key, body)
     for inner in [one for one in scope.loops if one in body]:
         ctx.emit(LoopLeft(node=inner, scope=scope.key))

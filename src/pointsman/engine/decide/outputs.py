@@ -1,4 +1,7 @@
-"""Outputs of a step: evaluate `outputs`, then check writes for conflicts and size before anything is written."""
+"""Outputs of a step: evaluate `outputs`, then check writes for conflicts and size before anything is written.
+
+A violation by an output fails the step. An input, answer or event that is too large is refused with `StateTooLarge`.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,14 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from pointsman.engine.data import Data, dotted
+from pointsman.engine.data import REPLACING, Data, dotted
 from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.steps import MESSAGES
-from pointsman.engine.lineage import are_concurrent
 from pointsman.engine.plan import PlanNode
+from pointsman.engine.reports import EventReceived, GateAnswered, Start
 from pointsman.engine.state import ExecutionState, ScopeState
-from pointsman.engine.steps import Lineage
-from pointsman.engine.write_log import REPLACING
-from pointsman.engine.writes import Write
+from pointsman.engine.steps import Lineage, Write, are_concurrent
 from pointsman.errors import AuthorError, CallerError, PointsmanError
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.expressions.operators import type_name
@@ -294,4 +295,42 @@ def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
         hint += "; write `[…]` around a single value"
     raise StepRefused(
         Failure(code="items-not-a-list", message=f"{of} are {type_name(found)}, not a list", hint=f"{hint}.")
+    )
+
+
+class StateTooLarge(CallerError):
+    """Input, an answer or an event is larger than the state of the execution may be. Nothing was written."""
+
+    code = "state-too-large"
+
+
+def input_must_fit(ctx: DecisionContext, report: Start) -> None:
+    """Raise `StateTooLarge` for an input that, with the initial state, exceeds the limit of the state."""
+    messages: JsonObject = {} if not report.messages else {"messages": [*report.messages]}
+    _input_must_fit(ctx, "the input", {**ctx.plan.initial, **report.input, **messages})
+
+
+def answer_must_fit(ctx: DecisionContext, report: GateAnswered) -> None:
+    """Raise `StateTooLarge` for a person's answer that exceeds the limit of the state."""
+    _input_must_fit(ctx, "the answer", {"data": report.data, "comment": report.comment})
+
+
+def size_of_answer(value: Json) -> int:
+    """Return the bytes of one value as JSON."""
+    return size_of({"": value})
+
+
+def event_must_fit(ctx: DecisionContext, report: EventReceived) -> None:
+    """Raise `StateTooLarge` for an event whose data exceed the limit of the state."""
+    _input_must_fit(ctx, f"the event {report.name!r}", {"data": report.data})
+
+
+def _input_must_fit(ctx: DecisionContext, what: str, given: JsonObject) -> None:
+    limit = limit_of(ctx)
+    if limit is None or (size := size_of(given)) <= limit:
+        return
+    shown = ", ".join(f"{name} ({bytes_} bytes)" for name, bytes_ in largest_of(given).items())
+    raise StateTooLarge(
+        f"{what} has {size} bytes, over the limit of the state, {limit}; largest fields: {shown}",
+        hint="Give less, or raise limits.stateSize.",
     )

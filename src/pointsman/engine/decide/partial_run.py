@@ -1,4 +1,4 @@
-"""Rules of partial runs (see `engine.partial_run`): mocks, breakpoints and the nodes at which a run ends.
+"""Rules of partial runs (see `PartialRun` of the plan): mocks, breakpoints and the nodes at which a run ends.
 
     enter ─▶ does the node lead to an end of the partial run? no: the token ends ─▶ start ─▶ breakpoint? pause, once
                                                                                      └─▶ mocked? complete instantly
@@ -16,8 +16,7 @@ from pointsman.engine.decide.loops import BODY
 from pointsman.engine.decide.outputs import check_writes, evaluate_outputs
 from pointsman.engine.events.lifecycle import ControlRedirected
 from pointsman.engine.fold.arrivals import NOBODY
-from pointsman.engine.partial_run import PartialRun, in_full
-from pointsman.engine.plan import Plan, PlanNode
+from pointsman.engine.plan import PartialRun, Plan, PlanNode, in_full
 from pointsman.engine.state import StepOutput
 from pointsman.engine.steps import Step
 from pointsman.values import Json

@@ -1,11 +1,13 @@
-"""Approval: work that may not start, and tool calls that may not be made, before a person agrees.
+"""Tool calls and work that wait: for the approval of a person, or for child executions that perform the calls.
 
     step starts ─▶ GateOpened(start) ─▶ GateClosed ─▶ AttemptStarted(approved) ─▶ executed
-    attempt ─▶ ToolCallsProposed ─▶ GateOpened(calls) ─▶ GateClosed, ToolCallsReviewed,
+    attempt ─▶ ToolCallsProposed ─┬▶ GateOpened(calls) ─▶ GateClosed, ToolCallsReviewed ───────┐
+                                  └▶ ToolChildrenRequested ─▶ ToolCallEnded for each call ─────┴▶
                              AttemptStarted(approved) ─▶ the same attempt is executed again
 
-No work runs while the gate is open. The repeated attempt is answered from its record up to the calls, and receives the
-verdict on each: made, made with other arguments, or rejected with the reason for the model.
+No work runs meanwhile. The repeated attempt is answered from its record up to the calls, and receives the verdict on
+each: made, made with other arguments, performed by a sub-workflow, or rejected with the reason for the model. A failed
+child execution is a failure of its call; the step continues.
 """
 
 from __future__ import annotations
@@ -14,18 +16,25 @@ from typing import Final
 
 from pointsman.engine.actions import WorkAction, WorkflowAction
 from pointsman.engine.commands import StartChild
-from pointsman.engine.decide import client_tools, workflow_tools
+from pointsman.engine.decide import human_task_answers
 from pointsman.engine.decide.context import DecisionContext
-from pointsman.engine.decide.entry import Entry, execute, fail_open_step, set_timer
+from pointsman.engine.decide.entry import Entry, execute, fail_open_step, set_timer, start_for_call
 from pointsman.engine.decide.gate_questions import put, said
 from pointsman.engine.decide.human_task_answers import EDIT, REJECT
-from pointsman.engine.digests import digest_of_call
+from pointsman.engine.decide.outputs import size_of_answer
+from pointsman.engine.digests import digest_of_call, is_about
 from pointsman.engine.events.steps import AttemptStarted
-from pointsman.engine.events.waits import ChildRequested, GateOpened, ToolCallsReviewed
+from pointsman.engine.events.waits import (
+    ChildRequested,
+    GateOpened,
+    ToolCallEnded,
+    ToolCallsReviewed,
+    ToolChildrenRequested,
+)
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import GateAnswered, ToolCallsProposed
+from pointsman.engine.gates import CallVerdict, ProposedCall
+from pointsman.engine.reports import ChildEnded, GateAnswered, ToolCallsProposed, Usage
 from pointsman.engine.state import GateState, StepState
-from pointsman.engine.tool_calls import CallVerdict, ProposedCall
 from pointsman.values import Json, JsonObject
 
 APPROVE: Final = "approve"
@@ -66,14 +75,14 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
 
 def calls_proposed(ctx: DecisionContext, at: StepState, report: ToolCallsProposed) -> None:
     """Handle tool calls that need a person, the caller or a sub-workflow. Calls with a verdict are not asked again."""
-    calls = tuple(call for call in report.calls if client_tools.is_open(at, call))
+    calls = tuple(call for call in report.calls if human_task_answers.lacks_verdict(at, call))
     if not calls:
         return
     if calls[0].wants == "result":
-        put(ctx, client_tools.question(at, calls), client_tools.terms_of_calls(calls))
+        put(ctx, human_task_answers.results_gate(at, calls), human_task_answers.terms_of_calls(calls))
         return
     if calls[0].wants == "workflow":
-        workflow_tools.begin(ctx, at, calls)
+        start_children(ctx, at, calls)
         return
     approval = ctx.node(at.step).policy.approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
@@ -98,7 +107,7 @@ def decided(ctx: DecisionContext, at: StepState, gate: GateState, report: GateAn
         _start(ctx, at, report)
         return
     if gate.about == "client":
-        verdicts = client_tools.verdicts(at, gate, report, by_clock=by_clock)
+        verdicts = human_task_answers.verdicts_on_results(at, gate, report, by_clock=by_clock)
     else:
         verdicts = tuple(_verdict(call, report) for call in gate.calls)
     ctx.emit(ToolCallsReviewed(step=at.step, verdicts=verdicts))
@@ -137,3 +146,48 @@ def _start(ctx: DecisionContext, at: StepState, report: GateAnswered) -> None:
         return
     ctx.emit(AttemptStarted(step=step, attempt=at.attempt, reason="approved"))
     execute(ctx, step)
+
+
+TOO_LARGE: Final = "tool-output-too-large"
+
+
+def start_children(ctx: DecisionContext, at: StepState, calls: tuple[ProposedCall, ...]) -> None:
+    """Start a sub-workflow for each call."""
+    ctx.emit(ToolChildrenRequested(step=at.step, calls=calls))
+    for call in calls:
+        ctx.command(start_for_call(at, call))
+
+
+def counted_usage(at: StepState, call: int) -> Usage | None:
+    """Return the usage of a sub-workflow counted so far; `call` 0 is the sub-workflow that is the node's own work."""
+    if not call:
+        return at.child_usage
+    return None if at.workflow_calls is None else at.workflow_calls[call].usage
+
+
+def child_ended(ctx: DecisionContext, at: StepState, report: ChildEnded) -> None:
+    """Record the end of one sub-workflow; after the last one the attempt continues."""
+    assert at.workflow_calls is not None
+    verdict = _result_verdict(at, at.workflow_calls[report.call].call, report)
+    ctx.emit(ToolCallEnded(step=at.step, verdict=verdict, usage=report.usage))
+    if at.workflow_calls:
+        return
+    ctx.emit(AttemptStarted(step=at.step, attempt=at.attempt, reason="approved", phase=at.phase))
+    if ctx.state.status != "interrupted":  # otherwise it is issued when the execution resumes
+        execute(ctx, at.step)
+
+
+def _result_verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> CallVerdict:
+    known = None if at.verdicts is None else at.verdicts.get(call.number)
+    of = digest_of_call(call.name, call.arguments)
+    if known is not None and is_about(known, call.name, call.arguments):
+        of = known.of
+    failure = report.failure
+    if failure is None and call.bytes_max is not None and (size := size_of_answer(report.output)) > call.bytes_max:
+        message = f"the workflow {call.workflow!r} answered {size} bytes; {call.bytes_max} is the most"
+        failure = Failure(code=TOO_LARGE, message=message)
+    if failure is not None:
+        return CallVerdict(
+            number=call.number, approved=False, reason=failure.message, of=of, tool=call.name, code=failure.code
+        )
+    return CallVerdict(number=call.number, approved=True, returned=True, result=report.output, of=of, tool=call.name)

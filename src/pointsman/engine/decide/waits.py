@@ -13,8 +13,7 @@ from pointsman.engine.actions import WaitAction
 from pointsman.engine.commands import DropTimer
 from pointsman.engine.decide.context import DecisionContext, ExitStep
 from pointsman.engine.decide.entry import Entry, fail_open_step, set_timer
-from pointsman.engine.decide.input_sizes import event_must_fit
-from pointsman.engine.decide.outputs import StepRefused, check_writes, evaluate_outputs, failure_from
+from pointsman.engine.decide.outputs import StepRefused, check_writes, evaluate_outputs, event_must_fit, failure_from
 from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.events.waits import BufferedEventUsed, EventAwaited, EventConsumed
 from pointsman.engine.failures import Failure

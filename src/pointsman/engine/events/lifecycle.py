@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from pointsman.engine.failures import Failure
-from pointsman.engine.steps import Step
-from pointsman.engine.writes import DataEdit, EventBase, Undoes
+from pointsman.engine.steps import DataEdit, EventBase, Step, Undoes
 from pointsman.values import Json, JsonObject
 
 

@@ -19,8 +19,7 @@ from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.events.waits import WaitEvent
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.engine.steps import Lineage, Scope, Step
-from pointsman.engine.writes import Arrival, EventBase, Write
+from pointsman.engine.steps import Arrival, EventBase, Lineage, Scope, Step, Write
 from pointsman.values import Json, JsonObject, Path
 
 

@@ -6,11 +6,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.approvers import GateAbout, GateApprovers
+from pointsman.engine.gates import CallVerdict, GateAbout, GateApprovers, ProposedCall
 from pointsman.engine.reports import Usage
-from pointsman.engine.steps import Step
-from pointsman.engine.tool_calls import CallVerdict, ProposedCall
-from pointsman.engine.writes import EventBase
+from pointsman.engine.steps import EventBase, Step
 from pointsman.values import Json, JsonObject
 
 

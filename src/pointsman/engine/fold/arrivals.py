@@ -9,10 +9,8 @@ from msgspec.structs import replace
 
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.fold import scopes
-from pointsman.engine.lineage import lineage_path
 from pointsman.engine.state import ExecutionState, PendingArrival, ScopeState, StepOutput
-from pointsman.engine.steps import Lineage, Scope, Step
-from pointsman.engine.writes import Arrival
+from pointsman.engine.steps import Arrival, Lineage, Scope, Step, lineage_path
 
 NOBODY = Step("", (), 0)
 """Pseudo-step used as the sender when the engine routes to the fallback node."""
@@ -60,7 +58,7 @@ def output_of(state: ExecutionState, scope: ScopeState, step: Step) -> StepOutpu
 def scope_of(state: ExecutionState, key: Scope) -> ScopeState:
     """Return the scope; the scope of a branch is created on its first step."""
     scope = state.scopes.get(key)
-    return scope if scope is not None else scopes.begin(state, key)
+    return scope if scope is not None else scopes.begin_scope(state, key)
 
 
 def parked(scope: ScopeState, node: str, arrival: Arrival) -> StepOutput:

@@ -13,7 +13,7 @@ from pointsman.engine.events import waits as wait_events
 from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.events.steps import ControlEvent, Event
 from pointsman.engine.events.waits import WaitEvent
-from pointsman.engine.fold import arrivals, counters, human_tasks, lifecycle, outbox, scopes, steps
+from pointsman.engine.fold import arrivals, lifecycle, scopes, steps, waits
 from pointsman.engine.state import ExecutionState, LoopState, Timer
 
 
@@ -63,11 +63,11 @@ def _fold_course(state: ExecutionState, event: ControlEvent | WaitEvent | Lifecy
         case step_events.ExitFailed():
             steps.leaving_failed(state, event)
         case step_events.StepCancelled():
-            counters.settle(state, event.step)
+            scopes.settle_step(state, event.step)
         case step_events.ScopesOpened():
             scopes.opened(state, event)
         case step_events.ScopesClosed():
-            scopes.close(state, event)
+            scopes.close_scopes(state, event)
         case step_events.LoopEntered():
             state.scopes[event.scope].loops[event.node] = LoopState(items=event.items, item_name=event.item_name)
         case step_events.LoopLeft():
@@ -92,7 +92,7 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None
             | wait_events.GateClosed()
             | wait_events.ToolCallsReviewed()
         ):
-            human_tasks.fold_gate(state, event)
+            waits.fold_gate(state, event)
         case wait_events.ToolCallEnded() | wait_events.WorkerAwaited():
             steps.left_to_others(state, event)
         case wait_events.TimerSet():
@@ -100,9 +100,9 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None
         case wait_events.TimerElapsed():
             state.timers.pop(event.timer, None)
         case wait_events.EventAwaited():
-            outbox.await_event(state, event)
+            waits.await_event(state, event)
         case wait_events.EventConsumed():
-            outbox.consume_event(state, event)
+            waits.consume_event(state, event)
         case wait_events.BufferedEventUsed():
             del state.events.buffered[event.number]
         case wait_events.ChildRequested():
@@ -110,7 +110,7 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None
         case wait_events.ToolChildrenRequested():
             steps.children_asked(state, event)
         case wait_events.EventEmitted() | wait_events.ChildStopRequested() | wait_events.OutboxDelivered():
-            outbox.update_outbox(state, event)
+            waits.update_outbox(state, event)
         case wait_events.WarningRaised() | wait_events.LimitHit() | wait_events.ChildUsageCounted():
             _notice(state, event)
         case _:

@@ -7,13 +7,13 @@ from typing import TypeAlias, assert_never
 from pointsman.engine.data import Data
 from pointsman.engine.events import lifecycle
 from pointsman.engine.events.lifecycle import LifecycleEvent
-from pointsman.engine.fold import counters
+from pointsman.engine.fold import scopes
 from pointsman.engine.fold.arrivals import NOBODY, held_step, repark, resume_held
 from pointsman.engine.fold.scopes import edit
 from pointsman.engine.fold.steps import MESSAGES
 from pointsman.engine.instants import instant_text
 from pointsman.engine.state import Compensation, ExecutionState, ScopeState, StepOutput, StepState
-from pointsman.engine.writes import Write
+from pointsman.engine.steps import Write
 from pointsman.values import Json
 
 Steering: TypeAlias = lifecycle.ExecutionSteered | lifecycle.ControlRedirected
@@ -22,7 +22,7 @@ Compensating: TypeAlias = lifecycle.CompensationBegan | lifecycle.UndoBegan | li
 
 def fold_lifecycle(state: ExecutionState, event: LifecycleEvent) -> None:
     """Apply one event of the execution as a whole."""
-    counters.tick(state)
+    scopes.tick(state)
     match event:
         case lifecycle.ExecutionStarted():
             _started(state, event)
@@ -184,7 +184,7 @@ def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
     for position, failed in enumerate(state.outcome.failed_work):
         if isinstance(failed, StepState) and position not in event.reenter:
             failed.failures = failed.reasks = failed.advices = 0
-            counters.add(state, failed)
+            scopes.add_step(state, failed)
         elif isinstance(failed, StepState) and position in event.parks:
             repark(failed.scope, failed.arrivals)
         else:

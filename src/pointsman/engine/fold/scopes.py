@@ -1,26 +1,23 @@
-"""Scopes: the data of a branch of a parallel, its writes, and their merge into the surrounding scope.
+"""Scopes: the data of a branch of a parallel, its writes, their merge into the surrounding scope, and its open steps.
 
     around   ─ data as it was at the opening ──┬──▶ branch 0: base + its own writes ──┐
                                                ├──▶ branch 1: base + its own writes ──┤ writes, in branch order
                                                └──▶ …                                 ▼
     around   ◀───────────────────────────────────────────────── ScopesClosed ── data + all of them
 
-Branches share the base tree; opening 10 000 of them copies nothing.
+Branches share the base tree; opening 10 000 of them copies nothing. Both `decide` and `fold` rely on exact counters of
+open steps, running steps and tokens.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine.data import Data
+from pointsman.engine.data import REPLACING, Data
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.counters import settle
-from pointsman.engine.lineage import lineage_path
-from pointsman.engine.state import BranchState, ExecutionState, ParallelFrame, ScopeState
-from pointsman.engine.steps import Lineage, Scope, Step
-from pointsman.engine.write_log import REPLACING
-from pointsman.engine.writes import DataEdit, Write
+from pointsman.engine.state import BranchState, ExecutionState, ParallelFrame, ScopeState, StepState
+from pointsman.engine.steps import DataEdit, Lineage, Scope, Step, Write, lineage_path
 from pointsman.values import Json
 
 
@@ -53,7 +50,7 @@ def opened(state: ExecutionState, event: step_events.ScopesOpened) -> None:
     )
 
 
-def begin(state: ExecutionState, key: Scope) -> ScopeState:
+def begin_scope(state: ExecutionState, key: Scope) -> ScopeState:
     """Create the scope of a branch on its first step."""
     last = key[-1]
     opening = state.parallel_frames[Step(last.parallel, key[:-1], last.visit, last.lineage)]
@@ -124,7 +121,7 @@ def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> No
     key = opening.branch_scope(event.branch)
     scope = state.scopes.pop(key, None)
     if scope is None:  # it went straight to its join
-        scope = begin(state, key)
+        scope = begin_scope(state, key)
         del state.scopes[key]
     if state.held_arrivals:
         state.held_arrivals = [one for one in state.held_arrivals if one.scope[: len(key)] != key]
@@ -164,11 +161,11 @@ def failure_of(failure: Failure) -> Json:
     return {"error": {"code": failure.code, "message": failure.message, "retryable": failure.retryable}}
 
 
-def close(state: ExecutionState, event: step_events.ScopesClosed) -> None:
+def close_scopes(state: ExecutionState, event: step_events.ScopesClosed) -> None:
     """Fold: merge the writes of the named branches into the surrounding scope and end the step of the parallel."""
     opening = state.parallel_frames[event.step]
     around = opening.scope
-    at = settle(state, event.step)
+    at = settle_step(state, event.step)
     for branch in event.branches:
         settled = opening.settled[branch]
         for one, value in settled.writes:
@@ -182,3 +179,68 @@ def close(state: ExecutionState, event: step_events.ScopesClosed) -> None:
     if not event.forgotten:
         opening.detached = True
         state.parallel_frames[event.step] = opening
+
+
+def tick(state: ExecutionState, more: int = 0) -> None:
+    """Add the working time up to now. Call it before the status changes; `more` is the change in running steps."""
+    known = state.counters
+    if known.running_steps and state.status in ("running", "paused"):
+        known.worked_s += state.at - known.working_since
+    known.working_since = state.at
+    known.running_steps += more
+
+
+def add_step(state: ExecutionState, at: StepState) -> None:
+    """Add an open step."""
+    scope, node = at.scope, at.step.node
+    scope.open_steps[node] = scope.open_steps.get(node, 0) + 1
+    scope.tokens += 1
+    state.steps[at.step] = at
+    if at.is_running:
+        tick(state, 1)
+
+
+def _stop_awaiting(state: ExecutionState, name: str) -> None:
+    left = state.events.waiters[name] - 1
+    if left:
+        state.events.waiters[name] = left
+    else:
+        del state.events.waiters[name]
+
+
+def remove_gate(state: ExecutionState, at: StepState) -> None:
+    """Remove the gate of the step."""
+    at.gate = None
+    beside = state.gates[at.step.scope]
+    del beside[at.step]
+    if not beside:
+        del state.gates[at.step.scope]
+
+
+def settle_step(state: ExecutionState, step: Step) -> StepState:
+    """Remove a finished step from the open steps."""
+    at = state.steps.pop(step)
+    if at.gate is not None:
+        state.row.changed_gates[step] = None
+        remove_gate(state, at)
+    state.parallel_frames.pop(step, None)
+    if at.is_running:
+        tick(state, -1)
+        at.is_running = False
+    if at.needs:
+        at.needs = ""
+        del state.steps_without_worker[step]
+    scope, node = at.scope, step.node
+    left = scope.open_steps[node] - 1
+    if left:
+        scope.open_steps[node] = left
+    else:
+        del scope.open_steps[node]
+    if at.timers:
+        for timer in at.timers:
+            state.timers.pop(timer, None)
+        at.timers = ()
+    if at.event is not None:
+        _stop_awaiting(state, at.event)
+    scope.tokens -= 1
+    return at

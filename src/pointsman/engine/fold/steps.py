@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from pointsman.engine import repetitions
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
-from pointsman.engine.fold import counters
+from pointsman.engine.fold import scopes
 from pointsman.engine.fold.arrivals import consume_arrivals, scope_of, waiting
 from pointsman.engine.fold.scopes import write
-from pointsman.engine.lineage import lineage_path
-from pointsman.engine.repetitions import Repetition
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import (
     ExecutionState,
     PendingArrival,
+    Repetition,
     ScopeState,
     StepOutput,
     StepState,
@@ -23,9 +21,9 @@ from pointsman.engine.state import (
     UndoRecord,
     UsageTotal,
     WorkflowCall,
+    record_repetition,
 )
-from pointsman.engine.steps import Lineage, Step
-from pointsman.engine.writes import Write
+from pointsman.engine.steps import Lineage, Step, Write, lineage_path
 from pointsman.values import Json, JsonObject
 
 MESSAGES = ("messages",)
@@ -44,7 +42,7 @@ def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     known.steps += 1
     known.visited_nodes.add(step.node)
     scope.visits[step.node, step.lineage] = step.visit
-    counters.add(
+    scopes.add_step(
         state, StepState(step, scope, left, event.input, event.messages, is_running=event.runs, arrivals=together)
     )
 
@@ -107,13 +105,11 @@ def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
     if event.undone_by is not None:
         state.undo_log.append(UndoRecord(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
     if event.repeats:
-        repetitions.record_repetition(
-            state.limits.stall_guards, step, Repetition(event.mark, event.repeats, event.seen)
-        )
+        record_repetition(state.limits.stall_guards, step, Repetition(event.mark, event.repeats, event.seen))
     value = at.incoming.value if event.keeps else event.result
     caller = step.node if event.pending else at.incoming.caller
     state.row.outputs[step] = StepOutput(value, at.incoming.lineage, caller, event.pending)
-    counters.settle(state, step)
+    scopes.settle_step(state, step)
 
 
 def spend(state: ExecutionState, usage: Usage) -> None:
@@ -173,7 +169,7 @@ def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
         spend(state, event.usage if at.child_usage is None else beyond(event.usage, at.child_usage))
         at.child_usage = None
     if at.is_running:
-        counters.tick(state, -1)
+        scopes.tick(state, -1)
         at.is_running = False
     at.child, at.workflow_calls = False, None
     if event.final:
@@ -181,7 +177,7 @@ def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
         _show(at.scope, event.step, at.incoming.lineage, value)
         state.row.outputs[event.step] = replace(at.incoming, value=value)
         state.row.failures[event.step] = at
-        counters.settle(state, event.step)
+        scopes.settle_step(state, event.step)
 
 
 def failure_value(event: step_events.StepFailed) -> JsonObject:
@@ -217,7 +213,7 @@ def attempt_started(state: ExecutionState, event: step_events.AttemptStarted) ->
     at.reasks += event.reason == "reask"
     at.advices += event.reason == "advice"
     if not at.is_running:
-        counters.tick(state, 1)
+        scopes.tick(state, 1)
         at.is_running = True
 
 
@@ -225,7 +221,7 @@ def child_asked(state: ExecutionState, event: wait_events.ChildRequested) -> Non
     at = state.steps[event.step]
     at.child = True
     if at.is_running:  # no work runs here
-        counters.tick(state, -1)
+        scopes.tick(state, -1)
         at.is_running = False
 
 
@@ -241,7 +237,7 @@ def worker_awaited(state: ExecutionState, event: wait_events.WorkerAwaited) -> N
     at = state.steps[event.step]
     at.needs = event.needs
     state.steps_without_worker[event.step] = None
-    counters.tick(state, -1)  # no work runs
+    scopes.tick(state, -1)  # no work runs
     at.is_running = False
 
 
@@ -249,7 +245,7 @@ def children_asked(state: ExecutionState, event: wait_events.ToolChildrenRequest
     at = state.steps[event.step]
     at.workflow_calls = {call.number: WorkflowCall(call) for call in event.calls}
     if at.is_running:  # no work runs here
-        counters.tick(state, -1)
+        scopes.tick(state, -1)
         at.is_running = False
 
 

@@ -1,22 +1,37 @@
-"""Fold events of gates: opened, changed, voted, delegated, escalated, closed."""
+"""Fold events of gates, awaited events and the outbox.
+
+The outbox holds messages owed to other executions: an emitted event, a child to cancel.
+
+    EventEmitted, ChildStopRequested ─▶ outbox ─▶ sent, perhaps twice ─▶ DeliveryConfirmed ─▶ OutboxDelivered
+
+A message is not sent by the row that decides it, so a crash can come between. It stays in the outbox until the journal
+holds its delivery; a receiver recognises a repeated message by its name. This also applies to ended executions.
+"""
 
 from __future__ import annotations
 
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
-from pointsman.engine.approvers import Vote
+from pointsman.engine.commands import Publish, StopChild
 from pointsman.engine.digests import digest_of, values_at
 from pointsman.engine.events.waits import (
+    ChildStopRequested,
+    EventAwaited,
+    EventConsumed,
+    EventEmitted,
     GateChanged,
     GateClosed,
     GateDelegated,
     GateEscalated,
     GateOpened,
     GateVoted,
+    OutboxDelivered,
     ToolCallsReviewed,
 )
-from pointsman.engine.fold import counters
+from pointsman.engine.fold import scopes
+from pointsman.engine.gates import Vote
 from pointsman.engine.state import ExecutionState, GateState, StepState
+from pointsman.engine.steps import BufferedEvent, Step
 
 GateEvent: TypeAlias = (
     GateOpened | GateChanged | GateVoted | GateDelegated | GateEscalated | GateClosed | ToolCallsReviewed
@@ -44,7 +59,7 @@ def fold_gate(state: ExecutionState, event: GateEvent) -> None:
             gate.level, gate.approvers, gate.deadline = event.level, event.approvers, event.deadline
             gate.votes, gate.delegations, gate.delegates = {}, {}, {}
         case GateClosed():
-            counters.shut(state, at)
+            scopes.remove_gate(state, at)
             for timer in at.timers:  # an open gate has only its own timers
                 state.timers.pop(timer, None)
             at.timers = ()
@@ -85,7 +100,7 @@ def _opened(state: ExecutionState, at: StepState, event: GateOpened) -> None:
     state.gates.setdefault(at.step.scope, {})[at.step] = None
     at.unapproved = event.about == "start"
     if at.is_running:  # no work runs until the gate is answered
-        counters.tick(state, -1)
+        scopes.tick(state, -1)
         at.is_running = False
 
 
@@ -105,3 +120,50 @@ def _delegated(gate: GateState, event: GateDelegated) -> None:
     gate.delegations.pop(event.to, None)
     gate.delegations[event.by] = event.to
     gate.delegates[event.to] = event.by
+
+
+def await_event(state: ExecutionState, event: EventAwaited) -> None:
+    """Fold: a step waits for an event."""
+    state.steps[event.step].event = event.name
+    state.events.waiters[event.name] = state.events.waiters.get(event.name, 0) + 1
+
+
+HEARD_MAX: Final = 1000
+"""Number of event keys kept for deduplication: senders repeat a delivery soon."""
+
+
+def consume_event(state: ExecutionState, event: EventConsumed) -> None:
+    """Fold: remember the key of a delivery (the oldest is dropped), and buffer the event if no step waited for it."""
+    if event.key:
+        state.events.seen_keys[event.key] = None
+        if len(state.events.seen_keys) > HEARD_MAX:
+            del state.events.seen_keys[next(iter(state.events.seen_keys))]
+    if event.kept:
+        state.events.last_number += 1
+        state.events.buffered[state.events.last_number] = BufferedEvent(event.name, event.data)
+
+
+def update_outbox(state: ExecutionState, event: EventEmitted | ChildStopRequested | OutboxDelivered) -> None:
+    """Fold: add or remove messages of the outbox."""
+    match event:
+        case EventEmitted(told=False):
+            name = publication_name(event.step)
+            state.outbox[name] = Publish(order=name, name=event.name, data=event.data)
+        case ChildStopRequested():
+            name = stop_name(event.step, event.attempt, event.call)
+            state.outbox[name] = StopChild(order=name, step=event.step, attempt=event.attempt, call=event.call)
+        case OutboxDelivered():
+            for order in event.orders:
+                state.outbox.pop(order, None)
+        case _:
+            pass  # delivered by the process that emitted it, or never: journals of older versions do not record it
+
+
+def publication_name(step: Step) -> str:
+    """Return the outbox name of the message that publishes an emitted event."""
+    return f"emit:{step}"
+
+
+def stop_name(step: Step, attempt: int, call: int = 0) -> str:
+    """Return the outbox name of the message that cancels a child execution."""
+    return f"stop:{step}:{attempt}.{call}" if call else f"stop:{step}:{attempt}"
