@@ -26,6 +26,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import WorkDone
 from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
+from pointsman.executions import verbs as execution_verbs
 from pointsman.executions.execution import Execution
 from pointsman.executors.secrets import MaskedHearing
 from pointsman.models import transport
@@ -34,7 +35,6 @@ from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver
 from pointsman.server import problems
-from pointsman.server.routes import executions as executions_routes
 from pointsman.server.routes import tools as tools_routes
 from pointsman.settings import Settings
 from pointsman.store.api import StoreJournal
@@ -279,7 +279,7 @@ def no_models(_: object) -> JsonObject:
 
 
 def test_random_requests_show_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executions_routes, "executions_page", None)
+    monkeypatch.setattr(execution_verbs, "executions_page", None)
     violations = requests.examine(60, 1, only="GET /api/workflows/executions").violations
     assert any("GET /api/workflows/executions: 500" in line for line in violations)
 

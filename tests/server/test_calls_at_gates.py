@@ -66,12 +66,14 @@ async def test_calls_are_decided_one_by_one_by_people_who_vote_before_and_after_
                 "approved": False,
                 "reason": "Ann has hers",
                 "of": digest_of_call("transfer", {"to": "ann"}),
+                "tool": "transfer",
             },
             {
                 "number": 3,
                 "approved": True,
                 "arguments": {"to": "cyd"},
                 "of": digest_of_call("transfer", {"to": "bob"}),
+                "tool": "transfer",
             },
         ]
 

@@ -11,7 +11,7 @@ import pytest
 
 from pointsman import Client
 from pointsman.authoring.design import Round
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.executions.idempotency import KEPT_S, IdempotencyKeys, name_of
 from pointsman.values import JsonObject
 from tests.authoring.test_designing import DANGLING, GOOD, saying
@@ -127,11 +127,11 @@ async def test_a_change_by_words_under_a_key_is_made_once(served: Served, monkey
     await served.save(LETTER)
     made: list[str] = []
 
-    async def change(_: Workbench, id: str, words: str, **how: object) -> JsonObject:
+    async def change(_: AuthoringVerbs, id: str, words: str, **how: object) -> JsonObject:
         made.append(words)
         return {"id": id, "revision": 1 + len(made)}
 
-    monkeypatch.setattr(Workbench, "edit_by_words", change)
+    monkeypatch.setattr(AuthoringVerbs, "edit_by_words", change)
     body = {"words": "In verse.", "apply": True}
     replies = [await served.client.post("/api/workflows/letter/edit", json=body, headers=KEY) for _ in range(2)]
     assert [reply.json() for reply in replies] == [{"id": "letter", "revision": 2}] * 2
@@ -143,7 +143,7 @@ async def test_a_design_goes_on_when_its_stream_is_lost_and_is_answered_when_it_
 ) -> None:
     goes_on, ended, made = asyncio.Event(), asyncio.Event(), list[str]()
 
-    async def slow(_: Workbench, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
+    async def slow(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
         hear(Round(1, "scripted", words, ()))
         try:
             await goes_on.wait()
@@ -152,7 +152,7 @@ async def test_a_design_goes_on_when_its_stream_is_lost_and_is_answered_when_it_
             ended.set()
         return {"id": "note", "ok": True}
 
-    monkeypatch.setattr(Workbench, "design", slow)
+    monkeypatch.setattr(AuthoringVerbs, "design", slow)
     headers = {**KEY, "accept": "text/event-stream"}
     async with served.client.stream("POST", "/api/workflows/generate", json={"words": "x"}, headers=headers) as reply:
         assert (await anext(events_in(reply))).event == "round"
@@ -172,7 +172,7 @@ async def test_a_server_that_stops_gives_up_what_goes_on_behind_lost_streams(
 ) -> None:
     ended = asyncio.Event()
 
-    async def endless(_: Workbench, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
+    async def endless(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
         hear(Round(1, "scripted", words, ()))
         try:
             await asyncio.Event().wait()
@@ -180,7 +180,7 @@ async def test_a_server_that_stops_gives_up_what_goes_on_behind_lost_streams(
             ended.set()
         return {}
 
-    monkeypatch.setattr(Workbench, "design", endless)
+    monkeypatch.setattr(AuthoringVerbs, "design", endless)
     headers = {**KEY, "accept": "text/event-stream"}
     body = {"words": "x"}
     async with serving(file_store) as served:

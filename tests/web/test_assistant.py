@@ -14,7 +14,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from pointsman.authoring.design import Round
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script
 from tests.patience import PATIENCE_S
@@ -163,7 +163,9 @@ async def test_what_is_refused_changes_nothing_and_what_fails_is_told_and_tried_
 async def test_work_is_stopped_by_a_button(opens: Opens, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = asyncio.Event()
 
-    async def endless(_: Workbench, __: str, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
+    async def endless(
+        _: AuthoringVerbs, __: str, words: str, *, hear: Callable[[Round], None], **how: object
+    ) -> JsonObject:
         hear(Round(1, "scripted", words, ()))
         try:
             await asyncio.Event().wait()
@@ -171,7 +173,7 @@ async def test_work_is_stopped_by_a_button(opens: Opens, served: Served, monkeyp
             ended.set()
         return {}
 
-    monkeypatch.setattr(Workbench, "edit_by_words", endless)
+    monkeypatch.setattr(AuthoringVerbs, "edit_by_words", endless)
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain") as page:
         await assistant(page)

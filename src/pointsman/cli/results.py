@@ -106,9 +106,7 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
             lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{there}")
     for one in _objects(view["waitingFor"]):
         lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for {shown(one['reason'])}")
-    for one in _objects(view["timers"]):
-        until = shown(TIMERS[str(one["purpose"])].format(at=when(one["at"])))
-        lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} {until}")
+    lines += _timer_lines(_objects(view["timers"]))
     if view["waitingFor"] and lasting:
         lines.append(
             "  → This process lacks it. A process that has it goes on: one that started the execution and still"
@@ -136,9 +134,17 @@ TIMERS: Final = {
     "retry": "until {at}, when it is tried again",
     "event": "for its event until {at} at the latest",
     "join": "for its branches until {at} at the latest",
-    "gate": "for an answer until {at} at the latest",
 }
-"""What a step waits for, by the purpose of its timer."""
+"""Texts of what a step waits for, by the purpose of its timer; gates show their own."""
+
+
+def _timer_lines(timers: list[JsonObject]) -> list[str]:
+    """Return a line for each timer of a step. `_gate` shows the timers of gates."""
+    return [
+        f"{WAITING_WORD} at {shown(one['nodeId'])!r} {shown(TIMERS[str(one['purpose'])].format(at=when(one['at'])))}"
+        for one in timers
+        if one["purpose"] in TIMERS
+    ]
 
 
 def when(at: Json) -> str:
@@ -231,6 +237,8 @@ def _gate(gate: JsonObject) -> list[str]:
         users, groups = (cast("list[str]", approvers.get(key, [])) for key in ("users", "groups"))
         asked = ", ".join([*users, *(f"group {group}" for group in groups)]) or "anyone"
         lines.append(f"  asked: {shown(asked)}; votes needed: {approvers['quorum']}")
+    if gate["deadline"] is not None:
+        lines.append(f"  answer by {when(gate['deadline'])}")
     if votes := _objects(gate["votes"]):
         voted = ", ".join(f"{vote['by']} {vote['action']}" for vote in votes)
         lines.append(f"  voted: {shown(voted)}")
