@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 from asyncio.subprocess import PIPE
@@ -18,6 +20,7 @@ import pytest
 from pointsman.tools.sandbox import landlock, syscalls
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, SandboxLimits
 from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded
+from pointsman.tools.sandbox.seccomp_filter import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
 from pointsman.tools.sandbox.selection import SandboxMissing, box_for, find_box
 from pointsman.values import Bytes, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
@@ -25,6 +28,7 @@ from tests.tools.sandbox import probes
 
 pytestmark = pytest.mark.integration
 
+CLONE3: Final = 435
 PYTHON: Final = str(Path(sys.executable).resolve())
 HELD: Final = {"EPERM", "EACCES", "ENOENT", "EROFS", "ESRCH", "ENOSYS", "EINVAL", "ENXIO"}
 NOTHING: Final = {
@@ -339,6 +343,52 @@ async def test_a_program_has_no_rights_and_can_come_to_none(box: BoxName) -> Non
     running.cancel()
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+
+
+IN_A_CONTAINER: Final = """
+import base64, ctypes, sys
+from pointsman.tools.sandbox.confine import Kernel, filter_calls
+from pointsman.tools.sandbox.selection import SandboxMissing, find_box
+
+kernel = Kernel()
+kernel.prctl(38, ctypes.c_ulong(1))
+filter_calls(kernel, sys.argv[1])
+for preference in ("bubblewrap", "auto"):
+    try:
+        print(find_box(preference).name)
+    except SandboxMissing as why:
+        print(why)
+"""
+"""Selects a sandbox after it has lost the right to namespaces and mounts, as in a container with Docker's profile."""
+
+
+def filter_of_containers() -> bytes:
+    """Return the refusals of Docker's profile that concern namespaces and mounts."""
+    machine = syscalls.MACHINES[os.uname().machine]
+    load, any_bit, equal, answer = 0x20, 0x45, 0x15, 0x06
+    steps = [(load, 0, 0, 0)]
+    for name in ("mount", "umount2", "unshare", "setns", "pivot_root"):
+        steps += [(equal, 0, 1, syscalls.REFUSED[name][machine.column]), (answer, 0, 0, REFUSE)]
+    steps += [(equal, 0, 1, CLONE3), (answer, 0, 0, UNKNOWN)]
+    steps += [(equal, 0, 3, syscalls.CLONE[machine.column]), (load, 0, 0, 16)]
+    steps += [(any_bit, 0, 1, NEW_NAMESPACES), (answer, 0, 0, REFUSE), (answer, 0, 0, ALLOW)]
+    return b"".join(struct.pack("=HBBI", kind, yes, no, value) for kind, yes, no, value in steps)
+
+
+def test_landlock_confines_where_namespaces_are_refused() -> None:
+    box_or_skip("bubblewrap")
+    box_or_skip("landlock")
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_A_CONTAINER, base64.b64encode(filter_of_containers()).decode()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    missing, found = ended.stdout.splitlines()
+    assert "bubblewrap: " in missing
+    assert "namespace" in missing
+    assert found == "landlock"
 
 
 def test_without_a_box_the_refusal_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
