@@ -208,7 +208,7 @@ class Keys:
         if not self._read_at <= now < self._read_at + KNOWN_FOR_S:
             known = {key.digest: key for key in await self.all()}
             asks = (await self._guard())[0].asks
-            if known and not asks:  # Written by an older version, or by hand.
+            if known and not asks:  # The keys were written into the store by hand.
                 await self.require()
             self._known, self._asks, self._read_at = known, asks or bool(known), now
         return self._known
