@@ -36,6 +36,8 @@ hosts = ["example.org"]
 command = ["desk"]
 [sql.books]
 url = "postgresql://localhost/books"
+[telemetry]
+endpoint = "http://127.0.0.1:9"
 """
 CODE = """
 nodes:
@@ -97,6 +99,7 @@ def test_doctor_lists_the_extras_that_are_not_installed(command: list[str]) -> N
     [
         (("serve", "--port", "0"), "server"),
         (("mcp",), "server"),
+        (("keep", "--store", "sqlite:///kept.db"), "otel"),
         (("list", "--store", "postgresql://localhost/x"), "postgres"),
         (("run", PATTERNS / "sequential.yaml", "-i", "topic=x", "--model", "openai:gpt-5-mini"), "agents"),
         (("run", PATTERNS / "sequential.yaml", "-i", "topic=x", "--model", "grok:x"), "agents"),
