@@ -10,7 +10,7 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.engine.events.steps import StepSucceeded
 from pointsman.executions.execution import Execution
-from pointsman.executors.memory_tools import offered
+from pointsman.executors.tool_calls import offered
 from pointsman.settings import Settings
 from pointsman.tools.memory import MemoryTool
 from pointsman.values import Json, JsonObject

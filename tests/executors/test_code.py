@@ -9,7 +9,7 @@ import pytest
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import WorkDone, WorkFailed
-from pointsman.executors.code import CodeExecutor
+from pointsman.executors.work_without_models import CodeExecutor
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 from tests.boxes import needs_box, take_boxes_away

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.executors.agent_settings import HistorySettings
+from pointsman.executors.conversation import HistorySettings, TranscriptWindow
 from pointsman.executors.effect_ledger import Ledger, World
-from pointsman.executors.history import TranscriptWindow
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import call_to_json, calls_of, role_of, tool_message
 from pointsman.ports import Hear, ModelReply, ModelRequest

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.executors.lenient_parsing import taken
-from pointsman.executors.model_answers import Expected, Wrong
+from pointsman.executors.model_answers import Expected, Wrong, taken
 from pointsman.values import Json, JsonObject
 
 SCORE: JsonObject = {"type": "number", "minimum": 0, "maximum": 100, "x-lenient": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.executors.memory_owners import key_in, names_of, prefix_of
+from pointsman.executors.memory import key_in, names_of, prefix_of
 from pointsman.store.errors import StoreUnreachable
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, StagedRun, agent, work

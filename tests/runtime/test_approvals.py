@@ -14,7 +14,7 @@ from pointsman.engine.events.steps import StepFailed
 from pointsman.engine.gates import CallVerdict
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Step
-from pointsman.executors.approvals import Approvals, CallsNeedApproval
+from pointsman.executors.tool_calls import Approvals, CallsNeedApproval
 from pointsman.ports import Clock
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.client_tools import ClientTool, ClientToolDescription

@@ -19,7 +19,7 @@ from pointsman.context import AppContext, MeaningIndex
 from pointsman.errors import CallerError, OperatorError
 from pointsman.executions.pages import PlaceInvalid
 from pointsman.executors.failures import WorkRefused
-from pointsman.executors.memory_owners import SCOPES, check_name, key_in, names_of, prefix_of
+from pointsman.executors.memory import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.ports import ChangeAuthor, MemoryChange, MemoryOperation
 from pointsman.store.records import Holding, PastValue, RememberedValue
 from pointsman.values import Json

@@ -22,11 +22,10 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.decide.limits import BUDGET_SPENT
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
-from pointsman.executors.approvals import Approvals, Returned
 from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.failures import WorkRefused
-from pointsman.executors.memory_tools import memory_command
 from pointsman.executors.secrets import MaskedHearing, masked_failure, revealed
+from pointsman.executors.tool_calls import Approvals, Returned, memory_command
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import text_of
 from pointsman.ports import (

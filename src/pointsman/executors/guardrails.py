@@ -13,12 +13,10 @@ import msgspec
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.executors.agent_settings import AgentSettings, model_of
+from pointsman.executors.conversation import AgentSettings, model_of, with_value
 from pointsman.executors.effect_ledger import Ledger
 from pointsman.executors.failures import WorkRefused
-from pointsman.executors.model_answers import Expected, Wrong
-from pointsman.executors.prompts import with_value
-from pointsman.executors.structured_output import ask_for_json
+from pointsman.executors.model_answers import Expected, Wrong, ask_for_json
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.names import Names

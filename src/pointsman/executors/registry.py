@@ -14,15 +14,11 @@ from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import OperatorError
 from pointsman.executors.agent_loop import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
-from pointsman.executors.code import CodeExecutor
-from pointsman.executors.decision import DecisionExecutor
+from pointsman.executors.decisions import DecisionExecutor, JudgeExecutor, RecoveryExecutor
 from pointsman.executors.effect_ledger import NO_SECRETS, World
-from pointsman.executors.judge import JudgeExecutor
 from pointsman.executors.planner import PlannerExecutor
-from pointsman.executors.record_extraction import RecordExecutor
-from pointsman.executors.recovery import RecoveryExecutor
-from pointsman.executors.tool import PendingCallsExecutor, ToolExecutor
 from pointsman.executors.verifier import VerifierExecutor
+from pointsman.executors.work_without_models import CodeExecutor, PendingCallsExecutor, RecordExecutor, ToolExecutor
 from pointsman.ports import ExecutionPort, Executor, Models, Secrets, Tools
 from pointsman.redaction import hiding
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter

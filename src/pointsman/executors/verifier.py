@@ -19,10 +19,10 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
-from pointsman.executors.agent_settings import AgentSettings, agent_settings
-from pointsman.executors.approvals import CallsNeedApproval
+from pointsman.executors.conversation import AgentSettings, agent_settings
 from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
+from pointsman.executors.tool_calls import CallsNeedApproval
 from pointsman.models.transcript import as_text, text_of
 from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject

@@ -1,4 +1,4 @@
-"""Conversation history of an agent: shortens conversations that exceed the agent's window or the model's limit.
+"""Conversation of an agent with its model: settings, system prompt, current task, and history within its limits.
 
     conversation ─▶ older than `window`, over `tokens` ─▶ a summary (kept in the conversation), or left out
     transcript   ─▶ over `tokens`, or refused as too long ─▶ old tool results cut short ─▶ still over: a summary
@@ -11,16 +11,146 @@ for it again; the conversation itself keeps every message.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
-from pointsman.executors.agent_settings import HistorySettings
+from pointsman.engine.actions import WorkSpec
+from pointsman.engine.commands import Execute
+from pointsman.engine.failures import Failure
 from pointsman.executors.effect_ledger import Ledger, fingerprint
-from pointsman.models.transcript import SUMMARY, as_text, calls_of, content_of, role_of, text_of, user_message
-from pointsman.ports import ModelReply, ModelRequest
+from pointsman.executors.failures import WorkRefused
+from pointsman.models.transcript import (
+    SUMMARY,
+    as_seen_by,
+    as_text,
+    calls_of,
+    content_of,
+    role_of,
+    text_of,
+    user_message,
+)
+from pointsman.ports import ModelReply, ModelRequest, ReasoningEffort
 from pointsman.redaction import masked
 from pointsman.values import Json, JsonObject
+
+ITERATIONS: Final = 10
+"""Most rounds of model and tools if the agent sets no limit."""
+
+
+class HistorySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the earlier conversation an agent receives. The plan decides how far back it goes."""
+
+    window: int | None = None
+    summarize: bool | None = None
+    tokens: int | None = None
+    scopes: tuple[str, ...] | None = None
+
+
+class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The part of an agent's config that its loop needs. Other keys are ignored here."""
+
+    model: str | None = None
+    fallback: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    max_iterations: int | None = None
+    output_schema: JsonObject | None = None
+    result: Literal["text", "json", "auto"] | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    key_index: int | None = None
+    purpose: str | None = None
+    thinking: ReasoningEffort | None = None
+    memory: HistorySettings = HistorySettings()
+    guardrails: JsonObject | None = None
+
+    @property
+    def iterations_max(self) -> int:
+        return ITERATIONS if self.max_iterations is None else self.max_iterations
+
+
+def agent_settings(spec: WorkSpec) -> AgentSettings:
+    """Raises `WorkRefused` for a config that no check can have passed."""
+    try:
+        said = msgspec.convert(spec.config, AgentSettings)
+    except msgspec.ValidationError as why:
+        message = f"the config of {spec.node!r} cannot be used: {why}"
+        raise WorkRefused(Failure(code="config-wrong", message=message)) from why
+    if said.result is None and spec.settings.get("auto") is True:
+        return msgspec.structs.replace(said, result="auto")
+    return said
+
+
+def model_of(spec: WorkSpec, settings: AgentSettings) -> str:
+    """Return the agent's model, else the workflow's; empty: the installation chooses."""
+    return settings.model or text_of(spec.settings.get("defaultModel"))
+
+
+def system_of(command: Execute, added: str) -> str:
+    """Return the agent's own system prompt, followed by the engine's texts."""
+    own = text_of(command.input.get("system"))
+    return "\n\n".join(part for part in (own, added) if part)
+
+
+def messages_of(command: Execute, name: str, conversation: Sequence[Json]) -> list[Json]:
+    """Return a conversation as the agent sees it, with its prompt; if both are empty, with its inputs."""
+    seen = as_seen_by(name, conversation)
+    prompt = command.input.get("prompt")
+    if isinstance(prompt, str) and (seen or prompt.strip()):
+        seen.insert(_before_own_exchange(seen), user_message(prompt))
+    elif not seen:
+        seen.append(user_message(_question_of(command, name, prompt)))
+    if isinstance(correction := command.input.get("correction"), str):
+        seen.append(user_message(correction))
+    elif role_of(seen[-1]) == "assistant":
+        # Providers treat a final assistant message as the beginning of the answer.
+        seen.append(user_message("Go on."))
+    return [*seen]
+
+
+def with_value(prompt: str, value: Json) -> str:
+    """Return a question followed by the value it is about."""
+    return prompt if value is None else f"{prompt}\n\n{as_text(value)}"
+
+
+def conversation_of(command: Execute) -> Sequence[Json]:
+    """Return the messages that the node names, else the conversation it takes part in."""
+    named = command.input.get("messages")
+    if isinstance(named, list):
+        return named
+    return command.messages if named is None else [user_message(as_text(named))]
+
+
+def _before_own_exchange(messages: Sequence[JsonObject]) -> int:
+    """Return where the prompt goes: last, but before the agent's own tool calls that were just answered."""
+    at = len(messages)
+    while at > 0 and role_of(messages[at - 1]) == "tool":
+        while at > 0 and role_of(messages[at - 1]) == "tool":
+            at -= 1
+        if at > 0 and role_of(messages[at - 1]) == "assistant":
+            at -= 1
+    return at
+
+
+def _question_of(command: Execute, name: str, prompt: Json) -> str:
+    """Return the question of an agent without a prompt: `message` of its inputs, else the inputs as JSON."""
+    inputs = command.input.get("inputs")
+    if isinstance(inputs, dict) and isinstance(message := inputs.get("message"), str) and message.strip():
+        return message
+    if inputs not in (None, {}, "", []):
+        return as_text(inputs)
+    if command.input.get("files"):
+        return "Read the attached files."
+    about = "its prompt is empty" if isinstance(prompt, str) else "it has no prompt, and the execution has no input"
+    raise WorkRefused(
+        Failure(
+            code="agent-without-prompt",
+            message=f"the agent {name or command.step.node!r} has nothing to ask the model: {about}",
+            hint="Give it a `prompt`, or start the execution with an input.",
+        )
+    )
+
 
 CHARS_PER_TOKEN: Final = 4.0
 """An estimate, used until the provider reports how many tokens it counted."""
@@ -29,7 +159,7 @@ CHUNK_TOKENS: Final = 16_000
 RESULT_CHARS: Final = 400
 """Characters left of an old tool result that is cut short."""
 
-_SYSTEM: Final = (
+_SUMMARY_SYSTEM: Final = (
     "Summarise the conversation for who goes on with it and has not read it. Keep goals, facts, names, numbers, "
     "decisions, what was tried and what is open. No judgement, nothing that was not said."
 )
@@ -161,7 +291,7 @@ class TranscriptWindow:
             prompt = f"{_SUMMARISED}{summary}\n\n{chunk}" if summary else chunk
             asked = replace(
                 self._asks,
-                system=_SYSTEM,
+                system=_SUMMARY_SYSTEM,
                 messages=[user_message(prompt)],
                 tools=(),
                 output_schema=None,
