@@ -134,7 +134,7 @@ async def test_each_call_of_a_model_or_tool_is_bounded_in_time() -> None:
         await asyncio.Event().wait()
 
     hurried: JsonObject = {"modelCallTime": 0, "toolCallTime": 0}
-    stage = Stage("rules: [{call: 1, toolCalls: [{name: endless}]}]", endless)
+    stage = Stage("rules: [{delay: 1s, text: late}]", endless)
     failure = await stage.failure(execute(prompt="x"), agent(settings=hurried))
     assert (failure.code, failure.retryable) == ("model-timeout", True)
     slow = await stage.failure(execute("tool", tool="endless"), agent(kind="tool", settings=hurried))

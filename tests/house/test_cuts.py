@@ -20,9 +20,9 @@ MASKED: Final = frozenset({"masked", "_masked", "_mask"})
 """Functions that return a masked text."""
 DIGESTS: Final = frozenset({"hexdigest", "hex"})
 SAFE: Final = {
-    ("executors/history.py", "text[:RESULT_CHARS]"): "masked in the line before",
+    ("executors/conversation.py", "text[:RESULT_CHARS]"): "masked in the line before",
     (
-        "models/scripted_transport.py",
+        "models/scripted.py",
         "words[at:at + _WORDS_PER_CHUNK]",
     ): "a list of words of the script, sent one chunk after another",
     ("tools/http/openapi.py", "'\\n'.join(dict.fromkeys(texts))[:1000]"): "from the file that describes the service",

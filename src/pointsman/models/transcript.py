@@ -7,7 +7,7 @@
     {"role": "summary",   "content": "…", "name": "Writer", "covers": 12, "upTo": "…"}
 
 `name` is the node that wrote the message. A summary replaces the first `covers` messages for that node only (see
-`executors.history`). `raw` is the provider's own message if it must be sent back (signed thinking).
+`executors.conversation`). `raw` is the provider's own message if it must be sent back (signed thinking).
 """
 
 from __future__ import annotations
