@@ -78,7 +78,7 @@ class Pointsman:
     ) -> None:
         """`model` answers every agent, whatever its definition names. `script` holds the answers of the scripted model,
         which answers every agent if no `model` is given."""
-        loaded = settings if settings is not None else load_settings().settings
+        loaded = settings if settings is not None else load_settings()
         self.clock: Clock = clock if clock is not None else SystemClock()
         ruled = [name for name, one in loaded.own_secrets.items() if one.rule != SecretRule()]
         self.vault = Vault(loaded.vault, self.clock, ruled=ruled)

@@ -28,13 +28,11 @@ from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.operations.key_leases import KeptTurns
-from pointsman.operations.spending import KeptSpending
+from pointsman.operations.provider_keys import KeptSpending, KeptTurns
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
-from pointsman.settings.egress import outgoing_of
 from pointsman.store.api import Store, Workflows, open_store
 from pointsman.store.memory import MemoryStore
 from pointsman.tools.registry import ToolRegistry
@@ -217,7 +215,7 @@ def _ephemeral(setup: Setup, app: AppContext) -> Fleeting:
 def http_executor(settings: Settings, secrets: Secrets) -> Executor:
     from pointsman.executors.http import HttpExecutor  # Deferred: imports an HTTP client.
 
-    return HttpExecutor(outgoing_of(settings), secrets)
+    return HttpExecutor(settings.http.outgoing(), secrets)
 
 
 def interpreter_of(settings: Settings) -> Interpreter:
@@ -242,7 +240,7 @@ async def _fetched(settings: Settings, url: str, isolation: Isolation | None) ->
         isolation.refuse_file(url)
     from pointsman.tools.egress.http_calls import HttpCall  # Deferred as above.
 
-    answer = await outgoing_of(settings).send(HttpCall(method="GET", url=url))
+    answer = await settings.http.outgoing().send(HttpCall(method="GET", url=url))
     return Fetched(answer.status, answer.headers.get("content-type", ""), answer.body)
 
 

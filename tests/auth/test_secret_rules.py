@@ -269,7 +269,7 @@ def test_settings_take_a_secret_as_a_text_or_with_its_rule(tmp_path: object, mon
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "pointsman.toml"
     file.write_text('[secrets]\nA = "plain-value"\n[secrets.B]\nvalue = "with-rule"\nhosts = ["*.example.com"]\n')
-    loaded = load_settings(environment={}).settings
+    loaded = load_settings(environment={})
     assert (loaded.secret("A", {}), loaded.rule("A")) == ("plain-value", SecretRule())
     assert (loaded.secret("B", {}), loaded.rule("B")) == ("with-rule", SecretRule(hosts=("*.example.com",)))
     assert "plain-value" not in repr(loaded)

@@ -18,7 +18,7 @@ from pointsman.operations.backup import back_up, restore
 from pointsman.operations.health import findings
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings
-from pointsman.settings.display import Loaded, shown
+from pointsman.settings.display import shown
 from pointsman.tools.tool import Tool
 from pointsman.values import Instant, Json
 
@@ -114,8 +114,8 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
         told = [await app.view(execution.id), await app.look(execution.id), await app.bulletins(execution.id)]
         await back_up(app.context, tmp_path / "backup")
         kept = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir())
-        assert CANARY not in str(told) + str(seen) + caplog.text + str(shown(Loaded(app.settings)))
-        assert OLD not in str(shown(Loaded(app.settings))) + repr(app.settings)
+        assert CANARY not in str(told) + str(seen) + caplog.text + str(shown(app.settings))
+        assert OLD not in str(shown(app.settings)) + repr(app.settings)
     everything = exported + kept + (tmp_path / "backup").read_bytes()
     assert CANARY.encode() not in everything
     assert OLD.encode() not in everything, "the key is not beside what it seals"

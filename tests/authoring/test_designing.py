@@ -18,7 +18,7 @@ from pointsman.authoring.workbench import Workbench
 from pointsman.models.failures import ModelFailed
 from pointsman.models.script import Script
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from pointsman.values import JsonObject
 from pointsman.workflows.saving import save_as
 from pointsman.workflows.scripts import parse_script

@@ -15,7 +15,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.executions import copies
-from pointsman.operations import archive_files as carrying
+from pointsman.operations import archive
 from pointsman.operations.archive import ImportRefused
 from pointsman.runtime import local
 from pointsman.settings import Settings
@@ -113,7 +113,7 @@ async def test_an_import_brings_files_of_sub_workflows_too_and_goes_on_with_them
 async def test_what_is_too_large_is_named_with_its_digest_and_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carrying, "FILE_BYTES_MAX", 5)
+    monkeypatch.setattr(archive, "FILE_BYTES_MAX", 5)
     async with opened(tmp_path, HandClock(), settings=kept(tmp_path)) as app:
         execution = await written(app)
         file = await exported(app, execution, tmp_path)
@@ -129,7 +129,7 @@ async def test_what_is_too_large_is_named_with_its_digest_and_left_out(
 
 
 async def test_all_files_of_an_export_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carrying, "FILES_BYTES_MAX", 8)
+    monkeypatch.setattr(archive, "FILES_BYTES_MAX", 8)
     async with opened(tmp_path, HandClock(), settings=kept(tmp_path)) as app:
         execution = await written(app)
         assert [one["path"] for one in await app.storage.left_out(execution)] == ["r/a.md"]
@@ -196,7 +196,7 @@ async def test_an_import_that_a_crash_interrupts_leaves_no_files_once_collected_
     for again in (False, True):
         async with opened(tmp_path, clock, settings=settings) as app:
             with monkeypatch.context() as patched:
-                patched.setattr("pointsman.operations.importing.Passivation", _Dying)
+                patched.setattr("pointsman.operations.export_import.Passivation", _Dying)
                 with pytest.raises(StoreFull):
                     await app.storage.bring_in(file)
             assert directories(tmp_path) != [], "files came before the crash"

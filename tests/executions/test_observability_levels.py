@@ -10,7 +10,7 @@ from pointsman.auth.redaction import MASK, Redactor, redactor_for
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.public_events import live_told, observability_of
 from pointsman.settings import Settings
-from pointsman.settings.observability import LEVELS, Level
+from pointsman.settings.sections import LEVELS, Level
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
 from tests.scenarios import installation, written

@@ -12,7 +12,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.executions.deletion import summaries
-from pointsman.operations.backup_file import ABOUT, KEPT_FILES, hash_of
+from pointsman.operations.backup import ABOUT, KEPT_FILES, hash_of
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
 from pointsman.store.api import open_store

@@ -23,9 +23,8 @@ from pointsman.models.failures import ModelFailed
 from pointsman.models.key_pool import KeyPool, KeyState, Pacing
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
-from pointsman.operations.key_leases import KeptTurns
-from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models
+from pointsman.operations.provider_keys import KeptTurns, payers
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually

@@ -12,7 +12,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import Usage
 from pointsman.models.key_budgets import KeySpending
-from pointsman.operations.spending import KeptSpending
+from pointsman.operations.provider_keys import KeptSpending
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
 from pointsman.values import JsonObject

@@ -24,7 +24,7 @@ from pointsman.models.key_pool import KeyPool, KeysExhausted, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
-from pointsman.operations.key_leases import AHEAD_S, KIND, KeptTurns
+from pointsman.operations.provider_keys import AHEAD_S, KIND, KeptTurns
 from pointsman.ports import ModelRequest
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import StoreLocked

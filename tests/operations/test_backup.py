@@ -14,7 +14,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.auth.keys import Keys
 from pointsman.executions.deletion import summaries
 from pointsman.operations import backup
-from pointsman.operations.backup_file import BackupExists, BackupFailed, BackupRefused
+from pointsman.operations.backup import BackupExists, BackupFailed, BackupRefused
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery

@@ -12,9 +12,8 @@ from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.executions.usage_accounts import day_of
-from pointsman.operations.budgets import BudgetRow, budgets
 from pointsman.operations.health import damage
-from pointsman.operations.usage_rights import told_to
+from pointsman.operations.usage import BudgetRow, budgets, told_to
 from pointsman.store.memory import MemoryJournal
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json

@@ -11,8 +11,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.auth.keys import Keys
 from pointsman.auth.logins import Logins
-from pointsman.operations.deployment import deployment
-from pointsman.operations.findings import HealthFinding
+from pointsman.operations.health import HealthFinding, deployment
 from pointsman.settings import Settings
 from pointsman.values import Instant, Seconds
 from tests.installation import HandClock, asking

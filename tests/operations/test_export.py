@@ -13,7 +13,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.operations import archive
 from pointsman.operations.archive import Chains, ImportRefused, Tally
-from pointsman.operations.importing import ExecutionExists
+from pointsman.operations.export_import import ExecutionExists
 from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
 from pointsman.store.errors import RowUnreadable, StoreFull

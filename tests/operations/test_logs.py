@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.operations.logs import EVENTS, logging_to, say
-from pointsman.settings.observability import LEVELS, LogSettings
+from pointsman.settings.sections import LEVELS, LogSettings
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
 from tests.scenarios import installation, written

@@ -19,9 +19,9 @@ from pytest_httpserver import HTTPServer
 from pointsman.app import Pointsman
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.operations.otel import telemetry_of, telling
-from pointsman.operations.spans import origin_in, traceparent
+from pointsman.operations.tracing import origin_in, traceparent
 from pointsman.settings import Settings
-from pointsman.settings.observability import TelemetrySettings
+from pointsman.settings.sections import TelemetrySettings
 from pointsman.values import JsonObject
 from tests.scenarios import installation, written
 

@@ -10,8 +10,7 @@ from pointsman.app import Pointsman
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, PeriodInvalid, UsageRollup, UsageRow
-from pointsman.operations.csv_tables import csv_of
-from pointsman.operations.usage_rights import UsageUnknown, narrowed
+from pointsman.operations.usage import UsageUnknown, csv_of, narrowed
 from pointsman.store.records import Summary
 from pointsman.store.usage import UsageQuery
 from pointsman.testing.clock import run_virtually

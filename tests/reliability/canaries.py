@@ -19,8 +19,8 @@ from typing import Final
 
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
-from pointsman.operations.exporting import export
-from pointsman.settings import Loaded, ProviderSettings, Settings
+from pointsman.operations.export_import import export
+from pointsman.settings import ProviderSettings, Settings
 from pointsman.settings.display import shown
 from pointsman.settings.sections import NotificationSettings
 from pointsman.values import JsonObject
@@ -100,7 +100,7 @@ async def doors(address: str, folder: Path) -> dict[str, str]:
         secrets={"TOKEN": HANDED},
         notifications={"desk": NotificationSettings(url="https://127.0.0.1:9/", secret=SIGNING)},
     )
-    behind = {"repr of the settings": repr(settings), "settings shown": str(shown(Loaded(settings, {})))}
+    behind = {"repr of the settings": repr(settings), "settings shown": str(shown(settings))}
     async with Pointsman(settings=settings) as pointsman:
         execution = await pointsman.start(Workflow.of(DOCUMENT), {})
         await execution.settled()

@@ -29,8 +29,7 @@ from pointsman.operations.backup import back_up
 from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telling
 from pointsman.settings import Settings
-from pointsman.settings.observability import LogSettings, TelemetrySettings
-from pointsman.settings.sections import HttpSettings
+from pointsman.settings.sections import HttpSettings, LogSettings, TelemetrySettings
 from pointsman.tool_output import apart_from_tools
 from pointsman.triggers.notifications import Notifier
 from pointsman.values import Json, JsonObject

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from pointsman.authoring.agents import offer_verbs
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject, WorkflowId
 from pointsman.workflows.scripts import parse_script

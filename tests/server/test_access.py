@@ -14,7 +14,7 @@ from pointsman.auth.callers import Caller, Role
 from pointsman.auth.keys import KNOWN_FOR_S, KeyExists, Keys, LastAdmin, NoSuchKey
 from pointsman.server.application import openapi_document
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from pointsman.values import Instant
 from tests.installation import HandClock
 from tests.server.conftest import Served, serving

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from tests.server.announced import JSON, LONG, OPERATIONS, Operation
 from tests.server.conftest import Served, serving
 from tests.server.test_conflicts import ABSENT

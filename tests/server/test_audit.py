@@ -15,7 +15,7 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.rate_limiter import RateLimiter, TooManyRequests
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from tests.installation import HandClock
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN

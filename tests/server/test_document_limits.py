@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pointsman.settings.documents import DocumentSettings
+from pointsman.settings.sections import DocumentSettings
 from pointsman.values import Json, JsonObject
 from tests.server.conftest import QUIET, Served, serving
 

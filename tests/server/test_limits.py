@@ -15,7 +15,7 @@ from pointsman.executions import start_quota as beginning
 from pointsman.executions.start import start_as
 from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from pointsman.store.records import ExecutionQuery
 from tests.installation import HandClock
 from tests.patience import PATIENCE_S

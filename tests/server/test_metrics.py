@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_plai
 from pointsman.call_observers import ModelCalled
 from pointsman.engine.reports import Usage
 from pointsman.models.script import Script
-from pointsman.operations.measuring import MODELS_MAX, OTHER, Bounded
+from pointsman.operations.metrics import MODELS_MAX, OTHER, Bounded
 from pointsman.ports import ModelReply, ModelRequest
 from pointsman.settings import Settings
 from pointsman.workflows.scripts import parse_script

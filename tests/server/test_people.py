@@ -96,7 +96,7 @@ async def test_settings_are_read_with_their_sources_and_without_what_is_secret(
     )
     monkeypatch.chdir(tmp_path)
     loaded = load_settings(environment={"POINTSMAN_DELAYS": "false", "XDG_CONFIG_HOME": str(tmp_path / "none")})
-    async with serving(f"sqlite:///{tmp_path}/store.db", settings=loaded.settings, is_local=False) as served:
+    async with serving(f"sqlite:///{tmp_path}/store.db", settings=loaded, is_local=False) as served:
         root, ada = await served.key("root", "admin"), await served.key("ada", "editor")
         reply = await served.client.get("/api/settings", headers=root)
         told = {one["name"]: one for one in reply.json()["settings"]}

@@ -21,9 +21,7 @@ from werkzeug import Request, Response
 from pointsman.server.context import COOKIE
 from pointsman.server.routes.provider import BACK, VISIT
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings, OidcSettings
-from pointsman.settings.sections import HttpSettings
-from pointsman.settings.vault import SecretSettings
+from pointsman.settings.sections import AccessSettings, HttpSettings, OidcSettings, SecretSettings
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving
 

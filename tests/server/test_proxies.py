@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from pointsman.server.serving import Server, configured, listening
-from pointsman.settings.server import ServerSettings
+from pointsman.settings.sections import ServerSettings
 from tests.patience import PATIENCE_S
 
 SAID = {"x-forwarded-for": "198.51.100.7", "x-forwarded-proto": "https"}

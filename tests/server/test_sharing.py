@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings
+from pointsman.settings.sections import AccessSettings
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, secret_of
 

@@ -15,8 +15,7 @@ from joserfc import jwk, jwt
 from pytest_httpserver import HTTPServer
 
 from pointsman.settings import Settings
-from pointsman.settings.access import AccessSettings, OidcSettings
-from pointsman.settings.sections import HttpSettings
+from pointsman.settings.sections import AccessSettings, HttpSettings, OidcSettings
 from tests.server.conftest import Served, serving
 
 ISSUER: Final = "https://id.example.com/realms/desk"

@@ -15,7 +15,7 @@ from pointsman.app import Workflow
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import error
 from pointsman.errors import EngineBug
-from pointsman.settings.documents import DocumentSettings
+from pointsman.settings.sections import DocumentSettings
 from pointsman.workflows.document_pool import DocumentTooExpensive, pool_for
 from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentWork
 from pointsman.workflows.outline import Outline

@@ -25,7 +25,7 @@ from pointsman.auth.keys import RANDOM_BYTES
 from pointsman.auth.oidc_tokens import OK, IssuerUnreachable, TokenRefused, Tokens
 from pointsman.errors import CallerError, OperatorError
 from pointsman.settings import Settings
-from pointsman.settings.access import OidcSettings
+from pointsman.settings.sections import OidcSettings
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import Outgoing
@@ -204,9 +204,8 @@ def provider_of(settings: Settings, tokens: Tokens | None) -> IdentityProvider |
     oidc = settings.access.oidc
     if oidc is None or tokens is None or not oidc.client_id:
         return None
-    from pointsman.settings.egress import outgoing_of
 
-    return IdentityProvider(settings, oidc, tokens, outgoing_of(settings))
+    return IdentityProvider(settings, oidc, tokens, settings.http.outgoing())
 
 
 def _encoded(data: bytes) -> str:

@@ -20,7 +20,7 @@ from pointsman.auth.callers import ROLES, Caller, Role
 from pointsman.errors import OperatorError
 from pointsman.ports import Clock
 from pointsman.settings import Settings
-from pointsman.settings.access import OidcSettings
+from pointsman.settings.sections import OidcSettings
 from pointsman.values import Instant
 
 if TYPE_CHECKING:
@@ -190,9 +190,8 @@ def tokens_of(settings: Settings, clock: Clock) -> Tokens | None:
     """Return the token verifier; None if the settings name no identity provider."""
     if settings.access.oidc is None:
         return None
-    from pointsman.settings.egress import outgoing_of
 
-    return Tokens(settings.access.oidc, clock, outgoing_of(settings))
+    return Tokens(settings.access.oidc, clock, settings.http.outgoing())
 
 
 def is_token(credential: str) -> bool:

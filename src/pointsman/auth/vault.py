@@ -23,7 +23,7 @@ from pointsman.errors import CallerError, OperatorError
 from pointsman.etags import NOTHING, delete_after, etag_of, mark_at, mark_of, moved, put_after
 from pointsman.ports import Clock, SecretRule
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
-from pointsman.settings.vault import VaultSettings
+from pointsman.settings.sections import VaultSettings
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ConfigEntry

@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from pointsman.errors import OperatorError
 from pointsman.settings import config_directory
-from pointsman.settings.vault import VaultSettings
+from pointsman.settings.sections import VaultSettings
 
 FILE: Final = "vault.key"
 VARIABLE: Final = "POINTSMAN_VAULT_KEYS"

@@ -153,7 +153,7 @@ def init(*, as_json: bool) -> None:
     """Create the key file, if it does not exist. Store a copy of it elsewhere: without it the secrets are lost."""
     from pointsman.auth.vault_keys import VaultKeyInvalid, key_file_of, make_key, read_key_file
 
-    settings = loaded().settings.vault
+    settings = loaded().vault
     path = key_file_of(settings)
     if read_key_file(path):
         hint = "`pointsman secrets rotate --new-key` adds a newer one."
@@ -263,7 +263,7 @@ def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
     from pointsman.auth.vault_keys import make_key
 
     if new_key:
-        make_key(loaded().settings.vault)
+        make_key(loaded().vault)
     done = go(_rotate(store, new_key=new_key))
     if as_json:
         print_json({"rotated": done})

@@ -18,7 +18,7 @@ from pointsman.cli.options import os_user
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError, OperatorError, PointsmanError
 from pointsman.session import Session
-from pointsman.settings import Loaded, load_settings
+from pointsman.settings import Settings, load_settings
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import Script, parse_script, script_text
 from pointsman.workflows.sources import WorkflowInvalid
@@ -43,7 +43,7 @@ def installation(
     delays: bool | None = None,
 ) -> Pointsman:
     """Return the app of a command, with settings from file, environment and flags."""
-    settings = loaded(store, delays=delays).settings
+    settings = loaded(store, delays=delays)
     if variables:
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
     app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
@@ -73,7 +73,7 @@ def _script(path: Path) -> Script:
     return script
 
 
-def loaded(store: str | None = None, *, delays: bool | None = None) -> Loaded:
+def loaded(store: str | None = None, *, delays: bool | None = None) -> Settings:
     return load_settings(flags={"store": store, "delays": delays})
 
 

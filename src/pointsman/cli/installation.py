@@ -14,10 +14,10 @@ from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.cli.usage import paying_lines
 from pointsman.extras import EXTRAS, is_installed
 from pointsman.operations.health import HealthFinding, box_in_use
-from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
+from pointsman.operations.provider_keys import payers
 from pointsman.settings.display import shown as settings_view
-from pointsman.settings.display import store_shown
+from pointsman.store.errors import masked_address
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import McpServerView, ToolView, list_tools, server_views
 
@@ -64,7 +64,7 @@ def import_(*, source: str, server: str, prefix: str, out: Path | None) -> None:
     """
     from pointsman.workflows.http_tools import import_openapi, tool_file  # Imported late: it loads an HTTP client.
 
-    found = go(import_openapi(loaded().settings, source, server=server, prefix=prefix))
+    found = go(import_openapi(loaded(), source, server=server, prefix=prefix))
     text = tool_file(found)
     if out is None:
         click.echo(text)
@@ -230,4 +230,4 @@ async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[Hea
         operations = session_at_prompt(app).operations
         found = await operations.findings()
         box = await box_in_use(app.settings)
-        return store_shown(app.settings.store_url), box, found, await operations.repair(found) if fix else []
+        return masked_address(app.settings.store_url), box, found, await operations.repair(found) if fix else []

@@ -13,7 +13,7 @@ from pointsman.cli.error_boundary import CANCELLED, FAILED, is_debugging
 from pointsman.cli.printing import harmless, print_json, say, shown
 from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.views import SCRIPTED, short_digest
-from pointsman.settings.display import store_shown
+from pointsman.store.errors import masked_address
 from pointsman.values import Json, JsonObject
 
 WAITING: Final = 3
@@ -63,7 +63,7 @@ def output_text(output: Json) -> str:
 
 def at_store(store: str | None) -> str:
     """What a command line needs so that it finds the same store."""
-    return f" --store {shlex.quote(store_shown(store))}" if store is not None else ""
+    return f" --store {shlex.quote(masked_address(store))}" if store is not None else ""
 
 
 def queued_lines(standing: QueuePosition | None, there: str) -> list[str]:

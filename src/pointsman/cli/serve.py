@@ -23,8 +23,8 @@ from pointsman.operations.logs import say as log
 from pointsman.operations.otel import telemetry_of
 from pointsman.operations.readiness import model_state
 from pointsman.operations.worker_role import first_of, keeping
-from pointsman.settings.display import store_shown
-from pointsman.settings.observability import LogSettings
+from pointsman.settings.sections import LogSettings
+from pointsman.store.errors import masked_address
 from pointsman.values import ExecutionId
 
 STOPS: Final = (*ENDS, signal.SIGINT)
@@ -61,7 +61,7 @@ async def _keep(store: str | None, model: str | None, script: Path | None, *, wa
                     task.cancel()
                 await asyncio.gather(keeps, stopped, return_exceptions=True)
     say("stopped")
-    return store_shown(app.settings.store_url)
+    return masked_address(app.settings.store_url)
 
 
 async def _keeps(app: Pointsman, *, wait: bool) -> None:
@@ -69,7 +69,7 @@ async def _keeps(app: Pointsman, *, wait: bool) -> None:
     try:
         async with keeping(app.context, wait=wait, tell=tried_again):
             with logging_to(app.context, app.settings.logs):
-                announce(app.settings.logs, "keeping", store_shown(app.settings.store_url))
+                announce(app.settings.logs, "keeping", masked_address(app.settings.store_url))
                 warn_of_scripted(app)
                 async with telemetry_of(app.context):
                     await asyncio.Event().wait()
@@ -120,7 +120,7 @@ async def _serve(
     app = installation(store, model=model, script=script)
     app.settings = app.settings.served_at(host, port)
     async with app:
-        shown_store, tell = store_shown(app.settings.store_url), partial(announce, app.settings.logs)
+        shown_store, tell = masked_address(app.settings.store_url), partial(announce, app.settings.logs)
 
         def serving(at: str) -> None:
             tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}")

@@ -15,7 +15,7 @@ from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import ExistingName, json_option, store_option
 from pointsman.cli.printing import print_deleted, print_json, say, shown
 from pointsman.errors import OperatorError
-from pointsman.settings.display import store_shown
+from pointsman.store.errors import masked_address
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def restore(file: Path, *, as_json: bool, store: str | None) -> None:
 async def _restore(store: str | None, file: Path) -> tuple[Backup, str]:
     async with installation(store) as app:
         session = session_at_prompt(app, target=f"file={file}")
-        return await session.operations.restore(file), store_shown(app.settings.store_url)
+        return await session.operations.restore(file), masked_address(app.settings.store_url)
 
 
 def _tell(made: Backup, file: Path, what: str, *, as_json: bool) -> None:

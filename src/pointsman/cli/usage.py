@@ -12,9 +12,8 @@ from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import when
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageRow
-from pointsman.operations.budgets import BudgetRow
-from pointsman.operations.csv_tables import csv_of
-from pointsman.operations.key_usage import payers
+from pointsman.operations.provider_keys import payers
+from pointsman.operations.usage import BudgetRow, csv_of
 from pointsman.values import JsonObject
 
 SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCalls", "inputTokens", "outputTokens")

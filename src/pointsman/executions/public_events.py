@@ -18,7 +18,7 @@ from pointsman.executions.views import HIDDEN, approvers_view, failure_view, usa
 from pointsman.ports import Row
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
-from pointsman.settings.observability import Level as Observability
+from pointsman.settings.sections import Level as Observability
 from pointsman.values import ExecutionId, JsonObject
 
 Redact: TypeAlias = Callable[[JsonObject], JsonObject]

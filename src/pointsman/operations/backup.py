@@ -6,33 +6,35 @@ any store ── a consistent snapshot ──▶ a file, verified ── verifie
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import hashlib
+import os
+import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, Final, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
 
 from pointsman.auth.audit import KIND as AUDIT
 from pointsman.context import AppContext
-from pointsman.operations.backup_file import (
-    About,
-    BackupFailed,
-    BackupRefused,
-    KeptFile,
-    about,
-    files_of,
-    opened,
-    parts_of,
-    write_backup,
-)
+from pointsman.errors import CallerError, OperatorError
 from pointsman.operations.health import damage
 from pointsman.settings import Settings
-from pointsman.settings.display import store_shown
+from pointsman.store.errors import StoreNewer, masked_address
+from pointsman.store.sqlite.connection import connect, explained
+from pointsman.store.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
+from pointsman.store.sqlite.transfer import executions_in, find_damage, read_parts, write_new
 from pointsman.store.transfer import COPIED, TransferPart, transfer_of
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.files.directory import Jail
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.version import VERSION
+from pointsman.workflows.sources import FileUnreadable
 
 T = TypeVar("T")
 
@@ -67,7 +69,7 @@ async def back_up(app: AppContext, path: Path) -> Backup:
     The backup does not contain settings, nor their secrets and the keys of encrypted values.
     """
 
-    copying = transfer_of(app.store, store_shown(app.settings.store_url))
+    copying = transfer_of(app.store, masked_address(app.settings.store_url))
     settings, made = app.settings, app.clock.now()
 
     def work(stop: threading.Event) -> Backup:
@@ -83,7 +85,7 @@ async def restore(app: AppContext, path: Path) -> Backup:
 
     Raises `BackupRefused`, `StoreNotEmpty`, `StoreUncopyable`. Everything is verified before and afterwards.
     """
-    copying = transfer_of(app.store, store_shown(app.settings.store_url))
+    copying = transfer_of(app.store, masked_address(app.settings.store_url))
 
     def work(stop: threading.Event) -> Backup:
         with opened(path) as connection:
@@ -172,3 +174,205 @@ def put_files(settings: Settings, files: Iterable[KeptFile]) -> None:
             Jail(settings.files, execution).write(path, data)
         except ToolFailed as why:
             raise BackupRefused(str(why.failure.message), hint="See `files` in the settings.") from None
+
+
+UNFINISHED: Final = ".unfinished"
+ABOUT: Final = "CREATE TABLE backup (made REAL NOT NULL, product TEXT NOT NULL, hash BLOB NOT NULL) STRICT"
+"""`hash` covers every value of all other tables, so that missing rows at the end of a table are detected too."""
+TABLES: Final = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'backup' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+)
+KEPT_FILES: Final = """
+    CREATE TABLE kept_files (
+        execution TEXT NOT NULL, path TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (execution, path)
+    ) STRICT
+"""
+
+
+class BackupExists(CallerError):
+    """A file of that name exists, and a backup never replaces one."""
+
+    code: ClassVar[str] = "backup-exists"
+
+
+class BackupRefused(CallerError):
+    """The file is not a backup, or was altered."""
+
+    code: ClassVar[str] = "backup-refused"
+
+
+class BackupFailed(OperatorError):
+    """The backup could not be made; no file of that name is left."""
+
+    code: ClassVar[str] = "backup-failed"
+
+
+class KeptFile(NamedTuple):
+    """A file of an execution."""
+
+    execution: ExecutionId
+    path: str
+    data: bytes
+
+
+class About(NamedTuple):
+    """Metadata of a backup."""
+
+    made: float
+    product: str
+    executions: int
+    workflows: int
+    files: int
+
+
+Files = Callable[[list[ExecutionId]], Iterable[KeptFile]]
+"""Returns the files of these executions."""
+
+
+def write_backup(path: Path, parts: Iterable[TransferPart], files: Files, *, made: float, product: str) -> About:
+    """Write and verify a backup. Raises `BackupExists`, `BackupFailed` and what the parts raise; in these cases no file
+    is left."""
+    with beside(path) as unfinished, explained(unfinished), closing(connect(_address(unfinished, "rw"))) as connection:
+        write_new(connection, parts)
+        connection.execute(KEPT_FILES)
+        connection.execute("BEGIN")
+        for execution, name, data in files(executions_in(connection)):
+            connection.execute("INSERT INTO kept_files VALUES (?, ?, ?)", (execution, name, data))
+        connection.execute(ABOUT)
+        connection.execute("INSERT INTO backup VALUES (?, ?, ?)", (made, product, hash_of(connection)))
+        connection.execute("COMMIT")
+        if wrong := find_damage(connection):
+            raise BackupFailed(f"the store is damaged: {wrong[0]}", hint="`pointsman verify` tells everything.")
+        return about(connection)
+
+
+@contextmanager
+def beside(path: Path) -> Generator[Path]:
+    """Yield a temporary file that is renamed to `path` when the block ends; locked against other processes."""
+    unfinished = path.with_name(f".{path.name}{UNFINISHED}")
+    _check_free(path)
+    try:
+        file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as why:
+        raise BackupFailed(f"{str(path)!r} cannot be written: {why.strerror}", hint="Name another file.") from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BackupExists(f"{str(path)!r} is being written", hint="Wait for it, or name another file.") from None
+        os.ftruncate(file, 0)
+        try:
+            yield unfinished
+            os.fsync(file)
+            _check_free(path)
+            os.rename(unfinished, path)
+            _sync(path.parent)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished)
+            raise
+    finally:
+        os.close(file)
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise BackupExists(f"{str(path)!r} exists", hint="Name another file, or move that one away.")
+
+
+def _sync(directory: Path) -> None:
+    folder = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def opened(path: Path) -> Generator[sqlite3.Connection]:
+    """Yield a verified backup, opened read-only. Raises `FileUnreadable`, `BackupRefused`, `StoreNewer`.
+
+    A backup of an older version is migrated to the present tables in a temporary copy.
+    """
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as why:
+        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint=MADE_BY) from None
+    with explained(path), closing(_connected(path)) as connection:
+        yield connection
+
+
+MADE_BY: Final = "`pointsman backup FILE` makes one."
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = connect(_address(path, "ro") + "&immutable=1")
+    try:
+        version = _version(connection, path)
+        if version == len(MIGRATIONS):
+            return connection
+        lifted = connect("")  # A temporary file, deleted with the connection.
+        connection.backup(lifted)
+        migrate(lifted)
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return lifted
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of the tables. Raises `BackupRefused` for a file that is not a backup or was altered, and
+    `StoreNewer`."""
+    try:
+        said = connection.execute("SELECT hash FROM backup").fetchone() if is_ours(connection) else None
+        version = pragma(connection, "user_version")
+        if said is not None and version > len(MIGRATIONS):
+            raise StoreNewer(
+                f"the backup has version {version}, this Pointsman knows {len(MIGRATIONS)}", hint="Upgrade Pointsman."
+            )
+        if said is not None and said[0] != hash_of(connection):
+            raise BackupRefused(f"{path.name!r} is not what was backed up", hint="Use another backup.")
+    except sqlite3.DatabaseError as why:
+        raise BackupRefused(f"{path.name!r} is no backup: {why}", hint=MADE_BY) from None
+    if said is None:
+        raise BackupRefused(f"{path.name!r} is no backup", hint=MADE_BY)
+    return version
+
+
+def _address(path: Path, mode: str) -> str:
+    return f"file://{quote(str(path.absolute()))}?mode={mode}"
+
+
+def hash_of(connection: sqlite3.Connection) -> bytes:
+    """Return the hash of every value of all tables except `backup`, which contains the hash."""
+    hashed, encode = hashlib.sha256(), msgspec.msgpack.Encoder().encode
+    for (table,) in connection.execute(TABLES).fetchall():
+        hashed.update(table.encode())
+        quoted = table.replace('"', '""')
+        for row in connection.execute(f'SELECT * FROM "{quoted}"'):
+            hashed.update(encode(row))
+    return hashed.digest()
+
+
+def about(connection: sqlite3.Connection) -> About:
+    made, product = connection.execute("SELECT made, product FROM backup").fetchone()
+    counts = (
+        connection.execute(statement).fetchone()[0]
+        for statement in (
+            "SELECT count(*) FROM summaries",
+            "SELECT count(DISTINCT id) FROM workflows WHERE id NOT IN (SELECT id FROM deleted_workflows)",
+            "SELECT count(*) FROM kept_files",
+        )
+    )
+    return About(made, product, *counts)
+
+
+def parts_of(connection: sqlite3.Connection) -> Iterator[TransferPart]:
+    return read_parts(connection)
+
+
+def files_of(connection: sqlite3.Connection) -> Iterator[KeptFile]:
+    for execution, name, data in connection.execute("SELECT execution, path, data FROM kept_files"):
+        yield KeptFile(ExecutionId(execution), name, data)

@@ -32,7 +32,7 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:
     from pointsman.engine.state import ExecutionState
-    from pointsman.settings.observability import LogSettings
+    from pointsman.settings.sections import LogSettings
 
 LOGGER: Final = logging.getLogger("pointsman")
 LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}

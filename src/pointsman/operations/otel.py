@@ -10,9 +10,8 @@ from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
 from pointsman.extras import need
-from pointsman.operations.spans import TraceSpan, Value
-from pointsman.operations.tracing import Export, TracedExecutors, Tracing
-from pointsman.settings.observability import TelemetrySettings
+from pointsman.operations.tracing import Export, TracedExecutors, TraceSpan, Tracing, Value
+from pointsman.settings.sections import TelemetrySettings
 from pointsman.values import JsonObject
 from pointsman.version import VERSION
 

@@ -1,19 +1,27 @@
-"""Operations on stored data, such as `app.storage.delete(…)`."""
+"""Operations on stored data, such as `app.storage.delete(…)`, and retention, which deletes old and unused data."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pointsman.auth.logins import LOGINS
 from pointsman.context import AppContext
+from pointsman.engine.state import ENDED
 from pointsman.executions import deletion
+from pointsman.executions.copies import interrupted, undo_interrupted
+from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
+from pointsman.executions.idempotency import IdempotencyKeys
 from pointsman.executions.ids import new_id
 from pointsman.executions.session_turns import finish_last_turn, open_turn
-from pointsman.operations import archive_files as carrying
-from pointsman.operations import exporting, importing, retention
-from pointsman.operations.retention import Collected
-from pointsman.store.records import Conversation
+from pointsman.operations.archive import kept_by
+from pointsman.operations.export_import import export, import_file
+from pointsman.settings import Settings
+from pointsman.settings.sections import Keep
+from pointsman.store.records import Conversation, ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject
 
 if TYPE_CHECKING:
@@ -50,11 +58,11 @@ class Storage:
 
     async def collect(self, *, dry_run: bool = False) -> Collected:
         """Delete what the `retention` settings do not keep, and what is not used any more."""
-        return await retention.collect(self._app, dry_run=dry_run)
+        return await collect(self._app, dry_run=dry_run)
 
     def export(self, execution: str) -> AsyncIterator[bytes]:
         """Yield the lines of an export file of an execution. Raises `UnknownExecution` at the first line."""
-        return exporting.export(self._app, execution)
+        return export(self._app, execution)
 
     async def left_out(self, execution: str) -> list[JsonObject]:
         """Return the files of an execution and its sub-workflows that are too large for its export."""
@@ -62,13 +70,13 @@ class Storage:
         members = [one.execution async for one in deletion.family(self._app, top)]
         return [
             {"executionId": one.execution, "path": one.path, "bytes": one.bytes}
-            for one in await carrying.kept_by(self._app, members)
+            for one in await kept_by(self._app, members)
             if not one.goes
         ]
 
     async def bring_in(self, path: Path, *, name: ExecutionId | None = None) -> ExecutionId:
         """Import an export file, under its own id or another one (see `new_id`). Return the id in this store."""
-        return await importing.import_file(self._app, path, name=name)
+        return await import_file(self._app, path, name=name)
 
     async def back_up(self, path: Path) -> Backup:
         """Back up the whole store to a new file. Safe while other processes use the store."""
@@ -90,3 +98,84 @@ class Storage:
         """Return the space of deleted data to the operating system, and remove its traces from the files. Return the
         bytes."""
         return await self._app.store.removal.compact()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was deleted, or would be."""
+
+    executions: tuple[ExecutionId, ...]
+    blobs: int
+    blob_bytes: int
+    copies: int
+    """Interrupted forks and imports."""
+    memories: int
+    """Expired memory values."""
+    logins: int
+    """Expired browser logins."""
+    keys: int
+    """Expired idempotency keys with their stored answers, which are kept for a day."""
+    given_back: int
+    """Bytes by which the store's files shrank."""
+    dry_run: bool
+
+    def to_json(self) -> JsonObject:
+        return {
+            "dryRun": self.dry_run,
+            "executions": [*self.executions],
+            "blobs": self.blobs,
+            "blobBytes": self.blob_bytes,
+            "copies": self.copies,
+            "memories": self.memories,
+            "logins": self.logins,
+            "idempotencyKeys": self.keys,
+            "bytesGivenBack": self.given_back,
+        }
+
+
+async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
+    """Delete what retention does not keep. Safe while a server runs, and idempotent after a crash."""
+    gone: list[ExecutionId] = []
+    # All are collected before any is deleted, because deletions would change the count of the newest ones.
+    for top in [one async for one in expired(app)]:
+        members = [one async for one in family(app, top)]
+        if any(one.status not in ENDED for one in members):
+            continue  # A detached sub-workflow is still running.
+        if dry_run:
+            gone += [one.execution for one in members]
+            continue
+        try:
+            gone += await delete_family(app, members)
+        except ExecutionUnfinished:
+            continue  # It was resumed meanwhile.
+    copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
+    memories = await app.store.memory.purge(app.clock.now(), dry_run=dry_run)
+    logins = 0 if dry_run else await app[LOGINS].purge()
+    keys = await IdempotencyKeys(app.store.entries, app.clock).purge(dry_run=dry_run)
+    swept = await app.store.removal.sweep(dry_run=dry_run)
+    given_back = 0 if dry_run else await app.store.removal.compact()
+    return Collected(tuple(gone), swept.blobs, swept.bytes, copies, memories, logins, keys, given_back, dry_run)
+
+
+async def expired(app: AppContext) -> AsyncIterator[Summary]:
+    """Yield top-level executions that exceed the age or the number that the settings keep."""
+    now = app.clock.now()
+    newer: Counter[tuple[str, str]] = Counter()
+    query = ExecutionQuery(statuses=frozenset(ENDED), limit=PAGE)
+    async for one in summaries(app, query):
+        if one.parent is not None and await app.store.executions.find(one.parent) is not None:
+            continue
+        keep = kept_for(app.settings, one)
+        newer[one.workflow, one.status] += 1
+        if keep is None:
+            continue
+        old = keep.age is not None and one.updated < now - keep.age.seconds
+        if old or (keep.count is not None and newer[one.workflow, one.status] > keep.count):
+            yield one
+
+
+def kept_for(settings: Settings, summary: Summary) -> Keep | None:
+    """Return the retention rule of an execution: that of its workflow, else the general one. None: kept for ever."""
+    own = settings.retention.workflows.get(summary.workflow)
+    said = getattr(own, summary.status, None) if own is not None else None
+    return said if said is not None else getattr(settings.retention, summary.status, None)

@@ -13,21 +13,18 @@ from pointsman.executions.authority import own_fork
 from pointsman.executions.ids import new_id
 from pointsman.executions.redaction_levels import must_be_told
 from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
-from pointsman.operations import exporting, importing, retention
-from pointsman.operations.budgets import BudgetRow, budgets
-from pointsman.operations.findings import HealthFinding
-from pointsman.operations.health import damage, findings, mend
-from pointsman.operations.retention import Collected
-from pointsman.operations.storage import Storage
-from pointsman.operations.usage_rights import narrowed, told_to
-from pointsman.settings import Loaded
-from pointsman.settings.display import SettingsView, shown, store_shown
+from pointsman.operations.export_import import export, import_file
+from pointsman.operations.health import HealthFinding, damage, findings, mend
+from pointsman.operations.storage import Collected, Storage, collect
+from pointsman.operations.usage import BudgetRow, budgets, narrowed, told_to
+from pointsman.settings.display import SettingsView, shown
+from pointsman.store.errors import masked_address
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.version import VERSION
 
 if TYPE_CHECKING:
     from pointsman.operations.backup import Backup
-    from pointsman.operations.measuring import Measuring
+    from pointsman.operations.metrics import Measuring
 
 
 class OperationVerbs(Verbs):
@@ -51,7 +48,7 @@ class OperationVerbs(Verbs):
     @verb("admin", "delete data", unless="dry_run")
     async def collect(self, *, dry_run: bool = False) -> Collected:
         """Delete what the `retention` settings do not keep, and what is not used any more."""
-        return await retention.collect(self.app, dry_run=dry_run)
+        return await collect(self.app, dry_run=dry_run)
 
     @verb("operator", "run workflows", target=("execution",))
     async def export(self, execution: str) -> AsyncIterator[bytes]:
@@ -63,7 +60,7 @@ class OperationVerbs(Verbs):
         await must_see_family(self.app, self.caller, execution)
         if self.caller.entrance != "shell":
             await must_be_told(self.app, execution, "an export")
-        lines = exporting.export(self.app, execution)
+        lines = export(self.app, execution)
         return _behind(await anext(lines), lines)
 
     @verb("operator", "run workflows", audit=False)
@@ -79,7 +76,7 @@ class OperationVerbs(Verbs):
         Over HTTP the caller becomes the owner, since callers of the other store are unknown here. Raises
         `ImportRefused`, `ExecutionExists`.
         """
-        execution = await importing.import_file(self.app, path, name=new_id() if new else None)
+        execution = await import_file(self.app, path, name=new_id() if new else None)
         if self.caller.entrance != "shell":
             for one in await with_children(self.app, execution):
                 await own_fork(self.app, self.caller, one)
@@ -129,10 +126,10 @@ class OperationVerbs(Verbs):
     async def settings(self) -> SettingsView:
         """Return the effective settings with their sources, without secrets."""
         settings = self.app.settings
-        found = shown(Loaded(settings, settings.sources))
+        found = shown(settings)
         return {
             "version": VERSION,
-            "store": store_shown(settings.store_url),
+            "store": masked_address(settings.store_url),
             "settings": [{"name": name, **one} for name, one in found.items()],
         }
 

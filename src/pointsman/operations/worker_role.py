@@ -18,7 +18,6 @@ from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_rollup import Chronicler
-from pointsman.runtime.drain import drain
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.store.coordination import Leadership, superseded
 from pointsman.triggers.notifications import Notifier
@@ -73,6 +72,3 @@ def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
 async def _guard(keep: Leadership) -> None:
     await keep.lost.wait()
     raise superseded(keep.epoch)
-
-
-__all__ = ["ReportFailure", "drain", "first_of", "keeping"]

@@ -23,7 +23,7 @@ from pointsman.auth.oidc_tokens import tokens_of
 from pointsman.auth.people import PEOPLE
 from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import redactor_for
-from pointsman.operations.measuring import Measuring
+from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle
 from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX

@@ -27,7 +27,7 @@ from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import Redactor
 from pointsman.auth.verbs import VerbRule
 from pointsman.errors import CallerError, OperatorError
-from pointsman.operations.measuring import Measuring
+from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle
 from pointsman.server.background_tasks import BackgroundTasks
 from pointsman.server.bodies import STATE, RequestBody, Unchecked

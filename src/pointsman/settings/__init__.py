@@ -10,7 +10,6 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, TypeAlias, cast
 
@@ -24,12 +23,22 @@ from pointsman.models.prices import Prices
 from pointsman.models.provider import ProviderSettings
 from pointsman.models.provider_kinds import configured_by
 from pointsman.ports import SecretRule
-from pointsman.settings.access import AccessSettings
-from pointsman.settings.documents import DocumentSettings
-from pointsman.settings.observability import LogSettings, MetricsSettings, ObservabilitySettings, TelemetrySettings
-from pointsman.settings.sections import HttpSettings, MemorySettings, NotificationSettings, PriceSettings, Retention
-from pointsman.settings.server import ServerSettings
-from pointsman.settings.vault import SecretSettings, VaultSettings
+from pointsman.settings.sections import (
+    AccessSettings,
+    DocumentSettings,
+    HttpSettings,
+    LogSettings,
+    MemorySettings,
+    MetricsSettings,
+    NotificationSettings,
+    ObservabilitySettings,
+    PriceSettings,
+    Retention,
+    SecretSettings,
+    ServerSettings,
+    TelemetrySettings,
+    VaultSettings,
+)
 from pointsman.tools.client_tools import ClientToolDescription
 from pointsman.tools.commands.config import NAME as COMMAND_NAME
 from pointsman.tools.commands.config import CommandDescription
@@ -48,7 +57,7 @@ FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"
 HANDLE: Final = "secret."
 PRICED: Final = r"^[^:\s]+:\S+$"
-"""How a model is named that has a price: `provider:model`."""
+"""Pattern of a model name with a price: `provider:model`."""
 
 
 class SettingsInvalid(OperatorError):
@@ -58,7 +67,7 @@ class SettingsInvalid(OperatorError):
 
 
 HttpTools: TypeAlias = dict[Annotated[str, Field(pattern=NAME)], HttpToolDescription]
-"""By name."""
+"""Tool by name."""
 
 
 def _secret(value: object) -> object:
@@ -67,48 +76,48 @@ def _secret(value: object) -> object:
 
 if TYPE_CHECKING:
     Secret: TypeAlias = SecretSettings | str
-    """As it may be given; read, it is a `SecretSettings` (`Settings.own_secrets`)."""
+    """Type of the input; after validation it is a `SecretSettings` (`Settings.own_secrets`)."""
 else:
     Secret = Annotated[SecretSettings, BeforeValidator(_secret)]
 
 
 class KeptSecrets(Protocol):
-    """Secrets that are kept elsewhere than in the settings."""
+    """Secrets that are kept outside the settings, such as those of the store."""
 
     @property
     def seen(self) -> frozenset[str]:
-        """The values of all that were known, so that they are never told. Another set once there is more in it."""
+        """Values of all secrets ever read, so that they can be redacted. A new set when values are added."""
         ...
 
     async def refresh(self) -> None:
-        """Look whether they have changed. Cheap."""
+        """Read changed secrets again. Cheap."""
         ...
 
     def secret(self, name: str) -> str | None:
-        """The secret of that name; None: there is none. Raises where there is one that cannot be read."""
+        """Return the value of a secret; None if it does not exist. Raises an error if it cannot be read."""
         ...
 
     def rule(self, name: str) -> SecretRule:
-        """Where documents may send the secret of that name, whoever has its value."""
+        """Return where documents may send the secret, wherever its value is kept."""
         ...
 
 
 class Settings(BaseModel):
-    """What an operator decides for one installation."""
+    """Settings of one installation, made by its operator."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     store: str = ""
     """Address of the store; empty: a SQLite file in the user's data directory."""
     model: str = ""
-    """Model of agents that name none; empty: such agents cannot run. `scripted`: the scripted model answers every
+    """Model of agents without one; empty: such agents cannot run. `scripted`: the scripted model answers every
     agent, whatever model a workflow names."""
     models: dict[str, str] = Field(default_factory=dict[str, str])
-    """Purpose (`generation`, `validation`, `judge`, …) -> the model of agents of that purpose that name none."""
+    """Purpose (`generation`, `validation`, `judge`, …) -> the model of agents of that purpose without one."""
     temperatures: dict[str, Annotated[float, Field(ge=0, le=2)]] = Field(default_factory=dict[str, float])
-    """Purpose -> the temperature of calls of that purpose that name none."""
+    """Purpose -> the temperature of calls of that purpose without one."""
     fallback: tuple[str, ...] = ()
-    """Models to ask where one cannot answer whose agent names no others, in order."""
+    """Models to call, in order, if the model of an agent without fallbacks of its own cannot answer."""
     language: str = "en"
     pipeline: str = "agentforge"
     """The workflow that `POST /run` and `run --command` run: the saved one, else the built-in one of that name."""
@@ -116,25 +125,25 @@ class Settings(BaseModel):
     """False: the pauses before steps (`execution.delay`) are left out. For tests, and models without rate limits."""
     providers: dict[str, ProviderSettings] = Field(default_factory=dict[str, ProviderSettings])
     prices: dict[Annotated[str, Field(pattern=PRICED)], PriceSettings] = Field(default_factory=dict[str, PriceSettings])
-    """What models cost here, by `provider:model` or `provider:*`, before the list of prices is asked."""
+    """Prices by `provider:model` or `provider:*`; they take precedence over the list of prices."""
     variables: dict[str, str] = Field(default_factory=dict[str, str])
-    """What `${NAME}` in definitions stands for."""
+    """Values of `${NAME}` in definitions."""
     variables_from_env: tuple[str, ...] = ("AGENT_ID_*", "MODEL")
     """Patterns of environment variables that definitions may name."""
     values: dict[str, object] = Field(default_factory=dict[str, object])
     """Read-only settings of expressions (`config.<name>`)."""
     secrets: dict[str, Secret] = Field(default_factory=dict[str, "Secret"], repr=False)
-    """What handles (`secret.NAME`) stand for, and where they may go; `POINTSMAN_SECRET_NAME` wins."""
+    """Values of handles (`secret.NAME`), and where they may be sent; `POINTSMAN_SECRET_NAME` wins."""
     vault: VaultSettings = VaultSettings()
     """The keys of the secrets that the store keeps."""
     notifications: dict[str, NotificationSettings] = Field(default_factory=dict[str, NotificationSettings])
-    """Addresses that are told what happens, by name."""
+    """Addresses that receive notices, by name."""
     limits: Limits = Field(default_factory=Limits)
-    """What no execution may exceed, whatever its workflow says and whoever raises a limit."""
+    """Upper bounds of the limits of every execution, whatever its workflow declares and regardless of raised limits."""
     http: HttpSettings = HttpSettings()
-    """Where calls may go whose address is data: http nodes, HTTP tools."""
+    """Limits of calls whose address is data: http nodes, HTTP tools."""
     memory: MemorySettings = MemorySettings()
-    """How much is remembered."""
+    """Limits and search of memory."""
     tools: HttpTools = Field(default_factory=dict[str, HttpToolDescription])
     """HTTP tools."""
     commands: dict[Annotated[str, Field(pattern=COMMAND_NAME)], CommandDescription] = Field(
@@ -152,11 +161,11 @@ class Settings(BaseModel):
     search: SearchSettings | None = None
     """The engine of the tool `web_search`."""
     pages: PageSettings = PageSettings()
-    """What the tool `fetch_page` may fetch."""
+    """Limits of the tool `fetch_page`."""
     allow_email_sending: bool = False
     """Whether the tool `send_email` may send anything."""
     mail: MailSettings | None = None
-    """By which server it does."""
+    """Mail server of the tool `send_email`."""
     client_tools: dict[Annotated[str, Field(pattern=NAME)], ClientToolDescription] = Field(
         default_factory=dict[str, ClientToolDescription]
     )
@@ -164,36 +173,36 @@ class Settings(BaseModel):
     files: FileSettings | None = None
     """Where executions keep files."""
     authoring: Literal["off", "viewer", "operator", "editor"] = "off"
-    """What agents may do to saved workflows by tools, under the name of whoever started them."""
+    """Role of agents that change saved workflows by tools, on behalf of the caller of the execution."""
     tool_files: tuple[str, ...] = ()
-    """Files with more of them, as `pointsman tools import` writes them."""
+    """Files with further HTTP tools, in the format of `pointsman tools import`."""
     sandbox: SandboxSettings = SandboxSettings()
-    """What code nodes and commands run in."""
+    """Sandbox of code nodes and commands."""
     agents: dict[str, AgentConfig] = Field(default_factory=dict[str, AgentConfig])
     """Agents of this installation, by id."""
     retention: Retention = Retention()
-    """How long executions that ended are kept, for `pointsman gc`."""
+    """How long ended executions are kept, for `pointsman gc`."""
     observability: ObservabilitySettings = ObservabilitySettings()
-    """How much is told of executions, and what never is."""
+    """Redaction level of what is observed of executions."""
     logs: LogSettings = LogSettings()
-    """What `serve` and `keep` write to standard error."""
+    """Logs that `serve` and `worker` write to standard error."""
     metrics: MetricsSettings = MetricsSettings()
-    """Who may read `/metrics`, and how fine it is."""
+    """Access to `/metrics`, and its granularity."""
     telemetry: TelemetrySettings | None = None
-    """Where OpenTelemetry traces and metrics go."""
+    """Destination of OpenTelemetry traces and metrics."""
 
     access: AccessSettings = AccessSettings()
-    """Who is let in by the server."""
+    """Access of people, and their rate limits."""
     server: ServerSettings = ServerSettings()
-    """Where the server listens, under which names, and how it ends."""
+    """Address, names and limits of the server."""
     documents: DocumentSettings = DocumentSettings()
-    """What a document of a caller may cost the server."""
+    """Limits for work on documents of callers."""
     _kept: KeptSecrets | None = PrivateAttr(default=None)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """Where each that is set was set: a file, a variable, a flag."""
+        """Setting -> its source: a file, a variable, a flag."""
         return self._sources
 
     @property
@@ -201,50 +210,50 @@ class Settings(BaseModel):
         return self.store or f"sqlite:///{data_directory() / 'pointsman.db'}"
 
     def kept_at(self, store: str | None) -> Settings:
-        """The same with another store; None: with its own. Raises `SettingsInvalid` for an empty address: a variable
-        that is not set must not send anybody to another store than the one that was meant."""
+        """Return a copy with another store; None: with its own. Raises `SettingsInvalid` for an empty address: an unset
+        variable must not select the default store by mistake."""
         if store == "":
             raise SettingsInvalid("the address of the store is empty", hint="Leave it out for a file of yours.")
         return self if store is None else self.model_copy(update={"store": store})
 
     def with_kept(self, kept: KeptSecrets) -> Settings:
-        """The same, and these secrets behind their own."""
+        """Return a copy that looks up secrets here if the settings do not have them."""
         found = self.model_copy()
         found._kept = kept
         return found
 
     def served_at(self, host: str | None, port: int | None) -> Settings:
-        """The same, where flags say where to listen."""
+        """Return a copy with the address of the flags."""
         flags = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
         if not flags:
             return self
-        told = [self.sources.get("server", "default"), *(f"--{name}" for name in flags)]
+        names = [self.sources.get("server", "default"), *(f"--{name}" for name in flags)]
         found = self.model_copy(update={"server": self.server.model_copy(update=flags)})
-        return found.with_sources({**self.sources, "server": ", ".join(told)})
+        return found.with_sources({**self.sources, "server": ", ".join(names)})
 
     def with_sources(self, sources: Mapping[str, str]) -> Settings:
-        """The same, and where each that is set was set."""
+        """Return a copy with these sources."""
         found = self.model_copy()
         found._sources = sources
         return found
 
     @property
     def own_secrets(self) -> Mapping[str, SecretSettings]:
-        """The secrets of these settings, and the rules of others."""
+        """Secrets of these settings, and rules of secrets that are kept elsewhere."""
         return cast("Mapping[str, SecretSettings]", self.secrets)
 
     @property
     def kept(self) -> KeptSecrets | None:
-        """The secrets behind those of the settings."""
+        """Secrets that are kept outside the settings."""
         return self._kept
 
     @property
     def price_list(self) -> Prices:
-        """The operator's own prices, before those that everybody pays."""
+        """Prices, with those of the operator first."""
         return Prices({name: one.price for name, one in self.prices.items()})
 
     def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The variables definitions may use, with their values."""
+        """Return the variables that definitions may use, with their values."""
         env = os.environ if environment is None else environment
         found = {
             name: value
@@ -254,72 +263,66 @@ class Settings(BaseModel):
         return {**found, **self.variables}
 
     async def refresh(self) -> None:
-        """Before secrets are asked for: look whether those kept elsewhere have changed."""
+        """Read changed secrets that are kept outside the settings. Call it before `secret`."""
         if self._kept is not None:
             await self._kept.refresh()
 
     def secret(self, name: str, environment: Mapping[str, str] | None = None) -> str | None:
-        """The secret of that name: of the environment, these settings, or kept behind them; None: there is none.
-        Raises what `KeptSecrets.secret` raises."""
+        """Return the value of a secret from the environment, these settings or outside them, in this order; None if it
+        does not exist. Raises the errors of `KeptSecrets.secret`."""
         env = os.environ if environment is None else environment
         known = self.own_secrets.get(name)
         own = env.get(f"{PREFIX}SECRET_{name}") or (known.value if known is not None else "")
         return own or (None if self._kept is None else self._kept.secret(name))
 
     def rule(self, name: str) -> SecretRule:
-        """Where documents may send the secret of that name: as these settings say, else as the store does."""
+        """Return where documents may send a secret: the rule of these settings, else that of the store."""
         known = self.own_secrets.get(name)
         if known is not None and known.rule != SecretRule():
             return known.rule
         return SecretRule() if self._kept is None else self._kept.rule(name)
 
     def resolved(self, secret: str) -> str | None:
-        """A secret that may be a handle; None: there is none of that name."""
+        """Return the value of a secret or of its handle; None if the handle's secret does not exist."""
         return self.secret(secret.removeprefix(HANDLE)) if secret.startswith(HANDLE) else secret or None
 
     def has_provider(self, environment: Mapping[str, str] | None = None) -> bool:
-        """Whether any real model could be asked."""
+        """Return whether a provider is configured."""
         return bool(self.providers or self.providers_by_key(environment))
 
     def providers_by_key(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Provider -> the environment variable that configures it."""
+        """Return provider -> the environment variable that configures it."""
         return configured_by(os.environ if environment is None else environment)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """Settings, and for each key that is set where it was set."""
-
-    settings: Settings
-    sources: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
 def data_directory() -> Path:
-    """Where this user's data are kept; made by whoever writes there."""
+    """Return the data directory of this user; it may not exist yet."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "pointsman"
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "pointsman"
 
 
 def make_data_directory() -> None:
-    """Raises `SettingsInvalid` where it cannot be made."""
+    """Create the data directory. Raises `SettingsInvalid` if that fails."""
     try:
         data_directory().mkdir(parents=True, exist_ok=True)
     except OSError as why:
         raise SettingsInvalid(
             f"the data directory {data_directory()} cannot be made: {why.strerror}",
-            hint="Say where executions are kept: --store sqlite:///file.db.",
+            hint="Name another store: --store sqlite:///file.db.",
         ) from None
 
 
 def config_directory() -> Path:
-    """Where this user's settings are."""
+    """Return the directory of this user's settings."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "pointsman"
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "pointsman"
 
 
-def load_settings(*, flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None) -> Loaded:
+def load_settings(
+    *, flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
     """Read file, environment and flags. Raises `SettingsInvalid`, which names the key and its source."""
     env = os.environ if environment is None else environment
     values: dict[str, object] = {}
@@ -334,7 +337,7 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
         if value is not None:
             values[key], sources[key] = value, f"--{key}"
     try:
-        return Loaded(Settings.model_validate(values).with_sources(sources), sources)
+        return Settings.model_validate(values).with_sources(sources)
     except ValidationError as why:
         first = why.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -348,7 +351,7 @@ def load_settings(*, flags: Mapping[str, object] | None = None, environment: Map
 
 
 def _here() -> list[Path]:
-    """The file in the working directory, which may have been deleted meanwhile."""
+    """Return the settings file of the working directory; empty if that directory was deleted."""
     try:
         return [Path.cwd() / FILE]
     except FileNotFoundError:

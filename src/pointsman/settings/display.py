@@ -1,4 +1,4 @@
-"""Settings as people may see them: with their sources, and without what is secret."""
+"""Settings as shown to people: with their sources, and with secrets masked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import cast
 
 from typing_extensions import TypedDict
 
-from pointsman.settings import Loaded
-from pointsman.settings.vault import SecretSettings
+from pointsman.settings import Settings
+from pointsman.settings.sections import SecretSettings
 from pointsman.store.errors import masked_address
 from pointsman.values import Json
 
@@ -36,13 +36,8 @@ class SettingsView(TypedDict):
     settings: list[SettingView]
 
 
-def store_shown(url: str) -> str:
-    """The address of a store as people may see it: without its password."""
-    return masked_address(url)
-
-
 def _masked(described: dict[str, object]) -> dict[str, object]:
-    """Without what headers and the environment hold: it may be a key."""
+    """Mask the values of headers and of the environment, which may contain keys."""
     hidden = {
         key: dict.fromkeys(cast("dict[str, str]", described[key]), "***")
         for key in ("headers", "env")
@@ -56,19 +51,19 @@ def _secret(one: SecretSettings) -> dict[str, object]:
     return {"value": "***" if one.value else "", **rule}
 
 
-def shown(loaded: Loaded) -> dict[str, ShownSetting]:
-    """The settings with their sources, secrets masked, for people."""
+def shown(settings: Settings) -> dict[str, ShownSetting]:
+    """Return the settings with their sources, and with secrets masked."""
     found: dict[str, ShownSetting] = {}
-    for key, value in loaded.settings.model_dump(mode="json").items():
+    for key, value in settings.model_dump(mode="json").items():
         if key == "providers":
             value = {
                 name: {**p.model_dump(mode="json", exclude={"keys", "headers"}), "keys": len(p.keys)}
-                for name, p in loaded.settings.providers.items()
+                for name, p in settings.providers.items()
             }
         elif key == "notifications":
             value = {
                 name: {**one.model_dump(mode="json"), "secret": "***" if one.secret else ""}
-                for name, one in loaded.settings.notifications.items()
+                for name, one in settings.notifications.items()
             }
         elif key in ("tools", "mcp"):
             value = {name: _masked(cast("dict[str, object]", one)) for name, one in value.items()}
@@ -78,18 +73,18 @@ def shown(loaded: Loaded) -> dict[str, ShownSetting]:
             value = {name: "***" if one and name in ("key", "password") else one for name, one in value.items()}
         elif key == "sql":
             value = {
-                name: {**one.model_dump(mode="json"), "url": store_shown(one.url)}
-                for name, one in loaded.settings.sql.items()
+                name: {**one.model_dump(mode="json"), "url": masked_address(one.url)}
+                for name, one in settings.sql.items()
             }
         elif key == "store":
-            value = store_shown(loaded.settings.store_url)
+            value = masked_address(settings.store_url)
         elif key == "vault":
-            value = {**loaded.settings.vault.model_dump(mode="json"), "keys": len(loaded.settings.vault.keys)}
-        elif key == "access" and loaded.settings.access.oidc is not None:
-            oidc = loaded.settings.access.oidc
+            value = {**settings.vault.model_dump(mode="json"), "keys": len(settings.vault.keys)}
+        elif key == "access" and settings.access.oidc is not None:
+            oidc = settings.access.oidc
             hidden = oidc.model_copy(update={"client_secret": "***" if oidc.client_secret else ""})
-            value = loaded.settings.access.model_copy(update={"oidc": hidden}).model_dump(mode="json")
+            value = settings.access.model_copy(update={"oidc": hidden}).model_dump(mode="json")
         elif key == "secrets":
-            value = {name: _secret(one) for name, one in loaded.settings.own_secrets.items()}
-        found[key] = {"value": cast(Json, value), "source": loaded.sources.get(key, "default")}
+            value = {name: _secret(one) for name, one in settings.own_secrets.items()}
+        found[key] = {"value": cast(Json, value), "source": settings.sources.get(key, "default")}
     return found

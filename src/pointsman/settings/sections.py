@@ -1,26 +1,238 @@
-"""The sections of the settings that belong to no tool or model of their own."""
+"""Sections of the settings, except those of single tools and models."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from pointsman.definition.model.quantities import Duration
 from pointsman.models.prices import Price
-from pointsman.ports import Quota
+from pointsman.ports import Quota, SecretRule
+from pointsman.tools.egress.secret_hosts import read_host
 from pointsman.values import Seconds
+
+if TYPE_CHECKING:
+    from pointsman.tools.egress.http_calls import Outgoing
+    from pointsman.tools.egress.transport import EgressPolicy
+
+
+HOST_NAME: Final = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
+
+
+class ServerSettings(BaseModel):
+    """Address and limits of the server. Flags of `pointsman serve` win."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    host: str = Field(default="127.0.0.1", min_length=1, max_length=253)
+    port: int = Field(default=8000, ge=0, le=65_535)
+    names: tuple[Annotated[str, Field(pattern=HOST_NAME)], ...] = ()
+    """Host names of the server, for example behind a proxy. It then rejects other names and requires a key of every
+    caller."""
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted."""
+    drain: Duration = Duration(Seconds(1.0))
+    """How long running steps may continue when the server stops. Steps that are not finished then are repeated."""
+    body_bytes_max: int = Field(default=64_000_000, ge=1_000)
+    """Limit of a request of a caller who may send files; other operations accept less."""
+    webhook_bytes_max: int = Field(default=1_000_000, ge=1_000, le=16_000_000)
+    """Limit of a call of a webhook, which is read before its signature can be checked."""
+    connections: int = Field(default=10_000, ge=1)
+    """Connections at once; fewer if the process may not open so many files."""
+    connections_per_address: int = Field(default=1_000, ge=1)
+    """Connections at once from one address; this machine and `proxies` are exempt."""
+
+
+RoleName: TypeAlias = Literal["viewer", "operator", "editor", "admin"]
+Algorithm: TypeAlias = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
+
+
+class OidcSettings(BaseModel):
+    """An identity provider whose tokens authenticate callers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    issuer: str = Field(min_length=1)
+    """Issuer as in its tokens (`iss`)."""
+    audience: str = Field(min_length=1)
+    """Required audience of a token (`aud`)."""
+    jwks: str = ""
+    """Public keys of the provider: a file or an address; empty: the address from its discovery document."""
+    algorithms: tuple[Algorithm, ...] = Field(default=("RS256", "ES256"), min_length=1)
+    name_claim: str = "sub"
+    role_claim: str = "roles"
+    """A claim, or the path to it: `realm_access.roles`."""
+    groups_claim: str = "groups"
+    roles: dict[str, RoleName] = Field(default_factory=dict[str, RoleName])
+    """Role name of the provider -> role here."""
+    default_role: RoleName | None = None
+    """Role for users without a role claim; None: access is denied."""
+    leeway: Duration = Duration(Seconds(60.0))
+    """Tolerated difference between the clocks."""
+    client_id: str = ""
+    """Client id of this server at the provider; empty: only tokens are accepted, browsers cannot log in with it."""
+    client_secret: str = ""
+    """The secret or its handle (`secret.NAME`); empty: the provider does not require one of a client with PKCE."""
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    """Scopes that a login requests."""
+    label: str = Field(default="", max_length=60)
+    """Name shown to people; empty: the host of the issuer."""
+
+
+class AccessSettings(BaseModel):
+    """Access of people and their rate limits."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    new_workflows: Literal["private", "everyone"] = "everyone"
+    """Initial sharing of a new workflow."""
+    login: Duration = Duration(Seconds(43_200.0))
+    """How long a browser stays logged in."""
+    oidc: OidcSettings | None = None
+    requests_per_s: float = Field(default=200.0, gt=0)
+    """Sustained rate of each caller with a key."""
+    burst: int = Field(default=2_000, ge=1)
+    """Requests of each caller that may arrive at once."""
+    wrong_keys_per_minute: int = Field(default=60, ge=1)
+    """Rate for each address, and the number allowed at once."""
+    webhook_calls_per_minute: int = Field(default=6_000, ge=1)
+    """Rate for each address, signed or not, and the number allowed at once."""
+    streams: int = Field(default=500, ge=1)
+    """Open streams of each caller."""
+    starts_per_minute: int = Field(default=6_000, ge=1)
+    """Rate at which each caller may start executions, and the number allowed at once."""
+
+
+def _host(text: str) -> str:
+    read_host(text)
+    return text
+
+
+class SecretSettings(BaseModel):
+    """A secret of the settings. `NAME = "value"` is one without hosts, so documents cannot send it anywhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    value: str = Field(default="", repr=False)
+    """Empty: the environment or the store has the value, and this section only limits its use."""
+    hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
+    """Hosts that http nodes may send it to: `api.example.com`, `*.example.com`, `http://localhost:8080`."""
+    tools: tuple[str, ...] = ()
+    """Patterns of tools whose parameters may name it."""
+    workflows: tuple[str, ...] = ()
+    """Saved workflows that may use it, by id or `id@revision`. Empty: any."""
+    groups: tuple[str, ...] = ()
+    """Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."""
+
+    @property
+    def rule(self) -> SecretRule:
+        return SecretRule(hosts=self.hosts, tools=self.tools, workflows=self.workflows, groups=self.groups)
+
+
+class VaultSettings(BaseModel):
+    """Location of the vault keys. `POINTSMAN_VAULT_KEYS` in the environment wins, then `keys`, then the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    keys: tuple[str, ...] = Field(default=(), repr=False)
+    """The newest first: new values are encrypted with it; all of them decrypt."""
+    key_file: Path | None = None
+    """One key per line, the newest first, readable only by its owner; None: `vault.key` beside the user's settings."""
+
+
+class DocumentSettings(BaseModel):
+    """Limits for reading, checking, converting or editing one document in a server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    workers: int = Field(default=2, ge=0, le=64)
+    """Processes that work on documents. 0: the server does it itself, without the limits below."""
+    seconds: float = Field(default=5.0, gt=0, le=3600)
+    """Processor time for one document, whatever its size."""
+    seconds_per_mb: float = Field(default=5.0, ge=0, le=3600)
+    """More processor time for each megabyte of the document."""
+    memory_mb: int = Field(default=1500, ge=200, le=1_000_000)
+    """Memory of each worker process."""
+
+
+Level: TypeAlias = Literal["minimal", "standard", "full"]
+LEVELS: Final[tuple[Level, ...]] = get_args(Level)
+"""From the least to the most detailed level."""
+REDACTED: Final = (
+    "*password*",
+    "*passwd*",
+    "*passphrase*",
+    "*secret*",
+    "*token",
+    "*apikey*",
+    "*privatekey*",
+    "*credential*",
+    "authorization",
+    "cookie",
+    "setcookie",
+)
+
+
+class ObservabilitySettings(BaseModel):
+    """Redaction level of what is observed of executions, and fields that are always redacted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    level: Level = "standard"
+    """Level of workflows that do not declare one."""
+    at_most: Level = "full"
+    """Upper bound of the levels that workflows declare."""
+    history: bool = True
+    """Whether the leader adds ended executions to the tables of usage and of the search."""
+    redact: tuple[str, ...] = REDACTED
+    """Patterns of the names of fields whose values are always redacted; case, `-` and `_` are ignored."""
+
+    def level_for(self, declared: Level | None) -> Level:
+        """Return the level of an execution whose workflow declares this one."""
+        return LEVELS[min(LEVELS.index(declared or self.level), LEVELS.index(self.at_most))]
+
+
+class LogSettings(BaseModel):
+    """Logs that `serve` and `worker` write to standard error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    format: Literal["text", "json"] = "text"
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    access: bool = True
+    """Whether requests are logged."""
+
+
+class MetricsSettings(BaseModel):
+    """Access to `/metrics`, and its granularity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    key: str = Field(default="", repr=False)
+    """Key that gives access to `/metrics` only; best a handle: `secret.NAME`."""
+    workflows_max: int = Field(default=200, ge=0, le=10_000)
+    """Number of workflows with metrics of their own; the others are counted together."""
+
+
+class TelemetrySettings(BaseModel):
+    """Destination of OpenTelemetry traces and metrics."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    endpoint: str
+    """Collector, OTLP over HTTP: `http://localhost:4318`."""
+    headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    """Headers of every request; values may be handles: `secret.NAME`."""
+    service: str = "pointsman"
+    traces: bool = True
+    metrics: bool = True
+    sample: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """The share of executions that are traced."""
+    propagate: bool = True
+    """Whether http nodes and HTTP tools send the header `traceparent`."""
 
 
 class Keep(BaseModel):
-    """How long executions that ended are kept. `"30d"` is an age, a number alone a count."""
+    """How long ended executions are kept. `"30d"` is an age; a plain number is a count."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     age: Duration | None = None
-    """Since they ended."""
+    """Age since the end."""
     count: int | None = Field(default=None, ge=0)
-    """The newest of each workflow."""
+    """How many executions of each workflow are kept, the newest."""
 
     @model_validator(mode="before")
     @classmethod
@@ -31,7 +243,7 @@ class Keep(BaseModel):
 
 
 class StatusRetention(BaseModel):
-    """By how they ended. What is absent is kept for ever."""
+    """Retention by status. Executions with an absent status are kept for ever."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     completed: Keep | None = None
@@ -40,35 +252,35 @@ class StatusRetention(BaseModel):
 
 
 class Retention(StatusRetention):
-    """For all workflows, and for single ones by their ids."""
+    """Retention for all workflows, and for single ones by their ids."""
 
     workflows: dict[str, StatusRetention] = Field(default_factory=dict[str, StatusRetention])
 
 
 class NotificationSettings(BaseModel):
-    """Where to post what happens, and what of it."""
+    """An address that receives notices, and which ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     url: str
     secret: str = Field(default="", repr=False)
-    """Signs what is posted; best a handle: `secret.NAME`."""
+    """Key that signs the notices; best a handle: `secret.NAME`."""
     events: tuple[Literal["gate", "completed", "failed", "cancelled", "interrupted"], ...] = ("gate", "failed")
     workflows: tuple[str, ...] = ("*",)
-    """Patterns of ids."""
+    """Patterns of workflow ids."""
     language: str = ""
-    """Of what a gate asks, for whoever reads there; empty, or not written by the author: that of the execution."""
+    """Language of gate messages; empty, or not translated by the author: the language of the execution."""
     private: bool = False
-    """Addresses inside this network, and plain http, are meant."""
+    """Whether addresses inside this network, and plain http, are allowed."""
 
 
 class PriceSettings(BaseModel):
-    """What a model costs: US dollars for a million tokens."""
+    """Prices of a model, in US dollars per million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     cache_read: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Of the input what the provider had read before; absent: as the rest of it."""
+    """Price of input from the provider's cache; None: the price of other input."""
     cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @property
@@ -77,30 +289,42 @@ class PriceSettings(BaseModel):
 
 
 class HttpSettings(BaseModel):
-    """Where calls may go whose address is data, and how much may come of them."""
+    """Limits of outgoing calls whose address is data."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    """Inside networks that are meant."""
+    """Allowed internal networks."""
     ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = ()
-    """Beside 80 and 443."""
+    """Allowed ports in addition to 80 and 443."""
     plain: bool = True
-    """Whether http is allowed beside https."""
+    """Whether http is allowed in addition to https."""
     timeout: Duration = Duration(Seconds(30.0))
-    """Of a whole call."""
+    """Limit of a whole call."""
     body_bytes_max: int = Field(default=10_000_000, ge=1)
+
+    def outgoing(self) -> Outgoing:
+        """Return an HTTP client with these limits."""
+        from pointsman.tools.egress.http_calls import Outgoing  # Deferred: it loads an HTTP client.
+
+        return Outgoing(self.egress_policy(), timeout_s=self.timeout.seconds, body_bytes_max=self.body_bytes_max)
+
+    def egress_policy(self) -> EgressPolicy:
+        """Return the addresses that calls may go to."""
+        from pointsman.tools.egress.transport import WEB_PORTS, EgressPolicy  # Deferred: it loads an HTTP client.
+
+        return EgressPolicy(networks=self.networks, ports=WEB_PORTS | {*self.ports}, plain=self.plain)
 
 
 class EmbeddingSettings(BaseModel):
-    """Which model says what remembered values mean."""
+    """Embedding model for the semantic search of memory."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     model: str
     """`provider:name`."""
     dimensions: int | None = Field(default=None, ge=1, le=16_000)
-    """How many numbers its vectors shall have; absent: as many as they have."""
+    """Dimensions to request of its vectors; None: the default of the model."""
     similarity_min: float = Field(default=0.25, ge=-1, le=1)
-    """What means less like a query is not found by it."""
+    """Minimum similarity of a match."""
 
     @field_validator("model")
     @classmethod
@@ -112,16 +336,16 @@ class EmbeddingSettings(BaseModel):
 
 
 class MemorySettings(BaseModel):
-    """How much is remembered, for each owner: an execution, a conversation, a person, a workflow, a shared name."""
+    """Limits of memory for each owner: an execution, a conversation, a person, a workflow, a shared name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     keys_max: int = Field(default=10_000, ge=1, le=1_000_000)
     value_bytes_max: int = Field(default=1_000_000, ge=1, le=50_000_000)
-    """Of one value, as JSON."""
+    """Size of one value, as JSON."""
     earlier_values_max: int = Field(default=20, ge=0, le=1000)
-    """Of one key: how many values that it had before are kept."""
+    """How many earlier values of a key are kept."""
     embeddings: EmbeddingSettings | None = None
-    """Searching by meaning; absent: by words alone."""
+    """Semantic search; None: search by words only."""
 
     @property
     def quota(self) -> Quota:

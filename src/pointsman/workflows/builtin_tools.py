@@ -98,7 +98,6 @@ def _pages(settings: Settings) -> Tool:
     from pointsman.tools.pages.tool import FetchPageTool
 
     def outgoing(pages: PageSettings) -> Outgoing:
-        from pointsman.settings.egress import rules_of  # Loads an HTTP client.
         from pointsman.tools.egress.failures import AddressRefused
         from pointsman.tools.egress.http_calls import Outgoing
         from pointsman.tools.egress.transport import resolve
@@ -109,7 +108,10 @@ def _pages(settings: Settings) -> Tool:
             return await resolve(host, port)
 
         return Outgoing(
-            rules_of(settings), timeout_s=pages.timeout.seconds, body_bytes_max=pages.bytes_max, resolve=allowed
+            settings.http.egress_policy(),
+            timeout_s=pages.timeout.seconds,
+            body_bytes_max=pages.bytes_max,
+            resolve=allowed,
         )
 
     return FetchPageTool(settings.pages, outgoing=outgoing)

@@ -18,7 +18,7 @@ from typing import Final, TypeVar, cast
 
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.context import Part
-from pointsman.settings.documents import DocumentSettings
+from pointsman.settings.sections import DocumentSettings
 from pointsman.workflows.document_pool import DocumentPool, Performed, pool_for
 
 SHORT_CHARS_MAX: Final = 20_000

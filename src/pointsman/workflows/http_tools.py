@@ -14,7 +14,6 @@ from pointsman.definition.reading.results import Unreadable
 from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.settings import HttpTools, Settings, SettingsInvalid
-from pointsman.settings.egress import outgoing_of
 from pointsman.tools.http.openapi import BYTES_MAX, OpenApiImport, OpenApiUnreadable, read_openapi
 from pointsman.tools.http.tool import HttpTool
 from pointsman.values import Json
@@ -30,7 +29,7 @@ def http_tools(settings: Settings) -> list[HttpTool]:
         described |= _file(Path(file))
 
     def outgoing() -> Outgoing:
-        return outgoing_of(settings)
+        return settings.http.outgoing()
 
     return [HttpTool(name, one, outgoing=outgoing, secrets=settings) for name, one in described.items()]
 
@@ -70,7 +69,7 @@ async def import_openapi(settings: Settings, source: str, *, server: str = "", p
 async def _fetched(settings: Settings, address: str) -> bytes:
     from pointsman.tools.egress.http_calls import HttpCall  # Loads an HTTP client.
 
-    answer = await outgoing_of(settings).send(HttpCall(method="GET", url=address))
+    answer = await settings.http.outgoing().send(HttpCall(method="GET", url=address))
     if answer.status != 200:
         raise OpenApiUnreadable(f"{address!r} answered {answer.status}", hint="Look at it in a browser.")
     return answer.body

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.settings import Loaded, Settings
+from pointsman.settings import Settings
 from pointsman.settings.display import shown
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
@@ -244,4 +244,4 @@ def test_settings_that_cannot_work_are_refused(said: JsonObject) -> None:
 
 def test_the_password_is_not_shown_with_the_settings() -> None:
     mail = {"host": "h", "sender": "desk@example.org", "username": "desk", "password": PASSWORD}
-    assert PASSWORD not in json.dumps(shown(Loaded(Settings.model_validate({"mail": mail}))))
+    assert PASSWORD not in json.dumps(shown(Settings.model_validate({"mail": mail})))

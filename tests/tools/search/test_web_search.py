@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pointsman.app import Pointsman
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.settings import Loaded, Settings
+from pointsman.settings import Settings
 from pointsman.settings.display import shown
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
@@ -136,5 +136,5 @@ def test_incomplete_settings_are_refused(said: JsonObject) -> None:
 
 
 def test_the_key_is_not_shown_with_the_settings() -> None:
-    loaded = Loaded(Settings.model_validate({"search": {"engine": "brave", "key": "key-12345"}}))
+    loaded = Settings.model_validate({"search": {"engine": "brave", "key": "key-12345"}})
     assert "key-12345" not in json.dumps(shown(loaded))

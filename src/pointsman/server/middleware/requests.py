@@ -18,7 +18,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointsman.operations.logs import LogThrottle, say
-from pointsman.operations.measuring import Measuring
+from pointsman.operations.metrics import Measuring
 from pointsman.values import JsonObject
 
 ID: Final = "x-request-id"

@@ -14,7 +14,7 @@ from pointsman.executions.redaction_levels import view_told
 from pointsman.executions.start import start_as
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import scripted_warnings
-from pointsman.operations.spans import origin_in
+from pointsman.operations.tracing import origin_in
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations

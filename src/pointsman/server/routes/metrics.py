@@ -11,9 +11,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from pointsman.executions.usage_rollup import Dimension, UsageRow
-from pointsman.operations.budgets import BudgetReport
-from pointsman.operations.csv_tables import csv_of
-from pointsman.operations.measuring import OPENMETRICS, PLAIN
+from pointsman.operations.metrics import OPENMETRICS, PLAIN
+from pointsman.operations.usage import BudgetReport, csv_of
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import BEARER, COOKIE, CallerSession, CurrentServer, ServerContext, caller_of
 from pointsman.server.json_responses import JsonReply

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.operations.key_usage import payers
 from pointsman.operations.model_catalogue import list_models, ping_models
+from pointsman.operations.provider_keys import payers
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations

@@ -1,4 +1,6 @@
-"""Import of an execution from an export file, which is read twice: first to verify everything, then to write.
+"""Export of an execution with everything it needs to continue elsewhere, and its import.
+
+An import reads the file twice: first to verify everything, then to write.
 
 An execution is listed only with its last row, and sub-workflows before their parents. So a crash leaves nothing
 visible: importing again starts over, and `gc` deletes the remains (see `executions.copies`).
@@ -8,12 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
+from pointsman.auth.subjects import DefinitionGone
 from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import Event
@@ -23,20 +29,32 @@ from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.executions.copies import announced, make_room
+from pointsman.executions.deletion import family, known
 from pointsman.operations.archive import (
     DAMAGED,
+    FORMAT,
+    WITH_FILES,
     BlobLine,
+    Chains,
     EffectLine,
     FileLine,
     HeaderLine,
     ImportRefused,
+    Line,
     MemoryLine,
     RowLine,
+    Sizes,
+    Tally,
+    blob_line,
+    bring_file,
     content_of,
+    file_lines,
+    kept_by,
+    learn_file,
+    line_of,
+    must_have_room,
     read_lines,
 )
-from pointsman.operations.archive_files import Sizes, bring_file, learn_file, must_have_room
-from pointsman.operations.exporting import SCOPES
 from pointsman.ports import MemoryChange, Row
 from pointsman.runtime.local import child_id
 from pointsman.runtime.passivation import Passivation
@@ -44,6 +62,56 @@ from pointsman.store.codec import UPCASTERS, Codec, blobs_named
 from pointsman.store.remembered_values import UNBOUNDED
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import LIBRARY
+
+SCOPES: Final = ("execution", "session")
+"""Memory scopes whose namespace is an execution id, so that they belong to it alone."""
+
+
+async def export(app: AppContext, execution: str) -> AsyncIterator[bytes]:
+    """Yield the lines of the file, including their line ends. Raises `UnknownExecution` before the first one.
+
+    A running execution is exported in its present state. Long-term memory and the memory of its session are not
+    exported.
+    """
+    tally = Tally()
+    top = await known(app, ExecutionId(execution))
+    members = [one.execution async for one in family(app, top)]
+    async for line in _lines(app, members):
+        yield tally.add(line_of(line))
+    yield line_of(tally.end)
+
+
+async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[Line]:
+    kept = await kept_by(app, members)
+    yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
+    codec, chains = Codec[Event](Event, UPCASTERS), Chains()
+    told: set[bytes] = set()
+    for execution in members:
+        async for row in app.store.journal.read(execution):
+            for digest in blobs_named(row.events):
+                if digest not in told:
+                    told.add(digest)
+                    yield await _blob(app, digest)
+            text = codec.encode(row.events, row.cause)
+            hashed = chains.next(execution, row.seq, row.at, codec.shape, text)
+            yield RowLine(execution, row.seq, row.at, codec.shape, Raw(text), hashed)
+        for attempt in await app.store.effects.attempts(execution):
+            for number, value in (await app.store.effects.recorded(execution, attempt)).items():
+                yield EffectLine(execution, attempt, number, msgspec.to_builtins(value))
+        for scope in SCOPES:
+            for one in await app.store.memory.every(scope, execution):
+                yield MemoryLine(execution, scope, one.key, one.value, one.changed, one.expires)
+    if kept:
+        async for line in file_lines(app, kept):
+            yield line
+
+
+async def _blob(app: AppContext, digest: bytes) -> Line:
+    content = await app.store.blobs.get(digest.hex())
+    if content is None:
+        raise DefinitionGone(f"the store has no content {digest.hex()[:12]}", hint="Restore a backup.")
+    return blob_line(digest, content)
+
 
 AT_ONCE: Final = 500
 """Writes to the store that are pending at once."""

@@ -1,4 +1,5 @@
-"""Budgets of executions: the budget of each saved workflow, who set it, and how close its executions came to it.
+"""Usage and budgets: the part of usage that a caller may see, tables as CSV, and budgets: the limit of each saved
+workflow, its origin, and how close its executions came to it.
 
     the latest revision, and [limits] of the operator ─▶ the budget of one execution
     usage of executions in the store's list           ─▶ the highest; how many came near, and how many reached it
@@ -10,22 +11,31 @@ and each group is checked once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeGuard
 
 from typing_extensions import TypedDict
 
+from pointsman.auth.policy import sees, visible
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
+from pointsman.definition.problems import did_you_mean
 from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.plan import PlanLimits
-from pointsman.errors import AuthorError
-from pointsman.executions.usage_rollup import UsageAudience, check_day
+from pointsman.errors import AuthorError, CallerError
+from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageAudience, check_day
 from pointsman.store.records import Measure, Spenders, SpendingQuery, Summary
-from pointsman.values import Instant, WorkflowId
+from pointsman.values import ExecutionId, Instant, WorkflowId
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.revisions import list_workflows
+
+if TYPE_CHECKING:
+    from pointsman.auth.callers import Caller
+
 
 DAY_S: Final = 86_400.0
 MEASURES: Final[tuple[Measure, ...]] = ("tokens", "modelCalls", "toolCalls", "costUsd")
@@ -166,3 +176,67 @@ def _amounts(limits: PlanLimits) -> Iterator[tuple[Measure, float]]:
 
 def _part(row: BudgetRow) -> float:
     return row["highest"] / row["most"] if row["most"] > 0 else float(row["highest"] > 0)
+
+
+class UsageUnknown(CallerError):
+    """Usage was requested by an unknown dimension."""
+
+    code: ClassVar[str] = "usage-unknown"
+
+
+def narrowed(of: Iterable[str]) -> dict[Dimension, str]:
+    """Parse filters such as `model:gpt-5`. Raises `UsageUnknown`."""
+    found: dict[Dimension, str] = {}
+    for one in of:
+        name, colon, wanted = one.partition(":")
+        if not colon or not _is_dimension(name):
+            near = did_you_mean(name, DIMENSIONS)
+            hint = f"{near} Say it as model:gpt-5; known: {', '.join(DIMENSIONS)}.".strip()
+            raise UsageUnknown(f"usage is not told apart by {one[:80]!r}", hint=hint)
+        found[name] = wanted
+    return found
+
+
+def _is_dimension(name: str) -> TypeGuard[Dimension]:
+    return name in DIMENSIONS
+
+
+def told_to(app: AppContext, caller: Caller) -> UsageAudience | None:
+    """Return the part of usage that a caller may see; None: everything. Single executions are included if they still
+    exist and are listed for the caller."""
+    if caller.role == "admin":
+        return None
+
+    async def workflow(name: str, revision: int) -> bool:
+        try:
+            return revision > 0 and await visible(app, caller, f"{name}@{revision}")
+        except UnknownWorkflow:
+            return False
+
+    async def execution(name: str) -> bool:
+        summary = await app.store.executions.find(ExecutionId(name))
+        return summary is not None and await listed(summary)
+
+    async def listed(summary: Summary) -> bool:
+        return await sees(app, caller, summary)
+
+    return UsageAudience(workflow, execution, listed)
+
+
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_of(rows: Sequence[Mapping[str, object]]) -> str:
+    """Return the rows as CSV with a header; lines end as in RFC 4180. Texts that a spreadsheet would evaluate as
+    formulas are escaped with an apostrophe."""
+    if not rows:
+        return ""
+    told = io.StringIO()
+    writer = csv.writer(told)
+    writer.writerow(rows[0])
+    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return told.getvalue()
+
+
+def _cell(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
