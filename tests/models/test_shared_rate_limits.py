@@ -24,7 +24,7 @@ from pointsman.models.key_pool import KeyPool, KeysExhausted, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
-from pointsman.operations.provider_keys import AHEAD_S, KIND, KeptTurns
+from pointsman.operations.provider_keys import AHEAD_S, LEASES, KeptTurns
 from pointsman.ports import ModelRequest
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import StoreLocked
@@ -124,7 +124,7 @@ def test_a_clock_that_ran_far_ahead_holds_nobody_up() -> None:
     async def story() -> float:
         store = await open_store("memory:")
         ahead = VirtualClock().now() + 100 * AHEAD_S
-        await store.entries.put(KIND, "house", {"next": ahead, "keys": {"0": ahead}})
+        await store.entries.put(LEASES, "house", {"next": ahead, "keys": {"0": ahead}})
         one = pool(store, Pacing(interval_s=0.4, key_interval_s=1.0))
         began = asyncio.get_running_loop().time()
         one.give_back(await one.take(0))
