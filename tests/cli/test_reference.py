@@ -13,7 +13,7 @@ import pytest
 from pointsman.cli.entry import COMMANDS, EXAMPLES, root
 from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
-from pointsman.testing.files import Expect, WorkflowCase
+from pointsman.testing.cases import Expect, WorkflowCase
 from tests.cli.reference import PAGE, page
 
 REFERENCE = PAGE.parent

@@ -17,8 +17,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflow, write_workflow
 from pointsman.settings import Settings
-from pointsman.testing.cases import run_case
-from pointsman.testing.files import WorkflowCase, read_tests
+from pointsman.testing.cases import WorkflowCase, read_tests, run_case
 from pointsman.values import JsonObject
 from tests.dialects.corpus_files import CORPUS
 

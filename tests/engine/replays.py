@@ -9,9 +9,8 @@ from pointsman.engine.replay import replay, row_of, short_of
 from pointsman.engine.reports import ForkRequested
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
-from pointsman.testing.descriptions import describe
 from pointsman.testing.graphs import perform
-from pointsman.testing.simulation import LawBroken, Simulation, SimulationResult, refolded, stored
+from pointsman.testing.simulation import LawBroken, Simulation, SimulationResult, describe, refolded, stored
 from tests.engine.laws import hold, run, told
 
 

@@ -34,8 +34,7 @@ from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.testing.descriptions import describe
-from pointsman.testing.simulation import Simulation, refolded
+from pointsman.testing.simulation import Simulation, describe, refolded
 from pointsman.values import JsonObject
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.scenarios import installation, play, written

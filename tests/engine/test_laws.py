@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.plan import Plan
 from pointsman.engine.state import Timer
-from pointsman.testing.descriptions import are_alike, describe
-from pointsman.testing.simulation import refolded, stored
+from pointsman.testing.simulation import are_alike, describe, refolded, stored
 from tests.engine.laws import (
     must_come_to_the_same_in_every_trial,
     must_come_to_the_same_when_retried,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pointsman.testing.cases import run_case
-from pointsman.testing.files import WorkflowCase, find_tests, read_tests
+from pointsman.testing.cases import WorkflowCase, find_tests, read_tests, run_case
 from tests.boxes import needs_box
 from tests.examples.plays import EXAMPLES
 

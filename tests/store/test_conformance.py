@@ -7,8 +7,7 @@ from typing import Final
 
 import pytest
 
-from pointsman.testing.journals import DURABLE_RULES, JOURNAL_RULES, Rule
-from pointsman.testing.leaders import DURABLE_KEEPER_RULES
+from pointsman.testing.journals import DURABLE_KEEPER_RULES, DURABLE_RULES, JOURNAL_RULES, Rule
 from pointsman.testing.stores import DURABLE_FOLLOWER_RULES, STORE_RULES
 
 ALL_RULES: Final = [*JOURNAL_RULES, *DURABLE_RULES, *DURABLE_KEEPER_RULES, *DURABLE_FOLLOWER_RULES, *STORE_RULES]

@@ -14,10 +14,8 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.store.sqlite.removal import BY_EXECUTION
 from pointsman.store.sqlite.schema import SEALED
-from pointsman.testing.journals import ONE, opened, row_of
-from pointsman.testing.removals import summary_of
-from pointsman.testing.stores import draft_of
-from pointsman.testing.usage import taking
+from pointsman.testing.journals import ONE, ended_summary, opened, row_of
+from pointsman.testing.stores import draft_of, taking
 from pointsman.values import ExecutionId
 
 pytestmark = pytest.mark.integration
@@ -36,7 +34,7 @@ async def whole(tmp_path: Path) -> bytes:
     async with opened(f"sqlite:///{path}") as store:
         for execution in (ONE, ExecutionId("exec-two")):
             start = ExecutionStarted(workflow="desk", version="1", input={"goal": noise(40).hex()})
-            await store.journal.append(execution, Row(1, 1.0, (start,)), summary=summary_of(execution))
+            await store.journal.append(execution, Row(1, 1.0, (start,)), summary=ended_summary(execution))
             for seq in range(2, 30):
                 await store.journal.append(execution, row_of(seq, noise((20, 2_000, 40_000)[seq % 3]).hex()))
             for number in range(5):

@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.store.sqlite.database import load_extension
 from pointsman.testing.journals import Rule
-from pointsman.testing.vectors import VECTOR_RULES
+from pointsman.testing.memories import VECTOR_RULES
 from tests.postgres import Cluster
 
 

@@ -13,8 +13,7 @@ import click
 
 from pointsman.cli.options import json_option
 from pointsman.cli.printing import harmless, print_json
-from pointsman.testing.cases import CaseResult, run_file
-from pointsman.testing.files import ENDINGS, find_tests
+from pointsman.testing.cases import ENDINGS, CaseResult, find_tests, run_file
 from pointsman.values import Json
 
 NO_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

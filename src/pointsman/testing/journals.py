@@ -1,4 +1,4 @@
-"""Conformance suite of journals, as functions for any address, including third-party stores.
+"""Conformance suite of journals, deletion and leaders, as functions for any address, including third-party stores.
 
     @pytest.mark.parametrize("rule", [*JOURNAL_RULES, *STORE_RULES], ids=lambda rule: rule.__name__)
     async def test_my_store(rule, tmp_path):
@@ -25,8 +25,8 @@ from pointsman.engine.steps import Branch, Step
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
 from pointsman.store.api import Store, StoreJournal, open_store
-from pointsman.store.errors import JournalMoved, UnstorableValue
-from pointsman.store.records import Summary
+from pointsman.store.errors import JournalMoved, LeaderExists, UnstorableValue
+from pointsman.store.records import Summary, SweepResult
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 Rule: TypeAlias = Callable[[str], Awaitable[None]]
@@ -336,4 +336,179 @@ DURABLE_RULES: Final[tuple[Rule, ...]] = (
     closing_commits_what_was_asked_for,
     two_openings_of_one_store_never_both_win,
     what_was_acknowledged_survives_a_killed_process,
+)
+
+
+NOT_YET_S: Final = 0.01
+
+
+async def a_store_has_one_keeper_who_can_step_back(url: str) -> None:
+    async with opened(url) as store:
+        first = await store.keep("first")
+        (why,) = await asyncio.gather(store.keep("second"), return_exceptions=True)
+        assert isinstance(why, LeaderExists)
+        assert "'first', since 20" in str(why), "it says who keeps the store, and since when"
+        await store.journal.append(ONE, row_of(1))
+        await first.release()
+        await first.release()
+        assert not first.lost.is_set(), "who steps back has lost nothing"
+        second = await store.keep("second")
+        assert (second.holder, second.epoch > first.epoch) == ("second", True)
+        await store.journal.append(ONE, row_of(2))
+        await store.effects.record(ONE, "write#1", 1, "paid")
+        await store.memory.put("session", "ann", "name", "Ann")
+
+
+async def who_stands_by_takes_over_when_the_keeper_steps_back(url: str) -> None:
+    async with opened(url) as store:
+        first = await store.keep("first")
+        waiting = asyncio.ensure_future(store.keep("second", wait=True))
+        await asyncio.wait([waiting], timeout=NOT_YET_S)
+        assert not waiting.done()
+        await first.release()
+        assert (await waiting).epoch > first.epoch
+
+
+KEEPER_RULES: Final[tuple[Rule, ...]] = (
+    a_store_has_one_keeper_who_can_step_back,
+    who_stands_by_takes_over_when_the_keeper_steps_back,
+)
+
+
+async def two_openings_have_one_keeper_and_the_other_may_write_beside_it(url: str) -> None:
+    async with opened(url) as one, opened(url) as other:
+        await one.keep("one")
+        assert await refused(other.keep("other"), LeaderExists)
+        await one.journal.append(ONE, row_of(1))
+        await other.journal.append(ONE, row_of(2))
+        await one.journal.append(ONE, row_of(3))
+        waiting = asyncio.ensure_future(other.keep("other", wait=True))
+        await one.close()
+        assert (await waiting).holder == "other"
+        await other.journal.append(ONE, row_of(4))
+
+
+async def a_keeper_that_is_killed_makes_room(url: str) -> None:
+    program = f"import asyncio, pointsman.testing.journals as k; asyncio.run(k.keep_until_killed({url!r}))"
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
+    assert child.stdout is not None
+    epoch = int(await child.stdout.readline())
+    async with opened(url) as store:
+        assert await refused(store.keep("here"), LeaderExists)
+        waiting = asyncio.ensure_future(store.keep("here", wait=True))
+        await asyncio.wait([waiting], timeout=NOT_YET_S)
+        assert not waiting.done()
+        child.kill()
+        assert (await waiting).epoch == epoch + 1
+        await child.wait()
+        await store.journal.append(ONE, row_of(2))
+
+
+async def keep_until_killed(url: str) -> None:
+    """Become the leader, write a row, print the epoch, and wait."""
+    async with opened(url) as store:
+        keep = await store.keep("child")
+        await store.journal.append(ONE, row_of(1))
+        sys.stdout.write(f"{keep.epoch}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+DURABLE_KEEPER_RULES: Final[tuple[Rule, ...]] = (
+    two_openings_have_one_keeper_and_the_other_may_write_beside_it,
+    a_keeper_that_is_killed_makes_room,
+)
+
+
+def ended_summary(execution: ExecutionId) -> Summary:
+    return Summary(
+        execution=execution,
+        workflow=WorkflowId("desk"),
+        revision=1,
+        status="completed",
+        started=Instant(1.0),
+        updated=Instant(2.0),
+    )
+
+
+async def an_execution_that_is_removed_is_gone_and_leaves_the_others_alone(url: str) -> None:
+    one, other = ONE, ExecutionId("exec-two")
+    large = "large" * 50_000
+    async with opened(url) as store:
+        for execution in (one, other):
+            for seq in range(1, 4):
+                await store.journal.append(execution, row_of(seq, {"text": large, "only": f"{execution}" * 20_000}))
+            await store.effects.record(execution, "write#1", 1, large)
+            await store.executions.put(ended_summary(execution))
+        kept = await rows_in(store.journal, other)
+        assert await refused(store.removal.remove(one, at=2), JournalMoved)
+        assert len(await rows_in(store.journal, one)) == 3
+        assert await store.removal.remove(one, at=3)
+        assert not await store.removal.remove(one, at=0)
+        assert await rows_in(store.journal, one) == []
+        assert await store.journal.last(one) == 0
+        assert await store.effects.recorded(one, "write#1") == {}
+        assert await rows_in(store.journal, other) == kept
+        assert await store.effects.recorded(other, "write#1") == {1: large}
+        await store.removal.sweep()
+        await store.removal.compact()
+        assert await rows_in(store.journal, other) == kept
+        assert await store.verify() == []
+
+
+async def whoever_believes_in_a_removed_execution_is_refused_and_its_name_is_free(url: str) -> None:
+    async with opened(url) as store:
+        await store.journal.append(ONE, row_of(1, "before"))
+        assert await store.removal.remove(ONE, at=1)
+        assert await refused(store.journal.append(ONE, row_of(2)), JournalMoved)
+        await store.journal.append(ONE, row_of(1, "after"))
+        assert await rows_in(store.journal, ONE) == [row_of(1, "after")]
+        assert await refused(store.removal.remove(ONE, at=2), JournalMoved)
+        assert await store.verify() == []
+
+
+async def a_summary_without_a_journal_can_be_removed(url: str) -> None:
+    async with opened(url) as store:
+        await store.executions.put(ended_summary(ONE))
+        assert await store.removal.remove(ONE, at=0)
+        assert await store.executions.find(ONE) is None
+
+
+async def what_was_put_a_moment_ago_is_not_swept(url: str) -> None:
+    async with opened(url) as store:
+        digest = await store.blobs.put(b"a definition that is about to be used")
+        assert await store.removal.sweep(dry_run=True) == SweepResult()
+        assert await store.removal.sweep() == SweepResult()
+        assert await store.blobs.get(digest) is not None
+
+
+async def a_conversation_that_is_forgotten_begins_anew(url: str) -> None:
+    async with opened(url) as store:
+        await store.sessions.append("talk", ("hello", "there"), after=0)
+        await store.sessions.close("talk")
+        assert await store.sessions.forget("talk")
+        assert not await store.sessions.forget("talk")
+        await store.sessions.append("talk", ("again",), after=0)
+        assert (await store.sessions.load("talk")).messages == ("again",)
+
+
+async def everything_remembered_under_a_namespace_can_be_read(url: str) -> None:
+    async with opened(url) as store:
+        await store.memory.put("session", "talk", "b", {"n": 1})
+        await store.memory.put("session", "talk", "a", [None, 10**30])
+        await store.memory.put("session", "other", "c", "not this")
+        assert [(one.key, one.value) for one in await store.memory.every("session", "talk")] == [
+            ("a", [None, 10**30]),
+            ("b", {"n": 1}),
+        ]
+        assert await store.memory.every("execution", "talk") == []
+
+
+REMOVAL_RULES: Final[tuple[Rule, ...]] = (
+    an_execution_that_is_removed_is_gone_and_leaves_the_others_alone,
+    whoever_believes_in_a_removed_execution_is_refused_and_its_name_is_free,
+    a_summary_without_a_journal_can_be_removed,
+    what_was_put_a_moment_ago_is_not_swept,
+    a_conversation_that_is_forgotten_begins_anew,
+    everything_remembered_under_a_namespace_can_be_read,
 )

@@ -1,22 +1,41 @@
-"""Conformance suite of the other tables of a store, as functions for any address. See `testing.journals`."""
+"""Conformance suite of the tables of a store beside the journal, as functions for any address. See `journals`."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+import random
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Final, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
-from pointsman.store.records import ANYONE, ExecutionQuery, GateEntry, InboxQuery, Summary, WorkflowDraft
-from pointsman.testing.journals import ONE, Rule, opened, refused, row_of
-from pointsman.testing.leaders import KEEPER_RULES
-from pointsman.testing.memories import MEMORY_RULES
-from pointsman.testing.removals import REMOVAL_RULES
-from pointsman.testing.spending import SPENDING_RULES
-from pointsman.testing.vectors import VECTOR_RULES
+from pointsman.store.records import (
+    ANYONE,
+    BudgetUsage,
+    ExecutionQuery,
+    GateEntry,
+    InboxQuery,
+    Spenders,
+    SpendingQuery,
+    Summary,
+    WorkflowDraft,
+)
+from pointsman.store.usage import (
+    OF_EXECUTIONS,
+    About,
+    UsageAmounts,
+    UsageName,
+    UsagePlace,
+    UsageQuery,
+    UsageRecord,
+    added_up,
+)
+from pointsman.testing.journals import KEEPER_RULES, ONE, REMOVAL_RULES, Rule, opened, refused, row_of
+from pointsman.testing.memories import MEMORY_RULES, VECTOR_RULES
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
 PATIENCE_S: Final = 60.0
@@ -442,6 +461,199 @@ async def bytes_are_kept_once_by_their_content(url: str) -> None:
         assert [await store.blobs.get(digest) for digest in digests] == contents
         assert await store.blobs.get("00" * 32) is None
         assert await store.verify() == []
+
+
+DAYS: Final = ("2026-11-20", "2026-11-21", "2026-11-22")
+NAMES: Final[tuple[UsageName, ...]] = get_args(UsageName)
+SUMMED: Final[tuple[UsageName, ...]] = tuple(one for one in NAMES if one not in OF_EXECUTIONS)
+
+
+def taking(number: int, day: str = DAYS[0], **about: str) -> UsageRecord:
+    """Return one model call that costs a thousand nanodollars times its number."""
+    amounts = UsageAmounts(model_calls=1, nanos=1000 * number, priced_calls=1)
+    return UsageRecord(
+        day=day,
+        execution=ExecutionId(f"exec-{number:03}"),
+        workflow=about.get("workflow", "desk"),
+        revision=1,
+        owner=about.get("owner", ""),
+        entries=((UsagePlace(about.get("node", "ask"), "gpt-5", "openai/1"), amounts),),
+    )
+
+
+def any_taking(chance: random.Random) -> UsageRecord:
+    """Draw from few executions and names, so that they repeat often."""
+    places = {
+        UsagePlace(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
+        for _ in range(chance.randrange(4))
+    }
+    amounts = UsageAmounts.__struct_fields__
+    return UsageRecord(
+        day=chance.choice(DAYS),
+        execution=ExecutionId(f"exec-{chance.randrange(6)}"),
+        workflow=chance.choice(("desk", "other")),
+        revision=chance.randrange(3),
+        owner=chance.choice(("", "ann")),
+        entries=tuple((place, UsageAmounts(*(chance.randrange(1 << 40) for _ in amounts))) for place in sorted(places)),
+    )
+
+
+def sorted_sums(found: Iterable[tuple[About, UsageAmounts]]) -> list[tuple[list[str], UsageAmounts]]:
+    return sorted((([str(one) for one in about], taken) for about, taken in found), key=lambda one: one[0])
+
+
+async def sums_are_what_the_takings_say(url: str) -> None:
+    """Put random usage records, some of them again with other values."""
+    chance = random.Random(152)
+    some: list[tuple[UsageName, ...]] = [by for count in (1, 2, 3) for by in combinations(SUMMED, count)]
+    queries = [UsageQuery(by=by) for by in some]
+    queries += [UsageQuery(by=("owner",)), UsageQuery(by=("execution", "node"), of={"owner": "ann"})]
+    queries += [
+        UsageQuery(by=("node", "workflow"), since=DAYS[1]),
+        UsageQuery(by=("day",), until=DAYS[1], of={"model": "größe"}),
+        UsageQuery(by=("key",), since=DAYS[1], until=DAYS[1], of={"workflow": "desk", "node": "a"}),
+    ]
+    known: dict[tuple[str, str], UsageRecord] = {}
+    async with opened(url) as store:
+        for _ in range(6):
+            for _ in range(12):
+                one = any_taking(chance)
+                await store.usage.put(one)
+                known[one.day, one.execution] = one
+            for query in queries:
+                wanted = sorted_sums(added_up(known.values(), query))
+                assert sorted_sums(await store.usage.sums(query)) == wanted, query
+            assert await store.verify() == []
+
+
+async def who_takes_in_at_once_loses_nothing(url: str) -> None:
+    async with opened(url) as store:
+        for _ in range(2):
+            await asyncio.gather(*(store.usage.put(taking(number)) for number in range(1, 21)))
+            ((_, total),) = await store.usage.sums(UsageQuery(by=("workflow",)))
+            assert (total.model_calls, total.nanos) == (20, 210_000), "nothing is counted twice either"
+        await asyncio.gather(*(store.usage.put(taking(1, node=node)) for node in "abcdefgh"))
+        found = await store.usage.sums(UsageQuery(by=("node",)))
+        assert sum(taken.nanos for _, taken in found) == 210_000, "one of those who took it in is the last"
+
+
+async def long_and_strange_names_are_told_apart(url: str) -> None:
+    async with opened(url) as store:
+        names = ["ö" * 2000 + end for end in ("a", "b")] + ["?", "%s", "'; DROP TABLE usage; --"]
+        for number, name in enumerate(names, start=1):
+            await store.usage.put(taking(number, node=name))
+        found = {about[0]: taken.nanos for about, taken in await store.usage.sums(UsageQuery(by=("node",)))}
+        assert found == {name: 1000 * number for number, name in enumerate(names, start=1)}
+        ((about, _),) = await store.usage.sums(UsageQuery(by=("execution",), of={"node": names[-1]}))
+        assert about == ("exec-005",)
+
+
+USAGE_RULES: Final[tuple[Rule, ...]] = (
+    sums_are_what_the_takings_say,
+    who_takes_in_at_once_loses_nothing,
+    long_and_strange_names_are_told_apart,
+)
+
+
+TOKENS: Final = SpendingQuery(workflow=DESK, measure="tokens", near=50, most=100)
+
+
+def desk(number: int, tokens: int, **more: object) -> Summary:
+    """Return a summary that ended at its number."""
+    one = Summary(
+        execution=ExecutionId(f"exec-{number:03}"),
+        workflow=DESK,
+        revision=1,
+        status="completed",
+        started=Instant(0),
+        updated=Instant(number),
+        spent=BudgetUsage(tokens=tokens, model_calls=number, cost_usd=tokens / 1000),
+    )
+    return replace(one, **more)
+
+
+async def what_executions_spent_is_added_up(url: str) -> None:
+    async with opened(url) as store:
+        assert await store.executions.spending(TOKENS) == []
+        spent = (0, 49, 50, 99, 100, 250)
+        for number, tokens in enumerate(spent):
+            await store.executions.put(desk(number, tokens))
+        await store.executions.put(desk(7, 900, workflow=WorkflowId("other")))
+        await store.executions.put(desk(8, 900, revision=0))
+        dearest = ExecutionId("exec-005")
+        assert await store.executions.spending(TOKENS) == [
+            Spenders(executions=6, near=2, over=2, highest=250, dearest=dearest)
+        ], "of the saved revisions of this workflow"
+        (calls,) = await store.executions.spending(replace(TOKENS, measure="modelCalls", near=0, most=0))
+        assert (calls.near, calls.over, calls.highest) == (0, 5, 5), "nothing spent is no budget spent"
+        (cost,) = await store.executions.spending(replace(TOKENS, measure="costUsd", near=0.05, most=0.1))
+        assert (cost.near, cost.over, cost.highest) == (2, 2, 0.25)
+        (tools,) = await store.executions.spending(replace(TOKENS, measure="toolCalls"))
+        assert (tools.executions, tools.highest) == (6, 0)
+
+
+async def a_period_bounds_what_has_ended_only(url: str) -> None:
+    async with opened(url) as store:
+        for number in range(6):
+            await store.executions.put(desk(number, 10, status="waiting" if number == 0 else "failed"))
+
+        async def told(since: float | None, until: float | None) -> int:
+            found = await store.executions.spending(
+                replace(
+                    TOKENS,
+                    since=None if since is None else Instant(since),
+                    until=None if until is None else Instant(until),
+                )
+            )
+            return sum(one.executions for one in found)
+
+        assert [await told(2, 4), await told(None, 2), await told(5, None), await told(9, None)] == [3, 2, 2, 1]
+
+
+async def who_spent_is_told_apart_by_what_decides_who_sees_it(url: str) -> None:
+    async with opened(url) as store:
+        for number, more in enumerate(
+            (
+                {"owner": "ann"},
+                {"owner": "ann"},
+                {"owner": "bob"},
+                {"owner": "bob", "session": "talk"},
+                {"owner": "bob", "parent": ExecutionId("exec-000")},
+                {"owner": "bob", "revision": 2},
+            )
+        ):
+            await store.executions.put(desk(number, number * 20, **more))
+        found = await store.executions.spending(replace(TOKENS, apart=True))
+        told = {(one.revision, one.owner, one.session, one.parent): (one.executions, one.highest) for one in found}
+        assert told == {
+            (1, "ann", None, None): (2, 20),
+            (1, "bob", None, None): (1, 40),
+            (1, "bob", "talk", None): (1, 60),
+            (1, "bob", None, "exec-000"): (1, 80),
+            (2, "bob", None, None): (1, 100),
+        }
+
+
+async def a_summary_that_only_paid_replaces_the_one_before(url: str) -> None:
+    async with opened(url) as store:
+        first = desk(1, 10, status="running", awaits=("door",))
+        for one in (first, replace(first, spent=BudgetUsage(tokens=20), updated=Instant(7), awaits=("bell",))):
+            await store.executions.put(one)
+        assert await store.executions.find(first.execution) == replace(
+            first, spent=BudgetUsage(tokens=20), updated=Instant(7), awaits=("bell",)
+        )
+        moved = replace(first, spent=BudgetUsage(tokens=30), session="talk", wakes=Instant(9))
+        await store.executions.put(moved)
+        assert await store.executions.list() == [moved]
+
+
+SPENDING_RULES: Final[tuple[Rule, ...]] = (
+    what_executions_spent_is_added_up,
+    a_period_bounds_what_has_ended_only,
+    who_spent_is_told_apart_by_what_decides_who_sees_it,
+    a_summary_that_only_paid_replaces_the_one_before,
+    *USAGE_RULES,
+)
 
 
 STORE_RULES: Final[tuple[Rule, ...]] = (
