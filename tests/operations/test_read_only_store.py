@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from pointsman import Pointsman, Workflow
+from pointsman.auth.callers import LOCAL
 from pointsman.errors import PointsmanError
 from pointsman.operations.backup import back_up
 from pointsman.operations.readiness import Lifecycle, readiness
@@ -24,7 +25,7 @@ from tests import postgres
 from tests.patience import PATIENCE_S
 
 ASKS: Final = Workflow.of({"id": "asks", "nodes": [{"id": "ask", "type": "human", "config": {"message": "Go on?"}}]})
-FLOW: Final = Workflow.of({"id": "one", "nodes": [{"id": "a", "type": "transform", "inputs": {"x": "input.x"}}]})
+FLOW: Final = Workflow.of({"id": "one", "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "Say {x}."}}]})
 QUIET: Final = Settings(delays=False)
 
 
@@ -58,6 +59,11 @@ async def everything_is_read(app: Pointsman, execution: str) -> None:
     assert (await app.look(execution))[1]
     assert await app.bulletins(execution)
     assert [line async for line in app.storage.export(execution)]
+    operations = app.acting_as(LOCAL).operations
+    assert [line async for line in await operations.export(execution)]
+    assert [(one.get("workflow"), one["steps"]) for one in await operations.usage()] == [("one", 1)]
+    found = await app.acting_as(LOCAL).executions.search("scripted", workflow="one")
+    assert [one["executionId"] for one in found["executions"]] == [execution]
     assert await app.store.verify() == []
     assert await app.workflows() == []
     assert (await app.replay(execution)).differences == []

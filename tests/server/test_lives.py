@@ -110,6 +110,31 @@ async def test_an_operator_moves_an_execution_only_to_the_latest_revision() -> N
         assert (await served.act(execution, "move", {"to": "letter@2"}))["moved"] is True
 
 
+async def test_an_operator_starts_and_forks_only_the_latest_revision() -> None:
+    async with serving(is_local=False) as served:
+        await served.key("root", "admin")
+        editor = await served.key("ed", "editor")
+        operator = await served.key("ann", "operator")
+        served.client.headers.update(editor)
+        await served.save(LETTER)
+        served.client.headers.update(operator)
+        first = await served.execute("letter", {"goal": "tides"})
+        served.client.headers.update(editor)
+        await served.save(LETTER.replace("options:", "approvers: {users: [zoe]}, options:"))
+        served.client.headers.update(operator)
+        sent = {"input": {"goal": "tides"}}
+        refused = await served.client.post("/api/workflows/letter@1/execute", json=sent)
+        assert (refused.status_code, refused.json()["code"]) == (403, "not-allowed")
+        assert "'ann' is an operator and may not run an earlier revision of 'letter'" in refused.text
+        assert (await served.act(first, "fork", {}, expect=403))["code"] == "not-allowed"
+        assert (await served.client.post("/api/workflows/letter@2/execute", json=sent)).is_success
+        assert (await served.act(first, "move", {"to": "letter"}))["moved"] is True
+        assert (await served.act(first, "fork", {}, expect=202))["executionId"]
+        served.client.headers.update(editor)
+        assert (await served.client.post("/api/workflows/letter@1/execute", json=sent)).is_success
+        assert (await served.act(first, "fork", {}, expect=202))["executionId"]
+
+
 async def test_nobody_moves_to_or_replays_against_what_they_may_not_see() -> None:
     async with serving(is_local=False) as served:
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor")

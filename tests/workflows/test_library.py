@@ -13,7 +13,7 @@ from pointsman.definition.model.schema import native_schema
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.definitions import Disabled
+from pointsman.workflows.library import Disabled
 from pointsman.workflows.revisions import list_workflows
 from tests.scenarios import installation, written
 
@@ -49,6 +49,26 @@ async def test_what_is_switched_off_is_listed_only_when_asked_for_and_never_run(
         assert await listed(include_disabled=True) == ["off", "on", "silent"]
         with pytest.raises(Disabled, match="'off' is disabled"):
             await app.start("off")
+
+
+async def test_a_workflow_that_was_disabled_starts_in_no_revision_and_from_no_other_workflow() -> None:
+    call: JsonObject = {"id": "call", "type": "workflow", "config": {"workflow": "news"}}
+    earlier: JsonObject = {"id": "call", "type": "workflow", "config": {"workflow": "news@1"}}
+    async with installation() as app:
+        await app.save(one("news"))
+        begun = await app.start("news")
+        await begun.settled()
+        for name, node in (("caller", call), ("pinned", earlier)):
+            await app.save(written({"id": name, "nodes": [node], "edges": []}))
+        await app.save(one("news", enabled=False))
+        for reference in ("news", "news@1", "news@2", "caller", "pinned"):
+            with pytest.raises(Disabled, match="'news' is disabled"):
+                await app.start(reference)
+        with pytest.raises(Disabled, match="'news' is disabled"):
+            await app.fork(begun.id)
+        await app.save(one("news", enabled=True))
+        for reference in ("news@1", "caller", "pinned"):
+            assert await (await app.start(reference)).settled() == "completed"
 
 
 @pytest.mark.requirement("T0-11")

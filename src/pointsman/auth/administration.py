@@ -137,7 +137,7 @@ class AccessVerbs(Verbs):
         """Check the hash chain of the audit log. Reads every row."""
         return await self.app[AUDIT].state()
 
-    @verb("admin", "read the audit log")
+    @verb("admin", "read the audit log", exports=True)
     async def export_audit(self) -> AsyncIterator[bytes]:
         """Return the lines of the whole audit log, oldest first, see `Audit.lines`."""
         return self.app[AUDIT].lines()

@@ -22,7 +22,9 @@ checks no role and no right, and writes no audit entry. To add a verb:
 - `target` names the arguments that identify the changed thing in the audit entry. Other arguments may be secret and
   are never recorded.
 - `made` returns the ids of what the verb created, from its result.
-- A verb that only reads has `audit=False`. A verb that is sometimes only a check names the argument that decides:
+- A verb that only reads has `audit=False`. One that takes data out of the store (an export, a backup) is audited, with
+  `exports=True`: on a store that cannot be written it goes to the log instead of the audit log.
+- A verb that is sometimes only a check names the argument that decides:
   `when="apply"`, `unless="check_only"`.
 - A verb never calls another verb, which would write a second entry: both call a function of the domain.
 """
@@ -30,13 +32,14 @@ checks no role and no right, and writes no audit entry. To add a verb:
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
-from pointsman.auth.audit import AUDIT
+from pointsman.auth.audit import AUDIT, TARGET_CHARS_MAX
 from pointsman.auth.audit_outcomes import fresh_in
 from pointsman.auth.callers import Caller, NotAllowed, Role
 from pointsman.context import AppContext
@@ -46,6 +49,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V", bound="Verbs")
 
+LOG: Final = logging.getLogger("pointsman.access")
 _RULE: Final = "__verb_rule__"
 
 
@@ -112,6 +116,8 @@ class VerbRule:
     target: tuple[str, ...] = ()
     when: str = ""
     unless: str = ""
+    exports: bool = False
+    """Whether it changes nothing in the store, so that it works on a read-only one, without an audit entry."""
 
     def records(self, arguments: Mapping[str, object]) -> bool:
         """Return whether a call with these arguments is recorded."""
@@ -133,6 +139,7 @@ def verb(
     target: tuple[str, ...] = (),
     when: str = "",
     unless: str = "",
+    exports: bool = False,
     made: Callable[[Any], Mapping[str, object]] = lambda _: {},
 ) -> Callable[[Callable[Concatenate[V, P], Awaitable[R]]], Callable[Concatenate[V, P], Coroutine[Any, Any, R]]]:
     """Make a method a verb: see the module. `what` completes the error "'ada' is a viewer and may not …".
@@ -144,7 +151,7 @@ def verb(
         function: Callable[Concatenate[V, P], Awaitable[R]],
     ) -> Callable[Concatenate[V, P], Coroutine[Any, Any, R]]:
         signature = inspect.signature(function)
-        rule = VerbRule(function.__qualname__, role, what, audit, target, when, unless)
+        rule = VerbRule(function.__qualname__, role, what, audit, target, when, unless, exports)
         if unknown := {*target, when, unless} - {"", *signature.parameters}:
             raise TypeError(f"{rule.name} has no argument {sorted(unknown)[0]!r}")
 
@@ -166,7 +173,7 @@ def verb(
             except PointsmanError as why:
                 await _note_refusal(acting, rule, entry, why.code)
                 raise
-            if fresh := fresh_in(made(result), named):
+            if entry and (fresh := fresh_in(made(result), named)):
                 acting.app[AUDIT].made(acting.caller, acting.via or rule.name, entry, fresh)
             return result
 
@@ -187,13 +194,18 @@ def rules_in(verbs: type[Verbs]) -> dict[str, VerbRule]:
 
 
 async def _begin(acting: Acting, rule: VerbRule, target: str) -> str:
-    """Check the role and write the audit entry of a call; return its id."""
+    """Check the role and write the audit entry of a call; return its id. Empty: the store cannot be written, and the
+    call is in the log."""
     try:
         acting.caller.must_have(rule.role, rule.what)
     except NotAllowed as why:
         await _refuse(acting, rule, target, why.code)
         raise
     what = acting.via or rule.name
+    if rule.exports and acting.app.store.read_only:
+        said = "%s by %r is not in the audit log, because the store is read-only: %s"
+        LOG.warning(said, what, acting.caller.name, target[:TARGET_CHARS_MAX] or "everything")
+        return ""
     entry = await acting.app[AUDIT].asked(acting.caller, what, target=target, origin=acting.origin)
     acting.entries.append(entry)
     return entry
@@ -208,6 +220,8 @@ async def _refuse(acting: Acting, rule: VerbRule, target: str, code: str) -> Non
 
 
 async def _note_refusal(acting: Acting, rule: VerbRule, entry: str, code: str) -> None:
+    if not entry:
+        return
     with suppress(OperatorError):  # The store is unavailable: the caller receives the refusal in any case.
         await acting.app[AUDIT].refused(acting.caller, acting.via or rule.name, entry, code)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TypedDict, Unpack
 
 from pointsman.auth.callers import LOCAL, Caller
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
 from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
@@ -18,10 +20,10 @@ from pointsman.executions.forking import ForkChanges, at_row, before_step, fork,
 from pointsman.executions.migrating import move, onto_definition
 from pointsman.executions.opening import SCRIPTS
 from pointsman.executions.replays import replay_rows
-from pointsman.executions.start import prepared_for
+from pointsman.executions.start import must_run_revision, prepared_for
 from pointsman.runtime.local import folded
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.library import LIBRARY, Prepared
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
 
 
@@ -71,10 +73,9 @@ class Lives:
             origin = at_row(name, rows, len(rows) if at is None else at)
         await self._app[SCRIPTS].take_up(name)
         caller = how.get("caller", LOCAL)
-        onto = None if to is None else await self._continued_with(to, folded(name, origin.rows), by, caller)
         changes = ForkChanges(how.get("set", {}), how.get("input"), how.get("session"), how.get("limits", {}), by)
-        begun = partial(own_fork, self._app, caller)
-        forked = await fork(self.runtime, self.library, self._settings, origin, changes, onto=onto, begun=begun)
+        onto, begun = partial(self._forked_onto, to, by, caller), partial(own_fork, self._app, caller)
+        forked = await fork(self.runtime, self.library, self._settings, origin, changes, continued=onto, begun=begun)
         return Execution(self.runtime, forked)
 
     async def move(
@@ -110,11 +111,22 @@ class Lives:
         """Return the request to continue with a definition. Raises `NotAllowed` for a caller below an editor, unless it
         is the latest revision of the same workflow: an older one may lack a gate that an editor has added since."""
         prepared = await prepared_for(self._app, to, caller=caller)
-        if not caller.has("editor") and not await self._is_latest(prepared, state.setup.workflow):
-            caller.must_have("editor", "continue with another definition than the latest revision of the workflow")
+        if prepared.definition.id != state.setup.workflow:
+            caller.must_have("editor", "continue with another workflow")
+        await must_run_revision(self._app, caller, state.setup.workflow, prepared.revision)
         return await onto_definition(self.library, prepared, state, by)
 
-    async def _is_latest(self, prepared: Prepared, workflow: str) -> bool:
-        if prepared.definition.id != workflow:
-            return False
-        return prepared.revision == (await self.library.found(workflow)).revision
+    async def _forked_onto(
+        self, to: Workflow | str | None, by: str, caller: Caller, state: ExecutionState
+    ) -> MigrationRequested | None:
+        """Return the request to continue a fork with a definition; None: with that of its origin. A fork starts that
+        one again: raises `NotAllowed` or `Disabled` if the caller may not."""
+        if to is not None:
+            return await self._continued_with(to, state, by, caller)
+        workflow, revision = state.setup.workflow, state.setup.options.get("revision")
+        if not isinstance(revision, int) or not revision:
+            return None  # It runs on a document that was not saved.
+        await must_run_revision(self._app, caller, workflow, revision)
+        with suppress(UnknownWorkflow):  # The workflow was deleted.
+            await self.library.startable(f"{workflow}@{revision}")
+        return None

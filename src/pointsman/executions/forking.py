@@ -34,6 +34,7 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library
 
 Begun: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
+Continued: TypeAlias = Callable[[ExecutionState], Awaitable[MigrationRequested | None]]
 
 
 class NoSuchRow(CallerError):
@@ -103,16 +104,20 @@ async def fork(
     origin: ForkOrigin,
     changes: ForkChanges,
     *,
-    onto: MigrationRequested | None = None,
+    continued: Continued,
     begun: Begun | None = None,
 ) -> Driver:
-    """Start the copy and run it. `begun` receives its id before any of its rows is written.
+    """Start the copy and run it.
+
+    `continued` receives the copied state and returns the definition that the fork continues with, None for that of the
+    origin; it raises if the caller may not run it. `begun` receives the id of the fork before any row is written.
 
     Raises before anything is written: `EditRefused`, `WrongStatus`, `MigrationRefused`; `ModelUnusable` or
     `ModelUnnamed` if a model that the fork needs cannot be called from here.
     """
     execution = new_id()
     state = folded(execution, origin.rows)
+    onto = await continued(state)
     definition = state.setup.definition if onto is None else onto.definition
     options = state.setup.options if onto is None else onto.options
     plan = await library.pinned(definition, options)

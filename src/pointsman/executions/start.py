@@ -97,9 +97,16 @@ async def prepared_for(
         prepared = await runnable(app, workflow, lenient=lenient, reader=reader)
         said: Json = msgspec.to_builtins(authors)
         return prepared._replace(authors={**prepared.authors, OF_DOCUMENT: said}) if authors else prepared
-    found = await app[LIBRARY].found(workflow)
+    found = await app[LIBRARY].startable(workflow)
     reader = together(caller, await author_of(app, found))
     return await runnable(app, source_of(found.draft), lenient=lenient, revision=found.revision, reader=reader)
+
+
+async def must_run_revision(app: AppContext, caller: Caller, workflow: str, revision: int) -> None:
+    """Raise `NotAllowed` if a caller below an editor runs an earlier revision of a workflow, which may lack a gate that
+    an editor has added since."""
+    if not caller.has("editor") and not await app[LIBRARY].is_latest(workflow, revision):
+        caller.must_have("editor", f"run an earlier revision of {workflow!r}")
 
 
 async def _options(app: AppContext, library: Library, prepared: Prepared, model: str | None) -> JsonObject:
@@ -132,11 +139,14 @@ async def start_as(
 ) -> Execution:
     """Start an execution of a saved workflow for a caller, who becomes its owner. Keys are separate for each caller.
 
-    Raises `UnknownWorkflow` also if the caller may not see it, `NotAllowed` if the session belongs to another caller,
-    and `TooManyRequests`.
+    Raises `UnknownWorkflow` also if the caller may not see it, `NotAllowed` if the session belongs to another caller or
+    for an earlier revision, which takes an editor, and `TooManyRequests`.
     """
     caller.must_have("operator", "start executions")
     await must_see_workflow(app, caller, workflow)
+    if "@" in workflow:
+        found = await app[LIBRARY].found(workflow)
+        await must_run_revision(app, caller, found.draft.id, found.revision)
     take_start(app, caller)
     async with nullcontext() if session is None else own_session(app, caller, session):
         return await start(

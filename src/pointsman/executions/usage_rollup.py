@@ -30,6 +30,7 @@ from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, ExecutionUsage, account_of
 from pointsman.executions.views import status_shown
 from pointsman.runtime.local import UnknownExecution
+from pointsman.store.api import Store
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.remembered_values import texts, words_of
 from pointsman.store.usage import (
@@ -42,7 +43,7 @@ from pointsman.store.usage import (
     UsageQuery,
     UsageRecord,
 )
-from pointsman.values import ExecutionId, Instant
+from pointsman.values import ExecutionId, Instant, Json
 
 CURSOR: Final = ("history", "cursor")
 LATE_S: Final = 60.0
@@ -127,22 +128,41 @@ class UsageRollup:
     async def catch_up(self) -> int:
         """Read executions that ended since the last call and return their number. Safe to repeat and to run
         concurrently."""
-        entries, now = self._app.store.entries, self._app.clock.now()
-        cursor = await entries.find(*CURSOR)
+        return await self._catch_up(self._app.store)
+
+    async def _caught_up(self) -> list[Store]:
+        """Catch up, and return the stores that hold usage and words.
+
+        If the store is read-only, a second one in memory holds those of executions that nothing has counted yet. An
+        execution that ended again after it was counted stays as it was counted.
+        """
+        store = self._app.store
+        if not store.read_only:
+            await self.catch_up()
+            return [store]
+        from pointsman.store.memory.store import MemoryStore  # Imported late: few stores are read-only.
+
+        late = MemoryStore()
+        await self._catch_up(late)
+        return [store, late]
+
+    async def _catch_up(self, into: Store) -> int:
+        now = self._app.clock.now()
+        cursor = await self._app.store.entries.find(*CURSOR)
         since = float(cursor.value) if cursor is not None and isinstance(cursor.value, int | float) else 0.0
         query = ExecutionQuery(statuses=ENDED, since=Instant(since - LATE_S) if since else None, limit=PAGE)
         count = 0
         async for summary in summaries(self._app, query):
             try:
-                count += await self._take_in(summary)
+                count += await self._take_in(summary, into)
             except UnknownExecution:
                 continue  # It was deleted a moment ago.
             await asyncio.sleep(0)  # Running executions in this process take precedence.
         async for summary in summaries(self._app, ExecutionQuery(statuses=STANDING, limit=PAGE)):
             if status_shown(summary.status, summary.worker) != "running":
                 with suppress(UnknownExecution):
-                    await self._note_words(summary)
-        await entries.put(*CURSOR, now)
+                    await self._note_words(summary, into)
+        await into.entries.put(*CURSOR, now)
         return count
 
     async def rebuild(self) -> int:
@@ -164,7 +184,7 @@ class UsageRollup:
         the rows with the given names."""
         for day in (since, until):
             check_day(day)
-        await self.catch_up()
+        stores = await self._caught_up()
         named: list[Dimension] = [one for one in DIMENSIONS if one in by]
         query = UsageQuery(
             by=tuple(NAMES[one] for one in named),
@@ -172,17 +192,18 @@ class UsageRollup:
             until=until,
             of={NAMES[one]: wanted for one, wanted in (of or {}).items()},
         )
-        rows = [_row(named, about, taken) for about, taken in await self._sums(query, sees)]
+        rows = [_row(named, about, taken) for about, taken in await self._sums(query, sees, stores)]
         return sorted(rows, key=lambda row: (-(row["costUsd"] or 0.0), -row["seconds"], str(row)))
 
     async def search(self, text: str, *, sees: Callable[[Summary], Awaitable[bool]], limit: int = 50) -> list[Summary]:
         """Return executions whose inputs, outputs or errors contain all these words: of the best matches, the newest
         first."""
-        await self.catch_up()
         wanted = set(words_of(text))
-        ranked = await self._app.store.memory.search(FOUND, ALL, text, limit=RANKED)
+        ranked: dict[str, Json] = {}
+        for store in await self._caught_up():
+            ranked |= await store.memory.search(FOUND, ALL, text, limit=RANKED)
         found: list[Summary] = []
-        for name, value in ranked:
+        for name, value in ranked.items():
             if isinstance(value, dict) and wanted <= set(str(value["words"]).split()):
                 summary = await self._app.store.executions.find(ExecutionId(name))
                 if summary is not None and await sees(summary):
@@ -190,18 +211,20 @@ class UsageRollup:
         found.sort(key=lambda one: (one.started, one.execution), reverse=True)
         return found[:limit]
 
-    async def _sums(self, query: UsageQuery, sees: UsageAudience | None) -> list[tuple[About, UsageAmounts]]:
+    async def _sums(
+        self, query: UsageQuery, sees: UsageAudience | None, stores: Sequence[Store]
+    ) -> list[tuple[About, UsageAmounts]]:
         """Add up usage. A caller with limited access gets only the revisions they may see, and of rows about single
         executions or users only the executions they may see."""
         if sees is None:
-            return await self._app.store.usage.sums(query)
+            return await _sums_of(stores, query)
         whose: tuple[UsageName, ...] = ("workflow", "revision")
         if query.of_executions:
             whose = (*whose, "execution")
         apart = structs.replace(query, by=(*whose, *query.by))
         told: dict[About, bool] = {}
         found: dict[About, UsageAmounts] = {}
-        for about, taken in await self._app.store.usage.sums(apart):
+        for about, taken in await _sums_of(stores, apart):
             one, rest = about[: len(whose)], about[len(whose) :]
             if one not in told:
                 told[one] = await _is_told(sees, one)
@@ -209,26 +232,27 @@ class UsageRollup:
                 found.setdefault(rest, UsageAmounts()).add(taken)
         return [*found.items()]
 
-    async def _take_in(self, summary: Summary) -> bool:
-        memory, name = self._app.store.memory, summary.execution
-        known = await memory.get(FOUND, ALL, name)
-        if isinstance(known, dict) and known.get("at") == summary.updated:
+    async def _take_in(self, summary: Summary, into: Store) -> bool:
+        name = summary.execution
+        known = await self._app.store.memory.get(FOUND, ALL, name)
+        counted = known.get("at") if isinstance(known, dict) else None
+        if counted == summary.updated or (counted is not None and into is not self._app.store):
             return False
         state = await self._app.runtime.load(name)
         account = await account_of(self._app.store, name)
         for taking in _takings(summary, account):
-            await self._app.store.usage.put(taking)
-        await memory.put(FOUND, ALL, name, {"at": summary.updated, "words": self._words(state)})
+            await into.usage.put(taking)
+        await into.memory.put(FOUND, ALL, name, {"at": summary.updated, "words": self._words(state)})
         return True
 
-    async def _note_words(self, summary: Summary) -> None:
+    async def _note_words(self, summary: Summary, into: Store) -> None:
         """Index the words of an execution that stands still but has not ended. Its usage still grows, so it is not
         counted."""
-        memory, name = self._app.store.memory, summary.execution
-        known = await memory.get(FOUND, ALL, name)
+        name = summary.execution
+        known = await self._app.store.memory.get(FOUND, ALL, name)
         if not isinstance(known, dict) or known.get("stood") != summary.updated:
             state = await self._app.runtime.load(name)
-            await memory.put(FOUND, ALL, name, {"stood": summary.updated, "words": self._words(state)})
+            await into.memory.put(FOUND, ALL, name, {"stood": summary.updated, "words": self._words(state)})
 
     def _words(self, state: ExecutionState) -> str:
         """Return the words to index; none for the redaction level `minimal`."""
@@ -239,6 +263,14 @@ class UsageRollup:
             {"input": state.setup.input, "output": state.outcome.output, "error": [*failure] if failure else None}
         )
         return " ".join(words_of(" ".join(text for value in told.values() for text in texts(value)))[:WORDS_MAX])
+
+
+async def _sums_of(stores: Sequence[Store], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:
+    found: dict[About, UsageAmounts] = {}
+    for store in stores:
+        for about, taken in await store.usage.sums(query):
+            found.setdefault(about, UsageAmounts()).add(taken)
+    return [*found.items()]
 
 
 async def _is_told(sees: UsageAudience, one: About) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class OperationVerbs(Verbs):
     """What a caller may do with the store as a whole, and with measurements of this installation."""
 
-    @verb("admin", "back the store up")
+    @verb("admin", "back the store up", exports=True)
     async def back_up(self, path: Path) -> Backup:
         """Back up the whole store to a new file. Safe while other processes use the store."""
         return await Storage(self.app).back_up(path)
@@ -50,7 +50,7 @@ class OperationVerbs(Verbs):
         """Delete what the `retention` settings do not keep, and what is not used any more."""
         return await collect(self.app, dry_run=dry_run)
 
-    @verb("operator", "run workflows", target=("execution",))
+    @verb("operator", "run workflows", target=("execution",), exports=True)
     async def export(self, execution: str) -> AsyncIterator[bytes]:
         """Return the lines of an export file of an execution and its sub-workflows, which the caller must see.
 

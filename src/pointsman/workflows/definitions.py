@@ -25,7 +25,7 @@ from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin.documents import IDS
 from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, check_workflow
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
-from pointsman.workflows.library import LIBRARY, Prepared
+from pointsman.workflows.library import LIBRARY, Prepared, disabled
 from pointsman.workflows.outline import Outline
 from pointsman.workflows.sources import Workflow, draft_of, invalid, source_of
 from pointsman.workflows.suggestions import ANYBODY, meant
@@ -44,12 +44,6 @@ class ModelFixed(CallerError):
     """The installation was opened with one model for all agents; an execution cannot use another one."""
 
     code: ClassVar[str] = "model-fixed"
-
-
-class Disabled(CallerError):
-    """The workflow is disabled."""
-
-    code: ClassVar[str] = "workflow-disabled"
 
 
 class DeclaredTriggers(Protocol):
@@ -170,8 +164,7 @@ async def runnable(
     if not checked.ok:
         raise invalid(checked.problems)
     if workflow.head.enabled is False:
-        hint = "Set `enabled` (in a graph `is_active`) to true."
-        raise Disabled(f"{workflow.head.id!r} is disabled", hint=hint)
+        raise disabled(str(workflow.head.id))
     definition = await app[DOCUMENTS].here(lambda: checked.workflow, chars=workflow.chars, of=workflow.digest)
     assert definition is not None, "it has no errors"
     return await app[LIBRARY].prepared(definition, revision, reader)

@@ -22,7 +22,7 @@ from pointsman.engine.compile.partial_run import tried
 from pointsman.engine.plan import PARTIAL_RUN_OPTION, Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.errors import AuthorError
+from pointsman.errors import AuthorError, CallerError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
 from pointsman.store.api import ConfigStore, Store, Workflows
@@ -59,6 +59,17 @@ class VariableUnresolved(AuthorError):
     """The definition names a variable that has no value."""
 
     code: ClassVar[str] = "unresolved-variable"
+
+
+class Disabled(CallerError):
+    """The workflow is disabled."""
+
+    code: ClassVar[str] = "workflow-disabled"
+
+
+def disabled(workflow: str) -> Disabled:
+    """Return the error for the start of a disabled workflow."""
+    return Disabled(f"{workflow!r} is disabled", hint="Set `enabled` (in a graph `is_active`) to true.")
 
 
 ACTORS: Final = "actors"
@@ -242,6 +253,21 @@ class Library:
             raise unknown_workflow(reference)
         return found
 
+    async def startable(self, reference: str) -> SavedWorkflow:
+        """Return a workflow that is to be executed. Raises `UnknownWorkflow`; and `Disabled` if the revision, or the
+        latest revision of the workflow, is disabled."""
+        found = await self.found(reference)
+        workflow, _, revision = reference.partition("@")
+        for one in (found, await self.found(workflow)) if revision else (found,):
+            if one.draft.native.get("enabled") is False:
+                raise disabled(workflow)
+        return found
+
+    async def is_latest(self, workflow: str, revision: int) -> bool:
+        """Return whether this is the latest revision of a workflow. False if the workflow does not exist."""
+        found = await self.workflows.find(workflow)
+        return found is not None and found.revision == revision
+
     def unknown(self, reference: str) -> UnknownWorkflow:
         """Return the error as the function `unknown_workflow` does, for modules that cannot import it."""
         return unknown_workflow(reference)
@@ -255,8 +281,8 @@ class Library:
         present, directly or indirectly. Adds the tools of all of them to `tools`.
 
         Raises `UnknownWorkflow` for a node that calls a workflow which does not exist, or which the people of the
-        execution or the author of the calling revision may not see; tools that are such workflows are omitted. Raises
-        `AuthorError` for more than `PINS_MAX` sub-workflows.
+        execution or the author of the calling revision may not see, and `Disabled` for one that is disabled; tools that
+        are such workflows are omitted. Raises `AuthorError` for more than `PINS_MAX` sub-workflows.
         """
         pinned: dict[str, Json] = {}
         waiting = [(one, prepared.reader) for one in await self.called(prepared.definition, prepared.reader)]
@@ -268,7 +294,7 @@ class Library:
                 continue
             if len(pinned) >= PINS_MAX:
                 raise AuthorError(f"the workflow calls more than {PINS_MAX} sub-workflows")
-            child = await self._child(await self.found(reference), prepared.reader)
+            child = await self._child(await self.startable(reference), prepared.reader)
             pin: JsonObject = {"definition": await self.keep(child.definition), "revision": child.revision}
             pinned[reference] = {**pin, AUTHORS: child.authors} if child.authors else pin
             if tools is not None:
@@ -290,7 +316,7 @@ class Library:
         saved = [name for name in tools if name.startswith(PREFIX)]
         if not saved:
             return called
-        named = workflows_named(saved, await self._saved.list())
+        named = workflows_named(saved, [one for one in await self._saved.list() if one.enabled])
         return [*called, *[one for one in named if await self._sees(reader, one)]]
 
     async def called_by(self, workflow: WorkflowDefinition, node: str) -> list[str]:

@@ -50,6 +50,13 @@ def problems(source: JsonObject) -> list[Problem]:
         ("Dear {customer name},", None),
         ("{Top ic} and {{ top-ic x }}", None),
         ("{the score of it}", None),
+        ("About {} and {}.", None),
+        ("Topic: {0}", None),
+        ("{0.name}, {:.2f}, {1:N2}, {!r}", None),
+        ("About {{0}}.", None),
+        ("About {topic()}.", "About {topic}."),
+        ("About {topic.upper()}.", "About {topic | upper}."),
+        ("About {unknown()}.", None),
     ],
 )
 def test_a_text_that_looks_like_a_placeholder_is_reported_with_its_repair(prompt: str, repaired: str | None) -> None:
@@ -58,6 +65,13 @@ def test_a_text_that_looks_like_a_placeholder_is_reported_with_its_repair(prompt
     assert (problem.fix[0]["value"] if problem.fix else None) == repaired
     if repaired is not None:
         assert "{ " in repaired or problems(document(repaired)) == []
+
+
+def test_a_placeholder_without_a_name_is_replaced_by_the_only_field() -> None:
+    schema: JsonObject = {"type": "object", "required": ["topic"], "properties": {"topic": {}}}
+    for prompt, repaired in (("About {}.", "About {topic}."), ("{:.2f} %", "{topic | round(2)} %"), ("{} {}", None)):
+        (problem,) = problems(document(prompt, input=schema))
+        assert (problem.fix[0]["value"] if problem.fix else None) == repaired
 
 
 @pytest.mark.parametrize(
@@ -73,6 +87,10 @@ def test_a_text_that_looks_like_a_placeholder_is_reported_with_its_repair(prompt
         "costs $5.00, see $.html",
         "{topic} { topic } {{ topic | upper }}",
         "$\\frac{a}{b}$ {*} {-1}",
+        "An empty object {}, return {}, x = {}, f({}), `{}`, or {} if there are none.",
+        '{"a": {}, "b": [{}], "c": "{}", "d": {"0": {}}}',
+        "x^{2}, \\d{3}, [a-z]{2}, \\frac{1}{2}, a_{0}",
+        "() => {foo()}; f() {bar()}",
     ],
 )
 def test_json_and_code_are_not_reported(prompt: str) -> None:

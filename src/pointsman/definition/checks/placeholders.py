@@ -39,6 +39,15 @@ _HELPER: Final = re.compile(r"\s*[#/>&^.]")
 _NAMES_DATA: Final = re.compile(r"\s*[A-Za-z_@$(]")
 _FORMAT: Final = re.compile(r"\s*([\w.\[\]-]+)(?:!([rsa]))?(?::([^\s{}\"']{0,12})|(?<=![rsa])|=)\s*")
 _ROUND: Final = re.compile(r"\.(\d)f")
+_POSITIONAL: Final = re.compile(r"\d{0,3}(?:\.[^\W\d]\w*|\[\w+\])*(?:![rsa])?(?::([^\s\"'{}]{1,12}))?")
+"""`{}`, `{0}`, `{0.name}`, `{:.2f}`: the placeholders without names of Python, C# and Java."""
+_EMPTY_OBJECT: Final = re.compile(
+    r"(?:[=>&|+?`]|\w\(|[\"']\s?:|\b(?:answer|answers|as|empty|json|object|or|output|outputs|reply|respond|return|returns"
+    r"|use|with|yield|yields))\s*\Z",
+    re.IGNORECASE,
+)
+"""Text before an empty pair of braces that means an empty object, or is code."""
+_CALL: Final = re.compile(r"\s*([^\W\d][\w.]*)\(\s*\)\s*")
 _DOLLAR: Final = re.compile(r"(?<![\w{$])\$\.(?=[A-Za-z_])")
 _WORDS: Final = re.compile(r"\s*([^\W\d][\w-]*(?: +[\w-]+){1,3})\s*")
 """`{customer name}`: the label of a form field instead of its name."""
@@ -85,7 +94,7 @@ def check_placeholders(subject: Subject, formulas: Formulas) -> Iterator[Problem
         yield from _signs(text, numbers)
         found = [*_suspects(text, nodes)]
         if found:
-            yield _reported(text, found)
+            yield _reported(text, _certain(text.place.text, found))
     for place, expression in formulas.expressions:
         if "{" not in expression.source:
             continue
@@ -152,6 +161,14 @@ def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
         fix = replace(text.place.pointer, "".join((*pieces, source[at:])))
     hint = f"{hint}; or \\{{ for a brace that is text."
     return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
+
+
+def _certain(source: str, found: Sequence[_Suspect]) -> Sequence[_Suspect]:
+    """Drop the repairs of placeholders without names if there are several: they cannot all mean the only field."""
+    unnamed = [_POSITIONAL.fullmatch(source, one.at + 1, one.end - 1) is not None for one in found]
+    if sum(unnamed) < 2:
+        return found
+    return [one._replace(instead="") if is_one else one for one, is_one in zip(found, unnamed, strict=True)]
 
 
 def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
@@ -254,6 +271,8 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
         body = found[1]
         if words := _WORDS.fullmatch(body):
             return _Suspect(at, found.end(), _named(words[1], names, "{{", "}}"))
+        if body.strip().isdecimal():
+            return _Suspect(at, found.end(), "")
         if _HELPER.match(body) or (_NAMES_DATA.match(body) and not _DATA.match(body)):
             return _Suspect(at, found.end(), "")
         return None
@@ -261,6 +280,15 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
     if found is None or ";" in found[1]:
         return None
     body, end = found[1], found.end()
+    if unnamed := _POSITIONAL.fullmatch(body):
+        return _unnamed(source, at, end, unnamed, names)
+    if called := _CALL.fullmatch(body):
+        return _called(source, at, end, called[1], names)
+    return _named_in_single(source, at, end, body, names, nodes)
+
+
+def _named_in_single(source: str, at: int, end: int, body: str, names: Names, nodes: frozenset[str]) -> _Suspect | None:
+    """Match the braces around a field, a label or an expression."""
     if formatted := _FORMAT.fullmatch(body):
         return _formatted(source, at, end, formatted, names)
     words = _WORDS.fullmatch(body)
@@ -283,6 +311,32 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
         calls = all(is_function(one.name) for one in inside(tree) if isinstance(one, FunctionCall))
         return _Suspect(at, end, f"{{{{ {stripped} }}}}" if calls else "")
     return None
+
+
+def _unnamed(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
+    """Match a placeholder without a name. Empty objects, code, TeX (`x^{2}`) and patterns (`[a-z]{3}`) are text."""
+    before = source[max(0, at - _SPAN) : at]
+    is_inside = before.count("{") + before.count("[") > before.count("}") + before.count("]")
+    if is_inside or source[end : end + 1] == "`" or re.search(r"[\w\\}\])^$]\Z", before):
+        return None
+    if not found[0] and (_EMPTY_OBJECT.search(before) or source.strip() == "{}"):
+        return None
+    if len(names.declared) != 1:
+        return _Suspect(at, end, "")
+    rounded = _ROUND.fullmatch(found[1] or "")
+    (name,) = names.declared
+    return _Suspect(at, end, f"{{{name} | round({rounded[1]})}}" if rounded else f"{{{name}}}")
+
+
+def _called(source: str, at: int, end: int, name: str, names: Names) -> _Suspect | None:
+    """Match `{x()}` and `{x.upper()}`: a field is not called, and its methods are functions here."""
+    field, _, method = name.rpartition(".")
+    field = field if is_function(method) and field else name
+    path = scan_path(field)
+    if path is not None and path.end == len(field) and _knows(path.tree(), names):
+        piped = f" | {method}" if field != name else ""
+        return _Suspect(at, end, "" if "." in field else f"{{{field}{piped}}}")
+    return None if is_code(source, at, end) or source[at - 1 : at].isalnum() else _Suspect(at, end, "")
 
 
 def _without_strays(body: str, names: Names) -> str:
