@@ -92,6 +92,17 @@ async def test_an_answer_comes_whole_or_in_pieces_and_says_what_it_consumed() ->
         assert chunks[-1].usage == whole.usage
 
 
+async def test_more_than_one_answer_is_refused() -> None:
+    async with talking() as (served, client):
+        await served.save(TALK)
+        for streamed in (False, True):
+            with pytest.raises(openai.UnprocessableEntityError, match="a workflow gives one answer: leave `n` out"):
+                await client.chat.completions.create(model="talk", messages=[user("Hello")], n=2, stream=streamed)
+        made = await client.chat.completions.create(model="talk", messages=[user("Hello")], n=1)
+        assert len(made.choices) == 1
+        assert (await client.chat.completions.create(model="talk", messages=[user("Hello")], n=None)).choices
+
+
 async def test_without_a_session_the_messages_are_the_conversation_and_with_one_it_is_kept() -> None:
     async with talking() as (served, client):
         await served.save(TALK)

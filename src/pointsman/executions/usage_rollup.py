@@ -140,7 +140,7 @@ class UsageRollup:
         if not store.read_only:
             await self.catch_up()
             return [store]
-        from pointsman.store.memory.store import MemoryStore  # Imported late: few stores are read-only.
+        from pointsman.store.memory import MemoryStore  # Imported late: few stores are read-only.
 
         late = MemoryStore()
         await self._catch_up(late)

@@ -302,6 +302,8 @@ class Connection(HttpToolsProtocol):
     _body_bytes = 0
     _body_wire_bytes = 0
     _discarded = 0
+    _refused_behind: Complaint | None = None
+    """The refusal of a request behind others that are still to be answered."""
 
     def __init__(
         self,
@@ -465,8 +467,12 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self._ours.is_closing() and self.cycle.response_complete:
-            self._table.waits(self)
+        if self._ours.is_closing() or not self.cycle.response_complete:
+            return
+        self._table.waits(self)
+        if self._refused_behind is not None:
+            self._ours.write(_answer(self._refused_behind))
+            self._ours.close()
 
     # Deadlines and closing
 
@@ -497,6 +503,9 @@ class Connection(HttpToolsProtocol):
         """Send the error, unless an earlier answer is unfinished or no request began, and close the connection."""
         LOG.say(logging.WARNING, "http.refused", {"code": why.code, "address": self.address})
         self._is_deaf = True
+        if why is PIPELINED:
+            self._refused_behind = why  # The requests before it are answered first.
+            return
         asked = None if self._last is None or self._last.response_complete else self._last
         is_next = asked is None or (asked is self._running and not asked.response_started and not self._in_head)
         if is_next and (self._received or why is TOO_MANY):

@@ -2721,6 +2721,8 @@ export interface components {
             } | null;
             /** @description The id of a workflow. */
             model: string;
+            /** @description Number of answers: a workflow gives one. */
+            n?: number | null;
             /** @default false */
             stream: boolean;
             /** @description `include_usage`. */

@@ -8,7 +8,8 @@ from typing import Annotated, Final, cast
 
 import msgspec
 from fastapi import Header, Response
-from pydantic import BaseModel, ConfigDict, FailFast, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic_core import PydanticCustomError
 
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.chat.adapter import ChatRequest, Dialogue, begin
@@ -57,12 +58,22 @@ class ChatMessage(BaseModel):
     content: JsonValue = None
 
 
+def _one_answer(value: object) -> object:
+    """Refuse a request for several answers: an execution has one output."""
+    if isinstance(value, int) and not isinstance(value, bool) and value != 1:
+        raise PydanticCustomError("one_answer", "a workflow gives one answer: leave `n` out, or send 1")
+    return value
+
+
 class ChatBody(BoundedBody):
     """A request as OpenAI describes it; what is not here is not looked at."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [CHAT]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
     messages: Annotated[list[ChatMessage], FailFast()] = Field(min_length=1, max_length=10_000)
+    n: Annotated[int | None, BeforeValidator(_one_answer)] = Field(
+        default=None, ge=1, le=1, description="Number of answers: a workflow gives one."
+    )
     stream: bool = False
     stream_options: dict[str, JsonValue] | None = Field(default=None, description="`include_usage`.")
     metadata: dict[str, JsonValue] | None = Field(
