@@ -22,7 +22,7 @@ from pointsman.executions.forking import rows_of
 from pointsman.executions.opening import PLACES, open_execution, reach_execution
 from pointsman.executions.public_events import bulletins_of
 from pointsman.executions.start import StartOptions, start
-from pointsman.executions.views import event_view
+from pointsman.executions.views import ExecutionView, event_view
 from pointsman.executions.watching import See, watcher_for
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
@@ -289,8 +289,8 @@ class Pointsman:
         events = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
         return folded(execution, rows), events
 
-    async def view(self, execution: str) -> JsonObject:
-        """Return the JSON of an execution, without resuming it."""
+    async def view(self, execution: str) -> ExecutionView:
+        """Return the view of an execution, without resuming it."""
         return (await seen(self.runtime, self.settings, execution))[1]
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:

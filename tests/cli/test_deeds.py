@@ -55,10 +55,15 @@ OUTSIDE: frozenset[str] = frozenset({"secrets init", "tools import"})
 
 BY_VERBS: frozenset[str] = frozenset(
     {
+        "answer",
         "backup",
+        "bulk",
         "cancel",
+        "delegate",
+        "delete",
         "doctor",
         "export",
+        "fork",
         "gc",
         "import",
         "keys add",
@@ -68,9 +73,14 @@ BY_VERBS: frozenset[str] = frozenset(
         "memory reindex",
         "memory restore",
         "memory set",
+        "move",
         "notifications retry",
+        "pause",
         "publish",
         "restore",
+        "resume",
+        "retry",
+        "run",
         "schedules add",
         "schedules delete",
         "schedules pause",
@@ -87,6 +97,8 @@ BY_VERBS: frozenset[str] = frozenset(
         "workflows edit",
         "workflows rollback",
         "workflows save",
+        "signal",
+        "steer",
         "workflows share",
     }
 )
@@ -143,8 +155,8 @@ def test_what_was_said_to_an_execution_at_a_prompt_is_told_with_who_it_was(promp
     assert prompt("answer", execution, "review", "approve", "--as", "ann", *STORE).code == 0
     assert prompt("cancel", other, "--reason", "a secret reason", *STORE).code == 0
     assert told(prompt) == [
-        ("run", "workflow=letter.yaml", None),
-        ("run", "workflow=letter.yaml", None),
+        ("run", f"workflow=letter.yaml, executionId={execution}", None),
+        ("run", f"workflow=letter.yaml, executionId={other}", None),
         ("answer", f"execution={execution}, node=review, by=ann", None),
         ("cancel", f"execution={other}", None),
     ]

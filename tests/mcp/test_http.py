@@ -51,8 +51,8 @@ async def test_a_client_designs_saves_and_runs_over_http(mode: Mode) -> None:
         )
         ran = (await served.client.get("/api/workflows/executions")).json()["executions"][0]["executionId"]
         assert [(one["target"], one["refused"]) for one in deeds] == [
-            ("", "input-invalid"),
-            (f"executionId={ran}", None),
+            ("workflow=calc", "input-invalid"),
+            (f"workflow=calc, executionId={ran}", None),
             ("id=calc, revision=1", None),
         ]
 

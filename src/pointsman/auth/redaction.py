@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fnmatch import translate
 from typing import Final, cast
 
+from pointsman.context import Part
 from pointsman.models.redaction import FROM_ENVIRONMENT
 from pointsman.redaction import ANYWHERE_CHARS_MIN, MASK, Redaction, redaction_of
 from pointsman.settings import HANDLE, PREFIX, KeptSecrets, Settings
@@ -101,6 +102,10 @@ def known_redaction(settings: Settings) -> Callable[[], Redaction]:
 def redactor_for(settings: Settings) -> Redactor:
     """Return a redactor of the field names and secrets in the settings."""
     return Redactor(settings.observability.redact, secrets_of(settings), settings.kept)
+
+
+REDACTOR: Final = Part[Redactor]("redactor", lambda app: redactor_for(app.settings))
+"""The redactor of the settings. Reading the environment is slow, so it is done once."""
 
 
 def secrets_of(settings: Settings) -> Iterator[str]:

@@ -127,8 +127,7 @@ class VerbRule:
 
     def target_of(self, arguments: Mapping[str, object]) -> str:
         """Return the target of a call: the named arguments that were given."""
-        given = {name: arguments.get(name) for name in self.target}
-        return ", ".join(f"{name}={_text(one)}" for name, one in given.items() if one not in (None, "", (), [], False))
+        return target_text({name: arguments.get(name) for name in self.target})
 
 
 def verb(
@@ -224,6 +223,11 @@ async def _note_refusal(acting: Acting, rule: VerbRule, entry: str, code: str) -
         return
     with suppress(OperatorError):  # The store is unavailable: the caller receives the refusal in any case.
         await acting.app[AUDIT].refused(acting.caller, acting.via or rule.name, entry, code)
+
+
+def target_text(named: Mapping[str, object]) -> str:
+    """Return the target of an audit entry: the names that have a value."""
+    return ", ".join(f"{name}={_text(one)}" for name, one in named.items() if one not in (None, "", (), [], False))
 
 
 def _text(value: object) -> str:

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from pointsman.definition.problems import Problem, ProblemView
 from pointsman.engine.reports import Usage
-from pointsman.executions.views import SCRIPTED, usage_view
+from pointsman.executions.views import SCRIPTED, UsageView, WarningView, usage_view
 from pointsman.values import Json, JsonObject
 
 VERDICTS: Final = {
@@ -32,7 +32,7 @@ class RoundView(TypedDict):
     """Whether its result has no errors."""
     answer: str
     problems: list[ProblemView]
-    usage: JsonObject
+    usage: UsageView
     scripted: bool
     """Whether the scripted model answered: its answer is made up."""
 
@@ -70,7 +70,7 @@ class Evidence(TypedDict):
     """Each answer of the model, and its problems."""
     scripted: bool
     """Whether the scripted model answered: the result is made up, no provider was asked."""
-    warnings: list[JsonObject]
+    warnings: list[WarningView]
     """`scripted-answers` if `scripted`."""
 
 
@@ -80,7 +80,7 @@ def evidence_of(rounds: Sequence[Round]) -> Evidence:
     return {
         "rounds": [one.to_json() for one in rounds],
         "scripted": scripted,
-        "warnings": [{**SCRIPTED}] if scripted else [],
+        "warnings": [SCRIPTED] if scripted else [],
     }
 
 

@@ -271,8 +271,8 @@ async def _look(call: VerbCall, given: Looked) -> JsonView:
 
 
 async def _answer(call: VerbCall, given: ToolReply) -> JsonView:
-    execution = await call.bench.answer(
-        given.execution_id, given.gate, given.action, given.data, given.comment, digest=given.digest
+    execution = await call.bench.executions.answer(
+        given.execution_id, given.gate, given.action, given.data, comment=given.comment, digest=given.digest
     )
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
@@ -280,7 +280,7 @@ async def _answer(call: VerbCall, given: ToolReply) -> JsonView:
 
 
 async def _resume(call: VerbCall, given: Resumed) -> JsonView:
-    execution = await call.bench.resume(given.execution_id)
+    execution = await call.bench.executions.resume(given.execution_id)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)
@@ -350,22 +350,35 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         _rollback,
         "changes",
     ),
-    Verb(
+    _tool(
+        ExecutionVerbs.start,
         "run_workflow",
         "Run a workflow to its end, or until a person is asked.",
         VerbFunction,
         _run,
-        "operator",
         "changes",
     ),
-    Verb("get_execution", "How an execution stands: status, output, what it waits for.", Looked, _look),
-    Verb("answer_gate", "Answer where an execution waits for a person.", ToolReply, _answer, "operator", "changes"),
-    Verb(
+    _tool(
+        ExecutionVerbs.read,
+        "get_execution",
+        "How an execution stands: status, output, what it waits for.",
+        Looked,
+        _look,
+    ),
+    _tool(
+        ExecutionVerbs.answer,
+        "answer_gate",
+        "Answer where an execution waits for a person.",
+        ToolReply,
+        _answer,
+        "changes",
+    ),
+    _tool(
+        ExecutionVerbs.resume,
         "resume_execution",
         "Resume an execution that is paused, stopped or interrupted.",
         Resumed,
         _resume,
-        "operator",
         "changes",
     ),
     _tool(ExecutionVerbs.cancel, "cancel_execution", "Stop an execution for good.", Cancelled, _cancel, "destroys"),

@@ -21,6 +21,7 @@ from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.graph.regions import GraphView
 from pointsman.definition.problems import ProblemView
 from pointsman.errors import AuthorError, CallerError
+from pointsman.executions.views import WarningView
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import Json, JsonObject, WorkflowId
 from pointsman.workflows.conversion import converted
@@ -94,7 +95,7 @@ class EditedWorkflow(EditView):
     """Each answer of the model, if a model made the change."""
     scripted: NotRequired[bool]
     """Whether the scripted model answered: the change is made up, no provider was asked."""
-    warnings: NotRequired[list[JsonObject]]
+    warnings: NotRequired[list[WarningView]]
     """`scripted-answers` if `scripted`."""
     native: NotRequired[Json]
     """In the native dialect, if requested."""

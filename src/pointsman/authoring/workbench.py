@@ -7,19 +7,13 @@ from contextlib import suppress
 from typing import Final, Literal
 
 from pointsman.auth.callers import Caller, Role
-from pointsman.auth.policy import must_see
-from pointsman.auth.redaction import redactor_for
 from pointsman.auth.verbs import Acting
 from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.context import AppContext
 from pointsman.executions.execution import Execution, TakenOver
-from pointsman.executions.family_view import seen
-from pointsman.executions.opening import open_execution
-from pointsman.executions.redaction_levels import view_told
-from pointsman.executions.start import start_as
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.runtime.children import NestedTooDeep
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.verbs import WorkflowVerbs
 
 Hear = Callable[[JsonObject], None]
@@ -64,7 +58,6 @@ class Workbench:
 
     async def start(self, workflow: str, input: Json, *, session: str | None = None, key: str = "") -> Execution:
         """Start an execution as the caller; repeated calls with one `key` return the same execution."""
-        self.must("operator", "run workflows")
         if self.depth > DEPTH_MAX:
             raise NestedTooDeep(
                 f"{workflow!r} is not run: agents have run workflows of agents {DEPTH_MAX} deep",
@@ -72,7 +65,7 @@ class Workbench:
             )
         trigger: JsonObject = {"kind": KEY, "by": self.caller.name, **({"depth": self.depth} if self.depth else {})}
         under = f"{KEY}|{key}" if key else None
-        return await start_as(self.app, self.caller, workflow, input, session=session, key=under, trigger=trigger)
+        return await self.executions.start(workflow, input, session=session, key=under, trigger=trigger)
 
     async def watched(self, execution: Execution, hear: Hear) -> JsonObject:
         """Wait until the execution ends, pauses or waits for a person, and return its state. `hear` receives all its
@@ -81,40 +74,16 @@ class Workbench:
             async for event in execution.events():
                 hear(event)
             await execution.settled()
-        return self._outcome(await execution.view())
+        return _outcome_of(json_of(await self.executions.view(execution)))
 
     async def execution(self, execution: str) -> JsonObject:
         """Return the state of an execution."""
-        await must_see(self.app, self.caller, execution)
-        return self._outcome((await seen(self.app.runtime, self.app.settings, execution))[1])
-
-    async def answer(
-        self, execution: str, gate: str, action: str, data: Json = None, comment: str = "", *, digest: str = ""
-    ) -> Execution:
-        """Answer an open gate as the caller."""
-        self.must("operator", "answer gates")
-        await must_see(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        by, groups = self.caller.name, self.caller.groups
-        await found.answer(gate, action, data, comment=comment, by=by, groups=groups, digest=digest)
-        return found
-
-    async def resume(self, execution: str) -> Execution:
-        """Resume an execution that is paused, stopped or interrupted."""
-        self.must("operator", "resume executions")
-        await must_see(self.app, self.caller, execution)
-        found = await open_execution(self.app, execution)
-        await found.resume(by=self.caller.name)
-        return found
+        return _outcome_of(json_of(await self.executions.read(execution)))
 
     async def cancel(self, execution: str, reason: str = "") -> JsonObject:
         """Cancel an execution permanently."""
         found = await self.executions.cancel(execution, reason=reason)
-        return self._outcome(await found.view())
-
-    def _outcome(self, view: JsonObject) -> JsonObject:
-        """Return the state of an execution as far as its redaction level allows, without secrets."""
-        return _outcome_of(view_told(view, redactor_for(self.app.settings), keeps=("output", "waiting")))
+        return _outcome_of(json_of(await self.executions.view(found)))
 
 
 def _outcome_of(view: JsonObject) -> JsonObject:

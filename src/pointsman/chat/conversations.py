@@ -19,9 +19,8 @@ from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.etags import NOTHING, delete_after, etag_of, held, mark_at, mark_of, moved, put_after
 from pointsman.executions.deletion import TITLE
 from pointsman.executions.pages import place_in, place_of_list
-from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_rollup import UsageRollup
-from pointsman.executions.views import ExecutionStatus
+from pointsman.executions.views import ExecutionStatus, observability_of
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import Json, JsonObject, WorkflowId
 

@@ -273,7 +273,7 @@ def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
 
 async def _rotate(store: str | None, *, new_key: bool) -> int:
     async with installation(store) as app:
-        return await session_at_prompt(app, target="new_key=yes" if new_key else "").secrets.rotate()
+        return await session_at_prompt(app, new_key=new_key).secrets.rotate()
 
 
 async def _set(store: str | None, name: str, value: str, parts: RuleParts, by: str) -> SecretRuleView:

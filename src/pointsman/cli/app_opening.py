@@ -13,6 +13,7 @@ import click
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import Caller
+from pointsman.auth.verbs import target_text
 from pointsman.cli.error_boundary import face
 from pointsman.cli.options import os_user
 from pointsman.definition.problems import did_you_mean
@@ -54,12 +55,15 @@ def installation(
     return app
 
 
-def session_at_prompt(app: Pointsman, *, target: str = "") -> Session:
-    """Return the session of the running command, whose name stands in audit entries. Its caller is an admin: a user who
-    can open the store can do everything. `target`: see `Acting`."""
+def session_at_prompt(app: Pointsman, **target: object) -> Session:
+    """Return the session of the running command. Its caller is an admin: a user who can open the store can do
+    everything. Audit entries contain the name of the command and `target`, the parameters that identify the changed
+    thing; `by` is left out if it is the login."""
     context = click.get_current_context(silent=True)
     path = "" if context is None else context.command_path.partition(" ")[2]
-    return app.acting_as(at_the_prompt(), via=f"pointsman {path}".strip(), target=target)
+    caller = at_the_prompt()
+    named = {name: value for name, value in target.items() if name != "by" or value != caller.name}
+    return app.acting_as(caller, via=f"pointsman {path}".strip(), target=target_text(named))
 
 
 def _script(path: Path) -> Script:
@@ -151,23 +155,7 @@ class AuditedCommand(NamedTuple):
     """Write the entry after the command instead: `restore` requires an empty store."""
 
 
-_ONE: Final = ("execution",)
-
 CHANGES: Final[dict[str, AuditedCommand]] = {
-    "answer": AuditedCommand(("execution", "node", "by")),
-    "steer": AuditedCommand(("execution", "goto", "by")),
-    "delegate": AuditedCommand(("execution", "node", "to", "by")),
-    "resume": AuditedCommand(_ONE),
-    "retry": AuditedCommand(("execution", "step", "to", "by")),
-    "fork": AuditedCommand(("execution", "at", "to", "by")),
-    "move": AuditedCommand(("execution", "to", "by"), not_with="check_only"),
-    "signal": AuditedCommand(("execution", "name")),
-    "pause": AuditedCommand(("execution", "by")),
-    "delete": AuditedCommand(("executions", "session")),
-    "bulk": AuditedCommand(
-        ("verb", "workflow", "statuses", "session", "parent", "since", "until", "by"), only_with=("yes",)
-    ),
-    "run": AuditedCommand(("workflow", "by"), not_with="dry"),
     "chat": AuditedCommand(("workflow", "session", "by")),
 }
 

@@ -40,7 +40,7 @@ from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.executions.driving import drive
 from pointsman.executions.families import OpenGate
 from pointsman.executions.views import gate_view
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 
 def is_terminal() -> bool:
@@ -245,7 +245,7 @@ class Talk:
             self.has_warned = True
             say_scripted()
         while (waits := self.runner.run(self._go_on(execution))) is not None:
-            asked = gate_view(waits.at)
+            asked = json_of(gate_view(waits.at))
             say("\n".join([shown(asked["message"]), *looked_at(asked)]))
             try:
                 line = read_line(f"{waits.node} ({options_of(asked)}): ")
@@ -317,7 +317,7 @@ class Talk:
         return "left"
 
     def _tell_story(self, execution: Execution) -> None:
-        view: JsonObject = self.runner.run(execution.view())
+        view = json_of(self.runner.run(execution.view()))
         for line in story(view, stopped=False, store=self.app.settings.store or None, lasting=execution.is_kept):
             click.echo(line, err=True)
 

@@ -13,8 +13,8 @@ from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import COLOURS, print_outcome
-from pointsman.executions.bulk import BulkResult, Verb, Which, each, fitting, told_view
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.executions.bulk import BulkResult, Verb, Which, told_view
+from pointsman.values import Json, JsonObject, json_of
 
 
 @click.command()
@@ -33,8 +33,9 @@ def pause(execution: str, *, by: str, as_json: bool, store: str | None) -> int:
 
 async def _pause(store: str | None, execution: str, by: str) -> JsonObject:
     async with installation(store) as app:
-        await (await app.reach(execution)).pause(by=by)
-        return await app.view(execution)
+        executions = session_at_prompt(app, execution=execution, by=by).executions
+        await executions.pause(execution, by=by)
+        return json_of(await executions.inspect(execution))
 
 
 @click.command()
@@ -56,11 +57,12 @@ def cancel(execution: str, *, reason: str, by: str, now: bool, as_json: bool, st
 
 async def _cancel(store: str | None, execution: str, *, reason: str, by: str, now: bool) -> JsonObject:
     async with stoppable(), installation(store) as app:
-        reached = await session_at_prompt(app).executions.cancel(execution, reason=reason, now=now, by=by)
+        executions = session_at_prompt(app, execution=execution, by=by).executions
+        reached = await executions.cancel(execution, reason=reason, now=now, by=by)
         if reached.state.compensating:
             await reached.settled()
         await reached.drained()
-        return await app.view(execution)
+        return json_of(await executions.inspect(execution))
 
 
 VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
@@ -117,10 +119,8 @@ def bulk(
 
 async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[BulkResult]:
     async with stoppable(), installation(store) as app:
-        found = await fitting(app.context, verb, which)
-        if not yes:
-            return [BulkResult(ExecutionId(one.execution), one.status) for one in found]
-        return await each(app.context, verb, found, by=by)
+        executions = session_at_prompt(app, verb=verb, **which.given(), by=by).executions
+        return await executions.bulk(verb, which, dry_run=not yes, by=by)
 
 
 def lines_of(found: list[BulkResult], verb: Verb, *, yes: bool) -> list[str]:

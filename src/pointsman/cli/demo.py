@@ -20,7 +20,7 @@ from pointsman.cli.results import CODES, output_text, story
 from pointsman.executions.driving import drive
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.builtin.documents import examples_directory
 from pointsman.workflows.scripts import load_script, slowed
 
@@ -127,7 +127,7 @@ async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, in
             execution: Execution = await app.start(source, scene.input)
             board.names.update(execution.names)
             await drive(execution)
-        view = await execution.view()
+        view = json_of(await execution.view())
         lanes = await timeline(app.context, execution.id)
     _print_document(view["output"], scene.document)
     click.echo()

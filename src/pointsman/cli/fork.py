@@ -8,12 +8,12 @@ from typing import Unpack, cast
 import click
 
 from pointsman.app import Execution, Pointsman
-from pointsman.cli.app_opening import go, installation, known, named
+from pointsman.cli.app_opening import go, installation, known, named, session_at_prompt
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import Decorated, Pair, input_of, json_option, lenient_value, not_empty, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.run import Driving, driving_options, number_of, take_up
-from pointsman.executions.migrating import misfits_view
+from pointsman.executions.migrating import MigrationView
 from pointsman.executions.replays import replay_view
 from pointsman.values import Json, JsonObject
 
@@ -63,7 +63,7 @@ def fork(
     fields = _fields(given)
 
     async def begin(app: Pointsman) -> Execution:
-        forked = await app.fork(
+        forked = await session_at_prompt(app, execution=execution, at=at, to=to, by=by).executions.fork(
             execution,
             at=at,
             set=_edits(edits),
@@ -107,13 +107,12 @@ def retry(
     raised = {name: number_of(name, text) for name, text in limits}
 
     async def begin(app: Pointsman) -> Execution:
+        executions = session_at_prompt(app, execution=execution, step=step, to=to, by=by).executions
         if step is None:
             if to is not None:
-                await app.move(execution, named(to), by=by)
-            taken = await app.open(execution)
-            await taken.retry(limits=raised, by=by)
-            return taken
-        forked = await app.fork(
+                await executions.migrate(execution, named(to), by=by)
+            return await executions.retry(execution, limits=raised, by=by)
+        forked = await executions.fork(
             execution,
             before=step,
             set=_edits(edits),
@@ -161,7 +160,7 @@ def replay(execution: str, *, against: str | None, as_json: bool, store: str | N
 async def _replay(store: str | None, execution: str, against: str | None) -> JsonObject:
     async with installation(store) as app:
         other = None if against is None else await known(app, named(against))
-        return replay_view(await app.replay(execution, against=other))
+        return replay_view(await session_at_prompt(app).executions.replay(execution, against=other))
 
 
 def lines_of(found: JsonObject) -> list[str]:
@@ -198,18 +197,18 @@ def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, s
     Nothing is changed unless everything in progress has a place in it. Exit code 1: something does not fit.
     """
     found = go(_move(store, execution, to, check_only=check_only, by=by))
-    fits = not found
+    fits = found["fits"]
     if as_json:
-        print_json({"executionId": execution, "fits": fits, "moved": fits and not check_only, "problems": found})
+        print_json(found)
         return 0 if fits else 1
-    for one in found:
-        assert isinstance(one, dict)
+    for one in found["problems"]:
         click.echo(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['where'])}: {shown(one['message'])}")
     if fits:
         click.echo(f"{execution} {'fits' if check_only else 'goes on with'} {to}")
     return 0 if fits else 1
 
 
-async def _move(store: str | None, execution: str, to: str, *, check_only: bool, by: str) -> list[Json]:
+async def _move(store: str | None, execution: str, to: str, *, check_only: bool, by: str) -> MigrationView:
     async with installation(store) as app:
-        return misfits_view(await app.move(execution, await known(app, named(to)), check_only=check_only, by=by))
+        executions = session_at_prompt(app, execution=execution, to=to, by=by).executions
+        return await executions.migrate(execution, await known(app, named(to)), check_only=check_only, by=by)

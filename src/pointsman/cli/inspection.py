@@ -154,7 +154,7 @@ def _answer(answer: JsonObject) -> list[str]:
 
 async def _view(store: str | None, execution: str) -> JsonObject:
     async with installation(store) as app:
-        return await app.view(execution)
+        return json_of(await session_at_prompt(app).executions.inspect(execution))
 
 
 @click.command()

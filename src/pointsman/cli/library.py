@@ -118,7 +118,7 @@ def save(
 
 async def _save(app: Pointsman, source: Workflow, *, draft: bool, author: str, file: str) -> SavedRevision:
     async with app:
-        session = session_at_prompt(app, target=f"file={file}")
+        session = session_at_prompt(app, file=file)
         return await session.workflows.save(source, draft=draft, author=author)
 
 

@@ -55,10 +55,9 @@ class Whose:
             raise click.UsageError("say whose memory: one of --user, --session, --workflow, --shared, --execution")
         return self.given[0]
 
-    def target(self, **more: object) -> str:
+    def target(self, **more: object) -> dict[str, object]:
         """Return the target of the audit entry: key, number or `everything`, then the owner."""
-        named = {**more, **dict(self.given), "namespace": self.namespace}
-        return ", ".join(f"{name}={'yes' if one is True else one}" for name, one in named.items() if one)
+        return {**more, **dict(self.given), "namespace": self.namespace}
 
 
 @click.group()
@@ -140,7 +139,7 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
     set_to = _with(
         store,
         lambda memory: memory.set(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
-        target=owner.target(key=key),
+        **owner.target(key=key),
     )
     print_json(set_to)
 
@@ -159,7 +158,7 @@ def append(key: str, value: str, *, ttl: str | None, store: str | None, **found:
     whole = _with(
         store,
         lambda memory: memory.append(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
-        target=owner.target(key=key),
+        **owner.target(key=key),
     )
     print_json(whole)
 
@@ -187,7 +186,7 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
             return 0
         return 1
 
-    gone = _with(store, forget, target=owner.target(key=key, everything=everything))
+    gone = _with(store, forget, **owner.target(key=key, everything=everything))
     if as_json:
         print_json({"deleted": gone})
     else:
@@ -238,7 +237,7 @@ def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
     value = _with(
         store,
         lambda memory: memory.restore(scope, name, key, number, namespace=owner.namespace),
-        target=owner.target(key=key, number=number),
+        **owner.target(key=key, number=number),
     )
     print_json(value)
 
@@ -280,9 +279,9 @@ def reindex(*, store: str | None) -> None:
     say(f"{count} values placed by what they mean")
 
 
-def _with(store: str | None, work: Callable[[MemoryVerbs], Coroutine[Any, Any, T]], *, target: str = "") -> T:
+def _with(store: str | None, work: Callable[[MemoryVerbs], Coroutine[Any, Any, T]], **target: object) -> T:
     async def opened() -> T:
         async with installation(store) as app:
-            return await work(session_at_prompt(app, target=target).memory)
+            return await work(session_at_prompt(app, **target).memory)
 
     return go(opened())

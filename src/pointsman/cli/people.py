@@ -7,14 +7,13 @@ from typing import Unpack, cast
 import click
 
 from pointsman.app import Execution, Pointsman
-from pointsman.cli.app_opening import go, installation
+from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.options import Pair, json_option, lenient_value, not_empty, os_user, store_option, who_options
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import print_outcome
 from pointsman.cli.run import Driving, driving_options, take_up
-from pointsman.executions.inbox import inbox as inbox_of
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 
 @click.command()
@@ -40,8 +39,9 @@ def delegate(
 
     async def tell() -> JsonObject:
         async with installation(store) as app:
-            await (await app.reach(execution)).delegate(node, to, by=by, groups=groups, comment=comment)
-            return await app.view(execution)
+            executions = session_at_prompt(app, execution=execution, node=node, to=to, by=by).executions
+            await executions.delegate(execution, node, to, by=by, groups=groups, comment=comment, resumes=False)
+            return json_of(await executions.inspect(execution))
 
     print_outcome(go(tell()), as_json=as_json, stopped=False, store=store, lasting=True)
     return 0
@@ -71,7 +71,11 @@ def inbox(
 
     async def look() -> list[JsonObject]:
         async with installation(store) as app:
-            return await inbox_of(app.context, user, groups, workflow=workflow, after=after, limit=limit)
+            executions = session_at_prompt(app).executions
+            everyone = user is None and not groups
+            return await executions.inbox(
+                everyone=everyone, workflow=workflow, after=after, limit=limit, by=user, groups=groups
+            )
 
     found = go(look())
     if as_json:
@@ -110,8 +114,7 @@ def steer(
     values = {path: lenient_value(text) for path, text in edits}
 
     async def begin(app: Pointsman) -> Execution:
-        taken = await app.open(execution)
-        await taken.steer(messages, set=values, goto=goto, reason=reason, by=by)
-        return taken
+        executions = session_at_prompt(app, execution=execution, goto=goto, by=by).executions
+        return await executions.steer(execution, messages, set=values, goto=goto, reason=reason, by=by)
 
     return take_up(begin, options)

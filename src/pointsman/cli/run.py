@@ -12,7 +12,16 @@ from typing import Final, TypeAlias, TypedDict, Unpack, cast
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.cli.app_opening import go, input_schema, installation, known, named, speaking_of, stoppable
+from pointsman.cli.app_opening import (
+    go,
+    input_schema,
+    installation,
+    known,
+    named,
+    session_at_prompt,
+    speaking_of,
+    stoppable,
+)
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
 from pointsman.cli.error_boundary import MISUSED, face, tell
 from pointsman.cli.options import (
@@ -42,7 +51,7 @@ from pointsman.executions.driving import GivenAnswer, drive, outermost
 from pointsman.executions.dry_run import dry_view
 from pointsman.executions.execution import TakenOver
 from pointsman.executions.isolation import acts_outside
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, json_of
 from pointsman.workflows.checking import called_again
 
 
@@ -256,7 +265,7 @@ def run(
     The output goes to standard output, everything else to standard error. After Ctrl-C, `pointsman resume`
     continues the execution. With --command and no workflow, the pipeline of the settings runs.
     """
-    given = given if command is None else _worded(command, given)
+    given, given_workflow = given if command is None else _worded(command, given), workflow
     app = installation(store, model=model, script=script, variables=variables)
     found = _meant(app, workflow, command, dialect=dialect)
 
@@ -273,7 +282,8 @@ def run(
         named_session = session or (None if command is None else await _session(app))
         how = Wishes(session=named_session, durability=durability, language=language, key=key)
         async with speaking_of(app, workflow):
-            return await app.start(workflow, data, lenient=lenient, by=by, **how, **tried)
+            executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
+            return await executions.run(workflow, data, lenient=lenient, by=by, **how, **tried)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 
@@ -342,7 +352,7 @@ async def follow(
             except asyncio.CancelledError:
                 stopped = True
                 _carry_on()
-        view, lasting = await execution.view(), execution.is_kept
+        view, lasting = json_of(await execution.view()), execution.is_kept
     if not as_json and not quiet and view["sessionId"] is not None:
         say(f"session {shown(view['sessionId'])}")
     for answer in unused:
@@ -397,13 +407,18 @@ def answer(
     seen = digest or said.digest
 
     async def begin(app: Pointsman) -> Execution:
-        taken = await app.open(execution)
-        if not taken.gates and not taken.state.ended:
-            await taken.settled()  # its sub-workflows come back, with their gates
-        await taken.answer(
-            said.node, said.action, said.data, comment=said.comment, by=by, groups=groups, key=key, digest=seen
+        return await session_at_prompt(app, execution=execution, node=node, by=by).executions.answer(
+            execution,
+            said.node,
+            said.action,
+            said.data,
+            comment=said.comment,
+            by=by,
+            groups=groups,
+            key=key,
+            digest=seen,
+            reopens=True,
         )
-        return taken
 
     return take_up(begin, options)
 
@@ -428,9 +443,8 @@ def resume(execution: str, *, limits: tuple[tuple[str, str], ...], step: bool, *
     raised = {name: number_of(name, text) for name, text in limits}
 
     async def begin(app: Pointsman) -> Execution:
-        taken = await app.open(execution)
-        await taken.resume(limits=raised, step=step)
-        return taken
+        executions = session_at_prompt(app, execution=execution).executions
+        return await executions.resume(execution, limits=raised, step=step, by="")
 
     return take_up(begin, options)
 
@@ -463,8 +477,8 @@ def signal(execution: str, name: str, json_: str, *, key: str, **options: Unpack
     data = value_of(json_, what="the event's data")
 
     async def begin(app: Pointsman) -> Execution:
-        taken = await app.open(execution)
-        told = await taken.signal(name, data, key=key)
+        executions = session_at_prompt(app, execution=execution, name=name).executions
+        taken, told = await executions.signal(execution, name, data, key=key, by="")
         if told == "kept":
             say(f"note: no step waits for the event {name!r} yet: it is kept")
         elif told == "known":

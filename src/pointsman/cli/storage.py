@@ -41,7 +41,8 @@ def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, s
 
 async def _delete(store: str | None, executions: tuple[str, ...], session: str | None) -> list[str]:
     async with installation(store) as app:
-        deleted = app.storage.delete(*executions) if session is None else app.storage.delete_session(session)
+        mine = session_at_prompt(app, executions=executions, session=session)
+        deleted = mine.executions.delete(*executions) if session is None else mine.conversations.delete(session)
         gone: list[str] = [*await deleted]
         await app.storage.compact()
         return gone
@@ -150,7 +151,7 @@ def import_(file: Path, *, new_id: bool, as_json: bool, store: str | None) -> No
 
 async def _import(store: str | None, file: Path, *, new_id: bool) -> str:
     async with installation(store) as app:
-        session = session_at_prompt(app, target=f"file={file}")
+        session = session_at_prompt(app, file=file)
         return await session.operations.import_execution(file, new=new_id)
 
 
@@ -170,7 +171,7 @@ def backup(file: Path, *, as_json: bool, store: str | None) -> None:
 
 async def _back_up(store: str | None, file: Path) -> Backup:
     async with installation(store) as app:
-        return await session_at_prompt(app, target=f"file={file}").operations.back_up(file)
+        return await session_at_prompt(app, file=file).operations.back_up(file)
 
 
 @click.command()
@@ -189,7 +190,7 @@ def restore(file: Path, *, as_json: bool, store: str | None) -> None:
 
 async def _restore(store: str | None, file: Path) -> tuple[Backup, str]:
     async with installation(store) as app:
-        session = session_at_prompt(app, target=f"file={file}")
+        session = session_at_prompt(app, file=file)
         return await session.operations.restore(file), masked_address(app.settings.store_url)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from pointsman.executions.views import ArtifactView
 from pointsman.settings import Settings
-from pointsman.values import JsonObject
 
 
-async def artifacts_of(settings: Settings, execution: str) -> list[JsonObject]:
+async def artifacts_of(settings: Settings, execution: str) -> list[ArtifactView]:
     """Return [{"path", "bytes"}] sorted by name; empty if this installation keeps no files."""
     if settings.files is None:
         return []

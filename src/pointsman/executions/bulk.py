@@ -61,6 +61,10 @@ class Which(NamedTuple):
     until: float | None = None
     """Started before, unix seconds."""
 
+    def given(self) -> dict[str, object]:
+        """Return the fields that narrow the query."""
+        return {name: one for name, one in self._asdict().items() if one is not None and one != frozenset()}
+
 
 async def fitting(app: AppContext, verb: Verb, which: Which) -> list[Summary]:
     """Return the executions that match the query and to which the verb applies, newest first."""

@@ -12,11 +12,10 @@ import msgspec
 from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.context import AppContext
 from pointsman.engine.reports import ToolCall
-from pointsman.executions.public_events import observability_of
-from pointsman.executions.views import usage_view
+from pointsman.executions.views import observability_of, usage_view
 from pointsman.executors.effect_ledger import ToolOutcome, fingerprint
 from pointsman.ports import ModelReply
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, json_of
 
 FIELDS: Final = 3
 """Kind, fingerprint of the request, answer."""
@@ -72,7 +71,7 @@ def _made(call: ToolCall, redact: Redactor) -> JsonObject:
 
 
 def _said(reply: ModelReply, redact: Redactor) -> JsonObject:
-    return {"model": reply.model, "text": redact.text(reply.text), "usage": usage_view(reply.usage)}
+    return {"model": reply.model, "text": redact.text(reply.text), "usage": json_of(usage_view(reply.usage))}
 
 
 def _reply(told: Json) -> ModelReply | None:

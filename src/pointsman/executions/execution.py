@@ -33,12 +33,12 @@ from pointsman.executions.families import (
     resume_family,
 )
 from pointsman.executions.inputs import check_event, event_key
-from pointsman.executions.views import event_view, waiting_view
+from pointsman.executions.views import ExecutionView, GateView, event_view, waiting_view
 from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.runtime.local import OPEN, LocalRuntime
+from pointsman.runtime.local import OPEN, LocalRuntime, folded
 from pointsman.store.errors import JournalMoved
 from pointsman.tools.tracebacks import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -148,7 +148,7 @@ class Execution:
         return is_scripted(self._driver.state)
 
     @property
-    def waiting(self) -> list[Json]:
+    def waiting(self) -> list[GateView]:
         """The open gates."""
         return waiting_view(self._driver.state)
 
@@ -251,9 +251,10 @@ class Execution:
         """Return the whole journal."""
         return [row async for row in self._runtime.journal.read(self.id)]
 
-    async def view(self) -> JsonObject:
-        """Return the execution as JSON, built from its journal."""
-        return await family_view(self._runtime, await self._runtime.load(self.id), await self.rows())
+    async def view(self) -> ExecutionView:
+        """Return the view of the execution, built from its journal."""
+        rows = await self.rows()
+        return await family_view(self._runtime, folded(self.id, rows), rows)
 
     @property
     def is_kept(self) -> bool:

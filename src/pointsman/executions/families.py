@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pointsman.engine.decide import limits
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.engine.state import ExecutionState, StepState, status_of
 from pointsman.executions.views import (
+    AwaitedEvent,
+    ExecutionView,
+    GateView,
+    NeededWorker,
+    TimerView,
     awaiting_view,
     execution_view,
     limit_view,
@@ -22,7 +27,7 @@ from pointsman.ports import Row
 from pointsman.runtime.children import children_of, stands_still_for_parent
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId
 
 MOVING = frozenset({"wait", "retry", "delay"})
 """Purposes of timers that continue an execution by themselves; timers of gates only end a wait for people."""
@@ -98,10 +103,10 @@ class Waits(NamedTuple):
     """They do nothing else."""
     stopped: bool
     """The process that worked on one of them has ended."""
-    gates: list[Json]
-    events: list[Json]
-    needs: list[Json]
-    timers: list[Json]
+    gates: list[GateView]
+    events: list[AwaitedEvent]
+    needs: list[NeededWorker]
+    timers: list[TimerView]
 
 
 async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
@@ -133,27 +138,30 @@ async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
     return known is not None and status_shown(known.status, known.worker) == "stopped"
 
 
-def _of(execution: ExecutionId, open_: Json) -> Json:
-    assert isinstance(open_, dict)
-    return {"executionId": execution, **open_}
+W = TypeVar("W", GateView, AwaitedEvent, NeededWorker, TimerView)
 
 
-async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> JsonObject:
+def _of(execution: ExecutionId, wait: W) -> W:
+    """Add the execution to a wait, unless it names one further below."""
+    wait.setdefault("executionId", execution)
+    return wait
+
+
+async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> ExecutionView:
     """Return the view of an execution including what its sub-workflows wait for. Its status is `waiting` if everything
     that is left waits. If a limit stopped it, `limit` contains the value it may be raised to."""
     view = execution_view(state, rows)
     limit = stopped_by(state, rows)
     if limit is not None:
         plan = await runtime.plans.pinned(state.setup.definition, state.setup.options)
-        view = {**view, "limit": limit_view(limits.offer(plan, state, limit, runtime.clock.now()))}
+        view["limit"] = limit_view(limits.offer(plan, state, limit, runtime.clock.now()))
     if state.ended:
         return view
     waits = await waits_of(runtime, state)
-    status = view["status"]
-    if status == "running":
-        status = "stopped" if waits.stopped else "waiting" if waits.still else status
-    more: JsonObject = {"waiting": waits.gates, "awaiting": waits.events, "waitingFor": waits.needs}
-    return {**view, "status": status, **more, "timers": waits.timers}
+    if view["status"] == "running":
+        view["status"] = "stopped" if waits.stopped else "waiting" if waits.still else "running"
+    view.update({"waiting": waits.gates, "awaiting": waits.events, "waitingFor": waits.needs, "timers": waits.timers})
+    return view
 
 
 async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from typing_extensions import TypedDict
+
 from pointsman.engine.data import dotted
 from pointsman.engine.decide.data_edits import undeclared
 from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
 from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.runtime.driver import Driver
-from pointsman.values import Json, JsonObject
+from pointsman.values import JsonObject
 from pointsman.workflows.library import AUTHORS, Library, Prepared
 
 OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS})
@@ -46,6 +48,29 @@ async def move(
     return []
 
 
-def misfits_view(found: list[MigrationMismatch]) -> list[Json]:
-    """Return what does not fit as JSON."""
-    return [{"code": one.code, "where": one.where, "message": one.message} for one in found]
+class MisfitView(TypedDict):
+    """Something in progress that has no place in the other definition."""
+
+    code: str
+    where: str
+    """The step, or the node with its branch."""
+    message: str
+
+
+class MigrationView(TypedDict):
+    """Whether everything in progress has a place in the other definition."""
+
+    executionId: str
+    fits: bool
+    moved: bool
+    problems: list[MisfitView]
+
+
+def migration_view(execution: str, found: list[MigrationMismatch], *, check_only: bool) -> MigrationView:
+    """Return the outcome of a migration."""
+    return {
+        "executionId": execution,
+        "fits": not found,
+        "moved": not found and not check_only,
+        "problems": [{"code": one.code, "where": one.where, "message": one.message} for one in found],
+    }

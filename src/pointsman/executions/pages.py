@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NotRequired, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -14,14 +14,21 @@ from pointsman.definition.graph.regions import GraphView, graph_view
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
 from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view
-from pointsman.executions.public_events import Redact, observability_of
+from pointsman.executions.public_events import Redact
 from pointsman.executions.redaction_levels import event_told, level_of
 from pointsman.executions.row_cache import begun_in, rows_on
-from pointsman.executions.views import event_view, execution_view
+from pointsman.executions.views import (
+    ExecutionStatus,
+    ExecutionView,
+    event_view,
+    execution_view,
+    observability_of,
+    status_shown,
+)
 from pointsman.ports import Row
 from pointsman.runtime.local import folded
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, Instant, JsonObject, WorkflowId
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.library import LIBRARY, size_of
 
@@ -45,6 +52,26 @@ class PlaceInvalid(CallerError):
     """A given position is not one of a list or journal."""
 
     code: ClassVar[str] = "place-invalid"
+
+
+class EventPage(TypedDict):
+    """Events, oldest first."""
+
+    events: list[EventView]
+    last: str | None
+    """The `after` to go on with."""
+    status: ExecutionStatus
+
+
+class EventView(TypedDict):
+    """One event, with its place in the journal; what else it has depends on its kind."""
+
+    seq: int
+    n: int
+    at: float
+    kind: str
+    withheld: NotRequired[list[str]]
+    """Fields that `minimal` removes."""
 
 
 class ExecutionPage(TypedDict):
@@ -124,7 +151,7 @@ def place_in(one: Summary) -> str:
 
 async def events_page(
     app: AppContext, execution: str, *, redact: Redact, after: str | None = None, limit: int = 200
-) -> JsonObject:
+) -> EventPage:
     """Return events after a position, oldest first, as far as the execution's redaction level allows: `events`, `last`
     (the position to continue from), `status`.
 
@@ -134,21 +161,21 @@ async def events_page(
     seq, number = place_of(after)
     known = await app.store.executions.find(name)
     level = await level_of(app, name)
-    found: list[Json] = []
+    found: list[EventView] = []
     last = after
     async for row in rows_on(app, name, seq):
         first = number + 1 if row.seq == seq else 0
         for n, event in enumerate(row.events[first : first + limit - len(found)], first):
-            found.append(event_told(event_view(row, n, event), level, redact))
+            found.append(cast("EventView", event_told(event_view(row, n, event), level, redact)))
             last = f"{row.seq}.{n}"
             first = n + 1
         begun_in(app).leave(name, row, told=first)
         if len(found) == limit:
             break
-    return {"events": found, "last": last, "status": "pending" if known is None else known.status}
+    return {"events": found, "last": last, "status": "pending" if known is None else status_shown(known.status, "")}
 
 
-async def state_at(app: AppContext, execution: str, at: int | None) -> JsonObject:
+async def state_at(app: AppContext, execution: str, at: int | None) -> ExecutionView:
     """Return an execution as of a row of its journal; None: as it is now. Its redaction level is the present one."""
     now = await app.runtime.load(ExecutionId(execution))
     rows: list[Row] = []

@@ -14,12 +14,12 @@ from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.steps import Step
-from pointsman.executions.views import HIDDEN, approvers_view, failure_view, usage_view
+from pointsman.executions.views import HIDDEN, approvers_view, failure_view, observability_of, usage_view
 from pointsman.ports import Row
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
 from pointsman.settings.sections import Level as Observability
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, JsonObject, json_of
 
 Redact: TypeAlias = Callable[[JsonObject], JsonObject]
 """Removes what must never be sent."""
@@ -40,12 +40,6 @@ HEARTBEAT_S: Final = 15.0
 """Seconds between heartbeats of a silent stream: proxies close streams that send nothing."""
 SHOWN_OF_CALLS: Final = frozenset({"arguments", "result"})
 """Fields that only `full` includes in live events of tool calls."""
-
-
-def observability_of(options: JsonObject) -> Observability:
-    """Return the redaction level that an execution was started with."""
-    said = options.get("observability")
-    return said if said in ("minimal", "full") else "standard"
 
 
 def unchanged(told: JsonObject) -> JsonObject:
@@ -97,17 +91,17 @@ def _said(event: events.Event) -> Iterator[Said]:
         case events.StepSucceeded():
             yield "workflow.node.complete", {"attempt": event.attempt}, {"result": event.result}
             if event.usage is not None:
-                yield "workflow.usage", {"usage": usage_view(event.usage)}, {}
+                yield "workflow.usage", {"usage": json_of(usage_view(event.usage))}, {}
         case events.InstantStepCompleted(annotations={"skipped": True}):
             yield "workflow.node.skipped", {}, {}
         case events.InstantStepCompleted():
             yield "workflow.node.complete", {}, {"result": event.result}
         case events.StepFailed():
-            error = failure_view(event.failure, event.step.node)
+            error = json_of(failure_view(event.failure, event.step.node))
             name = "workflow.node.error" if event.final else "workflow.node.retry"
             yield name, {"attempt": event.attempt, "error": error}, {}
         case events.ExitFailed():
-            yield "workflow.node.error", {"error": failure_view(event.failure, event.step.node)}, {}
+            yield "workflow.node.error", {"error": json_of(failure_view(event.failure, event.step.node))}, {}
         case wait_events.GateOpened():
             asked: JsonObject = {
                 "gateId": event.gate,
@@ -152,7 +146,7 @@ def _life(event: events.Event) -> Iterator[Said]:
             yield "workflow.complete", {}, {"output": event.output}
         case life_events.ExecutionFailed():
             failed = event.step.node if event.step is not None else None
-            yield "workflow.failed", {"error": failure_view(event.failure, failed)}, {}
+            yield "workflow.failed", {"error": json_of(failure_view(event.failure, failed))}, {}
         case life_events.ExecutionCancelled():
             yield "workflow.cancelled", {"reason": event.reason, "by": event.by}, {}
         case _:

@@ -16,8 +16,9 @@ from typing import Final, cast
 
 from pointsman.context import AppContext, Part
 from pointsman.errors import CallerError
-from pointsman.executions.public_events import Observability, Redact, observability_of
-from pointsman.values import ExecutionId, Instant, Json, JsonObject
+from pointsman.executions.public_events import Observability, Redact
+from pointsman.executions.views import ExecutionView, observability_of
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
 LEVELS_MAX: Final = 10_000
 
@@ -65,9 +66,10 @@ def event_told(event: JsonObject, level: Observability, redact: Redact) -> JsonO
     return redact(_shape(event) if level == "minimal" else event)
 
 
-def view_told(view: JsonObject, redact: Redact, *, keeps: Collection[str] = ()) -> JsonObject:
+def view_told(shown: ExecutionView, redact: Redact, *, keeps: Collection[str] = ()) -> ExecutionView:
     """Return the view of an execution at its own level. Fields in `keeps`, which the caller asked for, are included at
     every level and unmasked."""
+    view = json_of(shown)
     kept = {name: view[name] for name in keeps if name in view}
     if view.get("observability") == "minimal":
         withheld = [name for name in _CONTENT if name not in keeps and view.get(name)]
@@ -75,7 +77,7 @@ def view_told(view: JsonObject, redact: Redact, *, keeps: Collection[str] = ()) 
         if withheld:
             view["withheld"] = cast("list[Json]", withheld)
         view["errors"] = [_failure(cast("JsonObject", one)) for one in cast("list[Json]", view["errors"])]
-    return {**redact(view), **kept}
+    return cast("ExecutionView", {**redact(view), **kept})
 
 
 async def level_of(app: AppContext, execution: str) -> Observability:

@@ -26,9 +26,8 @@ from pointsman.context import AppContext
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.deletion import summaries
-from pointsman.executions.public_events import observability_of
 from pointsman.executions.usage_accounts import ALL, FOUND, ExecutionUsage, account_of
-from pointsman.executions.views import status_shown
+from pointsman.executions.views import observability_of, status_shown
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.api import Store
 from pointsman.store.records import ExecutionQuery, Summary

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, Literal, TypeAlias, TypeGuard, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal, NotRequired, TypeAlias, TypeGuard, cast
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.engine.data import dotted
 from pointsman.engine.decide.limits import RaisableLimit
@@ -21,15 +22,244 @@ from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
 from pointsman.runtime.worker_names import is_gone
+from pointsman.settings.sections import Level as Observability
 from pointsman.values import Json, JsonObject
 
 ExecutionStatus: TypeAlias = Literal[Status, "stopped"]
 """`stopped`: stored as `running`, but the process that executed it has ended."""
 
+
+class UsageView(TypedDict):
+    """What was consumed."""
+
+    inputTokens: int
+    outputTokens: int
+    cacheReadTokens: int
+    cacheWriteTokens: int
+    costUsd: float | None
+    modelCalls: int
+    toolCalls: int
+
+
+class VoteView(TypedDict):
+    """An answer of a person to a gate that is still open."""
+
+    by: str
+    action: str
+    comment: str
+    data: Json
+
+
+class GateView(TypedDict):
+    """What a person is asked."""
+
+    gateId: str
+    nodeId: str
+    nodeName: Json
+    """How people know the node: a text, or one by language; null: by its id."""
+    message: str
+    messages: dict[str, str] | None
+    """The message by language, where its workflow states it in several."""
+    options: list[Json]
+    form: Json
+    shown: Json
+    editable: list[str]
+    """The fields that `edit` may change."""
+    values: dict[str, Json]
+    """The present values of the editable fields."""
+    digest: str
+    """Identifies what the gate asks and shows. It changes with them; an answer sends it back."""
+    approvers: Json
+    """Who may answer; null: anyone."""
+    about: str
+    step: str
+    item: str | None
+    round: int | None
+    visit: int
+    openedAt: float | None
+    deadline: float | None
+    level: int
+    """Number of escalations so far."""
+    votes: list[VoteView]
+    delegated: dict[str, str]
+    """Delegated rights: from person to delegate."""
+    executionId: NotRequired[str]
+    """The sub-workflow that asks, where it is one."""
+
+
+class AwaitedEvent(TypedDict):
+    """An outside event that a step waits for."""
+
+    nodeId: str
+    event: Json
+    executionId: NotRequired[str]
+    """The sub-workflow that waits, where it is one."""
+
+
+class NeededWorker(TypedDict):
+    """A step that waits for a worker: the process that drove the execution lacks something for it."""
+
+    nodeId: str
+    step: str
+    needs: str
+    """What the worker must have, as `kind:name`, such as `tool:search`."""
+    reason: str
+    """The same in words."""
+    executionId: NotRequired[str]
+    """The sub-workflow whose step it is, where it is one."""
+
+
+class TimerView(TypedDict):
+    """A timer of a step."""
+
+    nodeId: str
+    step: str
+    purpose: str
+    """What happens then, such as `retry`, `wait` or `deadline`."""
+    at: float
+    executionId: NotRequired[str]
+    """The sub-workflow whose step it is, where it is one."""
+
+
+class ErrorView(TypedDict):
+    """An error of an execution."""
+
+    code: str
+    message: str
+    nodeId: str | None
+    hint: NotRequired[str]
+    details: NotRequired[Json]
+
+
+class WarningView(TypedDict):
+    """Something to know although nothing stopped."""
+
+    code: str
+    message: str
+    nodeId: str | None
+
+
+class DataChange(TypedDict):
+    """A field that an answer changed."""
+
+    path: str
+    before: Json
+    after: Json
+
+
+class GateOutcome(TypedDict):
+    """How a gate was closed."""
+
+    nodeId: str
+    step: str
+    action: str
+    by: str
+    cause: str
+    comment: str
+    data: Json
+    changes: list[DataChange]
+    digest: str
+    at: float
+
+
+class ProgressMessage(TypedDict):
+    """A message of a progress node."""
+
+    nodeId: str
+    message: str
+    at: float
+
+
+class CompensationView(TypedDict):
+    """What was undone, and what is not undone (yet)."""
+
+    undone: list[str]
+    notUndone: list[str]
+
+
+class LimitView(TypedDict):
+    """The limit that stopped an execution, and what would be enough to go on."""
+
+    name: str
+    """Under which it is raised."""
+    now: float
+    used: float
+    next: float | None
+    """As much once more; null: the operator allows no more."""
+    most: float | None
+    """What the operator allows; null: any number."""
+
+
+class ArtifactView(TypedDict):
+    """A file that an execution keeps."""
+
+    path: str
+    bytes: int
+
+
+class ExecutionView(TypedDict):
+    """An execution, built from its journal."""
+
+    executionId: str
+    workflowId: str
+    version: str | None
+    status: ExecutionStatus
+    trial: Json
+    """The part of the workflow that is performed; null: all of it."""
+    pausedBefore: str | None
+    """The step at whose breakpoint it is paused."""
+    phase: Literal["compensating"] | None
+    compensation: CompensationView | None
+    """null: compensation never began."""
+    model: str | None
+    """The model that answers all its agents, if it was started so."""
+    observability: Literal["minimal", "standard", "full"]
+    """How much is told."""
+    seq: int
+    """The last row of its journal."""
+    input: Json
+    output: Json
+    scripted: bool
+    """Whether the scripted model answers in it, so that what its agents say is made up."""
+    currentNodes: list[str]
+    """Those with a step that is not over."""
+    state: Json
+    path: list[str]
+    """The nodes of finished steps, in the order of the journal."""
+    steps: int
+    waiting: list[GateView]
+    awaiting: list[AwaitedEvent]
+    waitingFor: list[NeededWorker]
+    """The steps that wait for a worker."""
+    timers: list[TimerView]
+    """Until when steps wait."""
+    errors: list[ErrorView]
+    answers: list[GateOutcome]
+    progress: list[ProgressMessage]
+    warnings: list[WarningView]
+    """What to know although nothing stopped."""
+    usage: UsageView
+    sessionId: str | None
+    trigger: Json
+    startedAt: float
+    durationMs: int
+    limit: NotRequired[LimitView | None]
+    """What stopped it, where a limit did."""
+    artifacts: NotRequired[list[ArtifactView]]
+    withheld: NotRequired[list[str]]
+    """Fields that `minimal` removes."""
+
+
 PROGRESS: str = "progress"
 """The name of the event that progress nodes emit."""
 HIDDEN: str = "?"
 """Suffix of nodes that the compiler made; paths do not show them."""
+
+
+def observability_of(options: JsonObject) -> Observability:
+    """Return the redaction level that an execution was started with."""
+    said = options.get("observability")
+    return said if said in ("minimal", "full") else "standard"
 
 
 def event_view(row: Row, number: int, event: events.Event) -> JsonObject:
@@ -73,19 +303,19 @@ def path_of(rows: Iterable[Row]) -> list[str]:
     return [node for node in path if not node.endswith(HIDDEN)]
 
 
-def waiting_view(state: ExecutionState) -> list[Json]:
+def waiting_view(state: ExecutionState) -> list[GateView]:
     """Return the open gates, in the order of their steps."""
     return [gate_view(at) for at in state.open_gates]
 
 
-def awaiting_view(state: ExecutionState) -> list[Json]:
+def awaiting_view(state: ExecutionState) -> list[AwaitedEvent]:
     """Return the outside events that steps wait for. An execution that has ended waits for none."""
     steps = () if state.ended else sorted(state.steps.values(), key=lambda a: a.step)
     waits = [at for at in steps if at.event is not None]
     return [{"nodeId": at.step.node, "event": at.event} for at in waits]
 
 
-def timers_view(state: ExecutionState) -> list[Json]:
+def timers_view(state: ExecutionState) -> list[TimerView]:
     """Return the pending timers of steps, the next one first. An execution that has ended has none."""
     pending = () if state.ended else sorted(state.timers.values(), key=lambda timer: timer.at)
     return [
@@ -101,7 +331,7 @@ def need_text(need: str) -> str:
     return f"a worker with the {kind} {name!r}"
 
 
-def needs_view(state: ExecutionState) -> list[Json]:
+def needs_view(state: ExecutionState) -> list[NeededWorker]:
     """Return the steps that wait for a worker, and what the worker must have."""
     steps = () if state.ended else sorted(state.steps_without_worker)
     return [
@@ -118,7 +348,7 @@ def status_shown(status: str, worker: str) -> ExecutionStatus:
     return "stopped" if gone else cast("Status", status)
 
 
-def gate_view(at: StepState) -> JsonObject:
+def gate_view(at: StepState) -> GateView:
     """Return a gate as a person sees it."""
     gate = at.gate
     assert gate is not None
@@ -153,7 +383,7 @@ def gate_view(at: StepState) -> JsonObject:
     }
 
 
-def short_digest(gate: JsonObject) -> str:
+def short_digest(gate: Mapping[str, object]) -> str:
     """Return the digest of a gate's view in the short form that people type."""
     return str(gate["digest"])[:SHORT_CHARS]
 
@@ -170,7 +400,7 @@ def approvers_view(approvers: GateApprovers | None) -> Json:
     return found | {"delegable": approvers.delegable}
 
 
-def failure_view(failure: Failure, node: str | None) -> JsonObject:
+def failure_view(failure: Failure, node: str | None) -> ErrorView:
     """Return a failure for people and programs."""
     return {
         "code": failure.code,
@@ -181,12 +411,12 @@ def failure_view(failure: Failure, node: str | None) -> JsonObject:
     }
 
 
-def errors_of(rows: Iterable[Row]) -> list[Json]:
+def errors_of(rows: Iterable[Row]) -> list[ErrorView]:
     """Return final errors: the failure of the execution, and failures that were handled on the way.
 
     Errors that a retry repeated or that a resumption continued from are left out.
     """
-    found: list[tuple[Step | None, Json]] = []
+    found: list[tuple[Step | None, ErrorView]] = []
     retried: tuple[Step | None, ...] = ()
     for row in rows:
         for event in row.events:
@@ -215,19 +445,19 @@ def _left_undone(failure: Failure) -> bool:
     return isinstance(told, dict) and bool(told["notUndone"])
 
 
-SCRIPTED: Final[JsonObject] = {
+SCRIPTED: Final[WarningView] = {
     "code": "scripted-answers",
     "message": "the scripted model or a scripted tool answers here: its answers are made up",
     "nodeId": None,
 }
 
 
-def scripted_warnings(state: ExecutionState) -> list[Json]:
+def scripted_warnings(state: ExecutionState) -> list[WarningView]:
     """Return the warning that answers are made up, if the scripted model or a scripted tool gives them."""
     return [{**SCRIPTED}] if is_scripted(state) else []
 
 
-def warnings_of(rows: Iterable[Row]) -> list[Json]:
+def warnings_of(rows: Iterable[Row]) -> list[WarningView]:
     """Return warnings: what people should know although it stopped nothing."""
     return [
         {"code": e.code, "message": e.message, "nodeId": e.step.node if e.step is not None else None}
@@ -252,18 +482,20 @@ def stopped_by(state: ExecutionState, rows: Sequence[Row]) -> str | None:
     return by.removeprefix(PAUSED_BY_LIMIT) if by.startswith(PAUSED_BY_LIMIT) else None
 
 
-def limit_view(offer: RaisableLimit | None) -> Json:
+def limit_view(offer: RaisableLimit | None) -> LimitView | None:
     """Return the limit that stopped the execution and the value it may be raised to."""
-    return None if offer is None else {**offer._asdict()}
+    if offer is None:
+        return None
+    return {"name": offer.name, "now": offer.now, "used": offer.used, "next": offer.next, "most": offer.most}
 
 
-def answers_of(rows: Iterable[Row]) -> list[Json]:
+def answers_of(rows: Iterable[Row]) -> list[GateOutcome]:
     """Return how its gates were closed, with the fields that people changed."""
-    found: list[Json] = []
+    found: list[GateOutcome] = []
     for row in rows:
         for event in row.events:
             if isinstance(event, wait_events.GateClosed):
-                changes: list[Json] = [
+                changes: list[DataChange] = [
                     {"path": dotted(one.path), "before": one.before, "after": one.after} for one in event.changes
                 ]
                 found.append(
@@ -283,10 +515,10 @@ def answers_of(rows: Iterable[Row]) -> list[Json]:
     return found
 
 
-def progress_of(rows: Iterable[Row]) -> list[Json]:
+def progress_of(rows: Iterable[Row]) -> list[ProgressMessage]:
     """Return the messages of its progress nodes, oldest first."""
     return [
-        {"nodeId": event.step.node, "message": event.data, "at": row.at}
+        {"nodeId": event.step.node, "message": cast("str", event.data), "at": row.at}
         for row in rows
         for event in row.events
         if told_progress(event)
@@ -298,25 +530,25 @@ def told_progress(event: events.Event) -> TypeGuard[wait_events.EventEmitted]:
     return isinstance(event, wait_events.EventEmitted) and event.name == PROGRESS and isinstance(event.data, str)
 
 
-def compensation_view(state: ExecutionState) -> Json:
+def compensation_view(state: ExecutionState) -> CompensationView | None:
     """Return what was undone and what is not undone (yet); None if compensation never began."""
     if state.compensation is None:
         return None
     open_ = [owed.step for owed in reversed(state.undo_log)]
     if state.compensation.current is not None:
         open_ = [state.compensation.current.step, *open_]
-    undone: list[Json] = [str(step) for step in state.compensation.undone]
-    not_undone: list[Json] = [str(step) for step in (*(step for step, _ in state.compensation.failed), *open_)]
+    undone = [str(step) for step in state.compensation.undone]
+    not_undone = [str(step) for step in (*(step for step, _ in state.compensation.failed), *open_)]
     return {"undone": undone, "notUndone": not_undone}
 
 
-def current_nodes(state: ExecutionState) -> list[Json]:
+def current_nodes(state: ExecutionState) -> list[str]:
     """Return the nodes with an unfinished step, in the order of the steps."""
     nodes = (step.node.removesuffix(HIDDEN) for step in sorted(state.steps))
     return [*dict.fromkeys(nodes)]
 
 
-def usage_view(usage: Usage | UsageTotal) -> JsonObject:
+def usage_view(usage: Usage | UsageTotal) -> UsageView:
     return {
         "inputTokens": usage.input_tokens,
         "outputTokens": usage.output_tokens,
@@ -328,10 +560,9 @@ def usage_view(usage: Usage | UsageTotal) -> JsonObject:
     }
 
 
-def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
+def execution_view(state: ExecutionState, rows: list[Row]) -> ExecutionView:
     """Return an execution as `--json` and the API show it."""
     ended = rows[-1].at if rows else state.setup.started_at
-    path: list[Json] = [*path_of(rows)]
     return {
         "executionId": state.id,
         "workflowId": state.setup.workflow,
@@ -343,15 +574,15 @@ def execution_view(state: ExecutionState, rows: list[Row]) -> JsonObject:
         else None,
         "phase": "compensating" if state.compensating else None,
         "compensation": compensation_view(state),
-        "model": state.setup.options.get("model"),
-        "observability": state.setup.options.get("observability", "standard"),
+        "model": cast("str | None", state.setup.options.get("model")),
+        "observability": observability_of(state.setup.options),
         "seq": state.seq,
         "input": state.setup.input,
         "output": state.outcome.output,
         "scripted": is_scripted(state),
         "currentNodes": current_nodes(state),
         "state": state.root.data.root if state.scopes else {},
-        "path": path,
+        "path": path_of(rows),
         "steps": state.counters.steps,
         "waiting": waiting_view(state),
         "awaiting": awaiting_view(state),

@@ -10,8 +10,7 @@ from pointsman.auth.redaction import redactor_for
 from pointsman.context import AppContext
 from pointsman.engine.state import status_of
 from pointsman.executions.dialect_words import Dialect, events_in
-from pointsman.executions.public_events import observability_of
-from pointsman.executions.views import event_view, told_progress
+from pointsman.executions.views import event_view, observability_of, told_progress
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta, Watcher
 from pointsman.values import ExecutionId, JsonObject

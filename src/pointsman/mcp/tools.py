@@ -8,9 +8,11 @@ from typing import Any
 from mcp.types import Tool, ToolAnnotations
 
 from pointsman.auth.policy import visible
+from pointsman.auth.verbs import rule_of
 from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.errors import PointsmanError
+from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.ports import ToolSpec
 from pointsman.values import Json, JsonObject, JsonView
 from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
@@ -51,7 +53,8 @@ class McpWorkflow:
 
     spec: ToolSpec
     changes_library: bool = False
-    is_deed: bool = True
+    is_deed: bool = False
+    """The verb that starts the execution records the call."""
 
     @property
     def shown(self) -> Tool:
@@ -80,6 +83,7 @@ class McpWorkflow:
             call.began(execution.id)
             return await call.bench.watched(execution, call.hear)
         except PointsmanError as why:
+            await call.bench.acting.record_refusal(rule_of(ExecutionVerbs.start), why.code)
             return error_of(why)
 
 

@@ -25,7 +25,8 @@ from pointsman.context import AppContext
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
-from pointsman.executions.public_events import bulletins, observability_of
+from pointsman.executions.public_events import bulletins
+from pointsman.executions.views import observability_of
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.values import ExecutionId, Json, JsonObject

@@ -16,6 +16,7 @@ from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import Problem
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.executions.partial_runs import TrialUnfit
+from pointsman.executions.views import ExecutionView
 from pointsman.server.json_responses import JsonReply
 from pointsman.values import Json, JsonObject, json_of
 
@@ -178,19 +179,19 @@ def refusal(why: PointsmanError) -> JsonReply:
     )
 
 
-def run_reply(view: JsonObject) -> JsonReply:
+def run_reply(view: ExecutionView) -> JsonReply:
     """Return the output of an execution, or a problem document with the reason and the next request.
 
     The header `Pointsman-Scripted` marks output of the scripted model.
     """
     if view["status"] == "completed":
         return JsonReply(view["output"], headers={"pointsman-scripted": "true"} if view["scripted"] else None)
-    errors = cast("list[JsonObject]", view["errors"])
-    why = errors[-1] if errors else {}
-    code = str(why.get("code") or f"execution-{view['status']}")
+    errors = view["errors"]
+    why = errors[-1] if errors else None
+    code = f"execution-{view['status']}" if why is None else why["code"]
     limited = code == RATE_LIMITED
     status = HTTPStatus.TOO_MANY_REQUESTS if limited else HTTPStatus.BAD_GATEWAY if errors else HTTPStatus.CONFLICT
-    said = str(why.get("message") or f"the execution is {view['status']}")
+    said = f"the execution is {view['status']}" if why is None else why["message"]
     address = f"/api/workflows/executions/{view['executionId']}"
     hint = f"POST {address}/retry goes on where it failed." if errors else f"GET {address} tells what it waits for."
     more: JsonObject = {"session_id": view["sessionId"], "execution_id": view["executionId"]}

@@ -18,13 +18,13 @@ from pointsman.executions.dry_run.estimate import Estimate, Rounds, estimates
 from pointsman.executions.dry_run.standing_in import CHARS_PER_TOKEN, OUTPUT_TOKENS, Quiet
 from pointsman.executions.execution import Execution
 from pointsman.executions.families import OpenGate
-from pointsman.executions.views import errors_of, path_of, warnings_of
+from pointsman.executions.views import ErrorView, WarningView, errors_of, path_of, warnings_of
 from pointsman.models.prices import Prices
 from pointsman.models.schema_samples import sample
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, json_of
 from pointsman.workflows.document_work import beside
 
 TURNS: Final = 20
@@ -46,8 +46,8 @@ class DryRun(Struct, frozen=True, kw_only=True):
     waits: list[JsonObject]
     """Where it waited, and what was taken to happen there."""
     calls: list[Estimate]
-    errors: list[Json]
-    warnings: list[Json]
+    errors: list[ErrorView]
+    warnings: list[WarningView]
 
 
 async def play(
@@ -178,8 +178,8 @@ def dry_view(found: DryRun) -> JsonObject:
             "unpriced": unpriced,
         },
         "assumptions": {"charsPerToken": CHARS_PER_TOKEN, "outputTokensPerAnswer": OUTPUT_TOKENS},
-        "errors": found.errors,
-        "warnings": found.warnings,
+        "errors": [json_of(one) for one in found.errors],
+        "warnings": [json_of(one) for one in found.warnings],
     }
 
 

@@ -17,7 +17,7 @@ from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import Started
 from pointsman.server.schemas.views import example
-from pointsman.values import JsonObject
+from pointsman.values import JsonView
 from pointsman.workflows.agent_verbs import AgentPage, AgentUses, AgentVerbs, etag_of_agent
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 
@@ -187,7 +187,7 @@ async def try_(session: CallerSession, name: Name, body: SayBody) -> Response:
     said = await session.authoring.try_agent(
         name, body.message, agent=body.agent, session=body.session_id, model=body.model
     )
-    began: JsonObject = {
+    began: JsonView = {
         "executionId": said.execution.id,
         "status": said.execution.status,
         "sessionId": said.session,

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import combinations
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Request, Response
 from pydantic import Field, model_validator
 
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import sees
-from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, runnable, told_view
-from pointsman.server.context import CurrentServer, ServerContext
+from pointsman.executions.bulk import Which, told_view
+from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.idempotency import once
-from pointsman.server.routes.parameters import Key, Operator
+from pointsman.server.routes.parameters import Key
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
@@ -90,34 +88,23 @@ class BulkAnswer(Answer):
 
 
 @router.post(
-    "/bulk", responses=answers(BulkAnswer, "key-reused", "key-in-use", body=True), summary="Act on many executions"
+    "/bulk",
+    verb=ExecutionVerbs.bulk,
+    responses=answers(BulkAnswer, "key-reused", "key-in-use", body=True),
+    summary="Act on many executions",
 )
-async def bulk(desk: CurrentServer, caller: Operator, request: Request, body: BulkBody, key: Key = None) -> Response:
+async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
     """Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
     Deleting is for admins."""
-    if body.verb == "delete":
-        caller.must_have("admin", "delete data")
-    return await once(desk, caller, request, key, partial(_bulk, desk, caller, body))
+    which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
 
-
-async def _bulk(desk: ServerContext, caller: Caller, body: BulkBody) -> Response:
-    others: list[BulkResult] = []
-    if body.executions:
-        found, others = await named(
-            desk.app.context, body.verb, body.executions, lambda one: sees(desk.app.context, caller, one)
+    async def work() -> Response:
+        found = await session.executions.bulk(
+            body.verb,
+            None if body.executions else which,
+            executions=body.executions,
+            dry_run=body.dry_run,
         )
-    else:
-        which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
-        found = [
-            one
-            for one in await fitting(desk.app.context, body.verb, which)
-            if await sees(desk.app.context, caller, one)
-        ]
-    if body.dry_run:
-        meant = [*(BulkResult(one.execution, one.status) for one in found), *others]
-        return JsonReply({"executions": [told_view(one) for one in meant]})
-    if body.verb == "retry":
-        found, refused = await runnable(desk.app.context, caller, found)
-        others += refused
-    told = [*await each(desk.app.context, body.verb, found, by=caller.name), *others]
-    return JsonReply({"executions": [told_view(one) for one in told]})
+        return JsonReply({"executions": [told_view(one) for one in found]})
+
+    return await once(session.acting, request, key, work)

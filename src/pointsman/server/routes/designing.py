@@ -10,6 +10,7 @@ import msgspec
 from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
+from pointsman.auth.verbs import Acting
 from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.verbs import (
@@ -20,7 +21,9 @@ from pointsman.authoring.verbs import (
     RevisionComparison,
 )
 from pointsman.definition.model.schema import native_schema
+from pointsman.engine.reports import Usage
 from pointsman.etags import revision_of
+from pointsman.executions.views import usage_view
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -80,7 +83,7 @@ class DesignRequestContext(NamedTuple):
         async def answered() -> Response:
             return JsonReply(await work())
 
-        return await once(self.desk, self.session.caller, self.request, self.key, answered)
+        return await once(Acting(self.desk.app.context, self.session.caller), self.request, self.key, answered)
 
 
 async def _asked(
@@ -176,7 +179,7 @@ example(
                 "ok": True,
                 "answer": "{…}",
                 "problems": [],
-                "usage": {"modelCalls": 1},
+                "usage": usage_view(Usage(model_calls=1)),
                 "scripted": False,
             }
         ],

@@ -8,22 +8,20 @@ from fastapi import Header, Query, Response
 
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
-from pointsman.auth.policy import must_see
-from pointsman.executions.pages import ExecutionDefinition, ExecutionPage, definition_of, events_page, state_at
-from pointsman.executions.redaction_levels import view_told
-from pointsman.executions.start import start_as
+from pointsman.executions.pages import ExecutionDefinition, ExecutionPage
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.tracing import origin_in
-from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import Admin, Eid, Id, Key, Limit, Of, Operator
+from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import ExecuteBody
 from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, Started, Status
 from pointsman.server.schemas.views import example
-from pointsman.values import Json, JsonObject
+from pointsman.session import Session
+from pointsman.values import JsonObject, JsonView
 
 router = Operations(prefix="/api/workflows", tags=["executions"])
 
@@ -52,23 +50,21 @@ example(
 
 @router.post(
     "/{id}/execute",
+    verb=ExecutionVerbs.start,
     responses=STARTED,
     status_code=202,
     summary="Start an execution",
 )
 async def execute(
     *,
-    desk: CurrentServer,
-    caller: Operator,
+    session: CallerSession,
     id: Id,
     body: ExecuteBody,
     key: Key = None,
     traceparent: Annotated[str | None, Header(max_length=100, description="The trace it belongs to.")] = None,
 ) -> Response:
     """Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200."""
-    execution = await start_as(
-        desk.app.context,
-        caller,
+    execution = await session.executions.start(
         id,
         body.input,
         session=body.session_id,
@@ -76,10 +72,10 @@ async def execute(
         durability=body.durability,
         language=body.language,
         model=body.model,
-        trigger=triggered(caller, traceparent),
+        trigger=triggered(session.caller, traceparent),
         key=key,
     )
-    return await started(desk, execution, wait=body.wait)
+    return await started(session, execution, wait=body.wait)
 
 
 def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
@@ -88,17 +84,17 @@ def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
     return {"kind": "api", "by": caller.name, **trace}
 
 
-def seen(desk: ServerContext, view: JsonObject, **more: Json) -> JsonReply:
-    """Answer with an execution view at its own redaction level, but always with its output and what it waits for."""
-    return JsonReply({**more, **view_told(view, desk.redact, keeps=("output", "waiting"))})
+async def seen(session: Session, execution: Execution) -> JsonReply:
+    """Answer with an execution, see `ExecutionVerbs.view`."""
+    return JsonReply(await session.executions.view(execution))
 
 
-async def started(desk: ServerContext, execution: Execution, *, wait: bool) -> Response:
+async def started(session: Session, execution: Execution, *, wait: bool) -> Response:
     """Answer a start with the settled execution (`wait`), else with its id and status 202."""
     if wait:
         await execution.settled()
-        return seen(desk, await execution.view())
-    said: JsonObject = {
+        return await seen(session, execution)
+    said: JsonView = {
         "executionId": execution.id,
         "status": execution.status,
         "scripted": execution.is_scripted,
@@ -115,10 +111,12 @@ async def started(desk: ServerContext, execution: Execution, *, wait: bool) -> R
 )
 async def list_(
     *,
-    session_: CallerSession,
+    session: CallerSession,
     status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
     workflow: Of = None,
-    session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
+    of_session: Annotated[
+        str | None, Query(alias="session", max_length=200, description="Only the turns of this conversation.")
+    ] = None,
     q: Annotated[
         str | None, Query(max_length=1000, description="Only those with all these words in input, output or error.")
     ] = None,
@@ -134,74 +132,78 @@ async def list_(
     filters: ExecutionFilters = {
         "statuses": status or (),
         "workflow": workflow,
-        "session": session,
+        "session": of_session,
         "since": since,
         "until": until,
         "trials": trials,
         "limit": limit,
     }
     if q is not None:
-        return JsonReply(await session_.executions.search(q, **filters))
-    return JsonReply(await session_.executions.list(before=before, oldest_first=order == "asc", **filters))
+        return JsonReply(await session.executions.search(q, **filters))
+    return JsonReply(await session.executions.list(before=before, oldest_first=order == "asc", **filters))
 
 
-@router.get("/executions/{eid}", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Read an execution")
-async def read(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
+@router.get(
+    "/executions/{eid}",
+    verb=ExecutionVerbs.read,
+    responses=answers(ExecutionAnswer, "unknown-execution"),
+    summary="Read an execution",
+)
+async def read(session: CallerSession, eid: Eid) -> Response:
     """Its state, as its journal tells."""
-    await must_see(desk.app.context, caller, eid)
-    return seen(desk, await desk.app.view(eid))
+    return JsonReply(await session.executions.read(eid))
 
 
 @router.delete(
     "/executions/{eid}",
+    verb=ExecutionVerbs.delete,
     status_code=204,
     responses=refusals("unknown-execution", "execution-unfinished"),
     summary="Delete an execution",
 )
-async def delete(desk: CurrentServer, caller: Admin, eid: Eid) -> Response:
+async def delete(session: CallerSession, eid: Eid) -> Response:
     """For good, with everything that only it used. It must have ended."""
-    await must_see(desk.app.context, caller, eid)
-    await desk.app.storage.delete(eid)
+    await session.executions.delete(eid)
     return Response(status_code=204)
 
 
 @router.get(
     "/executions/{eid}/events",
+    verb=ExecutionVerbs.events,
     responses=answers(EventPage, "place-invalid", "unknown-execution"),
     summary="Read events",
 )
 async def events(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     eid: Eid,
     after: Annotated[str | None, Query(max_length=100, description="`last` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=EVENTS_MAX, description="At most so many.")] = 200,
 ) -> Response:
     """For whoever cannot hold a stream: ask again with `after`, until `status` says that it ended."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply(await events_page(desk.app.context, eid, redact=desk.redact, after=after, limit=limit))
+    return JsonReply(await session.executions.events(eid, after=after, limit=limit))
 
 
 @router.get(
-    "/executions/{eid}/state", responses=answers(ExecutionAnswer, "unknown-execution"), summary="Travel in time"
+    "/executions/{eid}/state",
+    verb=ExecutionVerbs.read_at,
+    responses=answers(ExecutionAnswer, "unknown-execution"),
+    summary="Travel in time",
 )
 async def state(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     eid: Eid,
     at: Annotated[int | None, Query(ge=1, le=2**53, description="A row of its journal; absent: the last one.")] = None,
 ) -> Response:
     """The execution as it was after a row of its journal."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply(view_told(await state_at(desk.app.context, eid, at), desk.redact))
+    return JsonReply(await session.executions.read_at(eid, at))
 
 
 @router.get(
     "/executions/{eid}/workflow",
+    verb=ExecutionVerbs.definition,
     responses=answers(ExecutionDefinition, "unknown-execution", "definition-gone"),
     summary="Read what it runs on",
 )
-async def definition(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
+async def definition(session: CallerSession, eid: Eid) -> Response:
     """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply(await definition_of(desk.app.context, eid))
+    return JsonReply(await session.executions.definition(eid))

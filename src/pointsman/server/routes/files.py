@@ -12,18 +12,16 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.datastructures import UploadFile
 
-from pointsman.auth.policy import must_see
 from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
-from pointsman.executions.artifacts import artifacts_of
-from pointsman.executions.files import UploadedFile, artifact, input_with_files, media_type_of
-from pointsman.executions.start import start_as
+from pointsman.executions.files import UploadedFile, input_with_files, media_type_of
+from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json
 from pointsman.operations.verbs import OperationVerbs
-from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
+from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
-from pointsman.server.routes.parameters import Eid, Id, Key, Operator
+from pointsman.server.routes.parameters import Eid, Id, Key
 from pointsman.server.routes.response_docs import answers, bytes_answer, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, sample
 from pointsman.server.schemas.responses import Artifact, Started
@@ -65,18 +63,19 @@ class ArtifactList(Answer):
 
 @router.post(
     "/{id}/execute/files",
+    verb=ExecutionVerbs.start,
     responses=STARTED,
     status_code=202,
     summary="Start an execution with files",
     openapi_extra=FORM,
 )
-async def execute(desk: CurrentServer, caller: Operator, request: Request, id: Id, key: Key = None) -> Response:
+async def execute(session: CallerSession, request: Request, id: Id, key: Key = None) -> Response:
     """A form: each file goes to the field of the input it is sent for, several of one name as a list; what else the
     input has is sent as `input`, in JSON. Answers as a start without files."""
     sent = await _form(request)
     given = input_with_files(sent.input, sent.files)
-    execution = await start_as(desk.app.context, caller, id, given, session=sent.session, key=key)
-    return await started(desk, execution, wait=sent.wait)
+    execution = await session.executions.start(id, given, session=sent.session, key=key)
+    return await started(session, execution, wait=sent.wait)
 
 
 class UploadForm(NamedTuple):
@@ -121,29 +120,30 @@ def _decoded(text: str) -> Json:
 
 
 @router.get(
-    "/executions/{eid}/artifacts", responses=answers(ArtifactList, "unknown-execution"), summary="List artifacts"
+    "/executions/{eid}/artifacts",
+    verb=ExecutionVerbs.artifacts,
+    responses=answers(ArtifactList, "unknown-execution"),
+    summary="List artifacts",
 )
-async def list_(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
+async def list_(session: CallerSession, eid: Eid) -> Response:
     """The files that it keeps."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply({"artifacts": [*await artifacts_of(desk.app.settings, eid)]})
+    return JsonReply({"artifacts": [*await session.executions.artifacts(eid)]})
 
 
 @router.get(
     "/executions/{eid}/artifacts/{name:path}",
+    verb=ExecutionVerbs.artifact,
     responses=bytes_answer() | refusals("unknown-execution", "no-such-artifact"),
     summary="Read an artifact",
     response_class=Response,
 )
 async def read(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     eid: Eid,
     name: Annotated[str, Path(min_length=1, max_length=1000, description="The path of the file.")],
 ) -> Response:
     """As a download: no browser shows it as a page of this server."""
-    await must_see(desk.app.context, caller, eid)
-    content = await artifact(desk.app.context, eid, name)
+    content = await session.executions.artifact(eid, name)
     saved_as = f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"
     return Response(content, media_type=media_type_of(name), headers={"content-disposition": saved_as})
 

@@ -7,20 +7,19 @@ from typing import Annotated, Literal
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.auth.policy import must_run, must_see, must_see_workflow
-from pointsman.executions.authority import join
-from pointsman.executions.migrating import misfits_view
+from pointsman.executions.migrating import MigrationView
 from pointsman.executions.replays import replay_view
-from pointsman.executions.timeline import timeline as timeline_of
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.control import changed
-from pointsman.server.routes.parameters import Eid, Operator
+from pointsman.server.routes.parameters import Eid
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.responses import Status
+from pointsman.server.schemas.views import example
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 
@@ -35,27 +34,15 @@ class MoveBody(Body):
     check_only: bool = Field(default=False, description="Only tell what does not fit.")
 
 
-class Misfit(Answer):
-    """Something under way that has no place in the other definition."""
-
-    code: str
-    where: str = Field(description="The step, or the node with its branch.")
-    message: str
-
-
-class MoveAnswer(Answer):
-    """Whether everything under way has a place there."""
-
-    model_config = sample(
-        executionId=EXECUTION_ID,
-        fits=False,
-        moved=False,
-        problems=[{"code": "node-gone", "where": "review", "message": "there is no node 'review'"}],
-    )
-    execution_id: str
-    fits: bool
-    moved: bool
-    problems: list[Misfit]
+example(
+    MigrationView,
+    {
+        "executionId": EXECUTION_ID,
+        "fits": False,
+        "moved": False,
+        "problems": [{"code": "node-gone", "where": "review", "message": "there is no node 'review'"}],
+    },
+)
 
 
 class ReplayBody(Body):
@@ -183,50 +170,42 @@ class TimelineAnswer(Answer):
 
 @router.get(
     "/timeline",
+    verb=ExecutionVerbs.timeline,
     responses=answers(TimelineAnswer, "unknown-execution"),
     summary="Read where the time went",
 )
-async def timeline(desk: CurrentServer, caller: CurrentCaller, eid: Eid) -> Response:
+async def timeline(session: CallerSession, eid: Eid) -> Response:
     """What ran, waited and failed when; tokens, calls and cost by node."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply(await timeline_of(desk.app.context, eid))
+    return JsonReply(await session.executions.timeline(eid))
 
 
 @router.post(
     "/replay",
+    verb=ExecutionVerbs.replay,
     responses=answers(
         ReplayAnswer, "unknown-execution", "unknown-workflow", "workflow-disabled", "workflow-invalid", 503, body=True
     ),
     summary="Decide it again",
 )
-async def replay(desk: CurrentServer, caller: Operator, eid: Eid, body: ReplayBody | None = None) -> Response:
+async def replay(session: CallerSession, eid: Eid, body: ReplayBody | None = None) -> Response:
     """Its journal is decided row by row once more, and compared. No model and no tool is called, nothing changes."""
-    await must_see(desk.app.context, caller, eid)
     against = None if body is None else body.against
-    if against is not None:
-        await must_see_workflow(desk.app.context, caller, against)
-    return JsonReply(replay_view(await desk.app.replay(eid, against=against, caller=caller)))
+    return JsonReply(replay_view(await session.executions.replay(eid, against=against)))
 
 
 @router.post(
     "/move",
+    verb=ExecutionVerbs.migrate,
     responses=changed(
         "move-refused",
         "unknown-workflow",
         "workflow-disabled",
         "workflow-invalid",
-        shape=MoveAnswer,
+        shape=MigrationView,
     ),
     summary="Go on with another definition",
 )
-async def move(desk: CurrentServer, caller: Operator, eid: Eid, body: MoveBody) -> Response:
+async def move(session: CallerSession, eid: Eid, body: MoveBody) -> Response:
     """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
     there."""
-    await must_run(desk.app.context, caller, eid)
-    await must_see_workflow(desk.app.context, caller, body.to)
-    if not body.check_only:
-        await join(desk.app.context, caller, eid)
-    moved = await desk.app.move(eid, body.to, check_only=body.check_only, by=caller.name, caller=caller)
-    found = misfits_view(moved)
-    fits = not found
-    return JsonReply({"executionId": eid, "fits": fits, "moved": fits and not body.check_only, "problems": found})
+    return JsonReply(await session.executions.migrate(eid, body.to, check_only=body.check_only))

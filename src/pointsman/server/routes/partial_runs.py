@@ -11,7 +11,7 @@ from pointsman.authoring.draft_runs import drafted, play_draft, try_draft
 from pointsman.authoring.operations import read_operations
 from pointsman.executions.dry_run import dry_view
 from pointsman.executions.partial_runs import trial_of
-from pointsman.server.context import CurrentServer
+from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import started
@@ -71,7 +71,7 @@ class TrialBody(Body):
     status_code=202,
     summary="Try a workflow",
 )
-async def try_(desk: CurrentServer, caller: Editor, id: Id, body: TrialBody) -> Response:
+async def try_(desk: CurrentServer, caller: Editor, session: CallerSession, id: Id, body: TrialBody) -> Response:
     """A trial is an execution as any other, and streamed as any; lists show it where they are asked for trials.
 
     With `dryRun` the way it would go, past its breakpoints, and what it would cost.
@@ -84,5 +84,5 @@ async def try_(desk: CurrentServer, caller: Editor, id: Id, body: TrialBody) -> 
     if body.dry_run:
         return JsonReply(dry_view(await play_draft(desk.app.context, caller, source, body.input, trial)))
     return await started(
-        desk, await try_draft(desk.app.context, caller, source, body.input, trial, model=body.model), wait=False
+        session, await try_draft(desk.app.context, caller, source, body.input, trial, model=body.model), wait=False
     )

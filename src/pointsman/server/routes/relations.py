@@ -7,11 +7,9 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import Field
 
-from pointsman.auth.policy import must_see
-from pointsman.executions.calls import calls_of
 from pointsman.executions.relations import Relations
 from pointsman.executions.verbs import ExecutionVerbs
-from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid
@@ -110,13 +108,16 @@ async def family(session: CallerSession, eid: Eid) -> Response:
     return JsonReply(await session.executions.relations(eid))
 
 
-@router.get("/calls", responses=answers(CallsAnswer, "unknown-execution"), summary="Read the calls of a step")
+@router.get(
+    "/calls",
+    verb=ExecutionVerbs.calls,
+    responses=answers(CallsAnswer, "unknown-execution"),
+    summary="Read the calls of a step",
+)
 async def calls(
-    desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     eid: Eid,
     step: Annotated[str, Query(min_length=1, max_length=500, description="As events name it.")],
 ) -> Response:
     """What it asked of models and tools, and what it was told: while it works, and afterwards."""
-    await must_see(desk.app.context, caller, eid)
-    return JsonReply({"calls": [*await calls_of(desk.app.context, eid, step)]})
+    return JsonReply({"calls": [*await session.executions.calls(eid, step)]})

@@ -9,17 +9,16 @@ from typing import Annotated, Final
 
 from fastapi import Header, Query, Response
 
-from pointsman.app import Pointsman
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import must_see
 from pointsman.errors import CallerError
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid, Of
 from pointsman.server.routes.response_docs import Described, refusals
-from pointsman.server.streaming.live_feed import moment_of, wanted
+from pointsman.server.streaming.live_feed import moment_of
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
 from pointsman.server.streaming.subscriptions import Beginning, SubscriptionStart, join
+from pointsman.session import Session
 
 router = Operations(prefix="/api/workflows/executions", tags=["executions"])
 
@@ -48,15 +47,18 @@ BOARD: Final[Described] = {
 
 @router.get(
     "/stream",
+    verb=ExecutionVerbs.watch,
     responses=BOARD | refusals("place-invalid", "too-many-requests"),
     response_class=Response,
     summary="Stream all executions",
 )
 async def stream_all(
     desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     workflow: Of = None,
-    session: Annotated[str | None, Query(max_length=200, description="Only the turns of this conversation.")] = None,
+    of_session: Annotated[
+        str | None, Query(alias="session", max_length=200, description="Only the turns of this conversation.")
+    ] = None,
     last_event_id: Annotated[
         str | None, Header(max_length=100, description="As browsers send it when they come back.")
     ] = None,
@@ -66,14 +68,15 @@ async def stream_all(
     Begin with the list, and put in what is told: it is how an execution is, so told twice it means the same. At
     `workflow.executions.reset` read the list again.
     """
-    shown = wanted(desk.app.context, caller, workflow=workflow, session=session)
+    shown = await session.executions.watch(workflow=workflow, session=of_session)
     after = moment_of(last_event_id)
-    seat = desk.take_stream(caller)
+    seat = desk.take_stream(session.caller)
     return EventStream(desk.broker.board.changes(shown, after=after), seat)
 
 
 @router.get(
     "/{eid}/stream",
+    verb=ExecutionVerbs.check,
     responses=STREAM | refusals("place-invalid", "too-many-requests", "unknown-execution"),
     response_class=Response,
     summary="Stream an execution",
@@ -81,7 +84,7 @@ async def stream_all(
 async def stream(
     *,
     desk: CurrentServer,
-    caller: CurrentCaller,
+    session: CallerSession,
     eid: Eid,
     begin: Annotated[
         Beginning,
@@ -97,17 +100,17 @@ async def stream(
     ] = None,
 ) -> Response:
     """What is in its journal and then what comes, without loss or repeat, until it ends."""
-    await must_see(desk.app.context, caller, eid)
+    await session.executions.check(eid)
     joined = await join(desk.app.context, desk.broker, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
-    seat = desk.take_stream(caller)
-    frames = while_seen(desk.app, caller, eid, desk.broker.frames(eid, after=joined.after))
+    seat = desk.take_stream(session.caller)
+    frames = while_seen(session, eid, desk.broker.frames(eid, after=joined.after))
     return EventStream(begun(_first(joined, begin), frames), seat)
 
 
 async def while_seen(
-    app: Pointsman, caller: Caller, execution: str, frames: AsyncGenerator[bytes, None]
+    session: Session, execution: str, frames: AsyncGenerator[bytes, None]
 ) -> AsyncGenerator[bytes, None]:
     """Yield the frames until the caller loses access to the execution, for example by a change of its sharing."""
     looked = monotonic()
@@ -115,7 +118,7 @@ async def while_seen(
         async for frame in frames:
             if frame != BEAT and monotonic() - looked >= EVERY_S:
                 try:
-                    await must_see(app.context, caller, execution)
+                    await session.executions.check(execution)
                 except CallerError:
                     yield SHUT
                     return

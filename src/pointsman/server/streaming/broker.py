@@ -21,7 +21,8 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told, observability_of
+from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
+from pointsman.executions.views import observability_of
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.server.streaming.live_feed import LiveFeed

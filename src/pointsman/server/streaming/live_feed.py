@@ -10,16 +10,15 @@ that reconnects gets the changes since a moment before it left; one that was awa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import sees
 from pointsman.background import retried
 from pointsman.context import AppContext
 from pointsman.executions.lists import summary_view
 from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
+from pointsman.executions.relations import Sees
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, json_of
@@ -38,18 +37,6 @@ SOON_S: Final = 0.1
 OFTEN_S: Final = 1.0
 LATE_S: Final = 10.0
 """Margin in seconds for changes of other processes that become visible late, and for clocks that differ."""
-
-Sees: TypeAlias = Callable[[Summary], Awaitable[bool]]
-
-
-def wanted(app: AppContext, caller: Caller, *, workflow: str | None, session: str | None) -> Sees:
-    """Return a check for executions that the caller may see and that match the filters."""
-
-    async def fits(one: Summary) -> bool:
-        asked = workflow in (None, one.workflow) and session in (None, one.session)
-        return asked and await sees(app, caller, one)
-
-    return fits
 
 
 class LiveChange(NamedTuple):

@@ -15,9 +15,10 @@ from pointsman.engine.state import ENDED
 from pointsman.executions.family_view import seen
 from pointsman.executions.pages import PlaceInvalid, place_of
 from pointsman.executions.public_events import bulletins
+from pointsman.executions.views import ExecutionView
 from pointsman.ports import Row
 from pointsman.server.streaming.ring_buffer import START, StreamPosition
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId
 
 if TYPE_CHECKING:
     from pointsman.server.streaming.broker import SseBroker
@@ -29,7 +30,7 @@ class SubscriptionStart(NamedTuple):
     """The position where a subscription begins."""
 
     after: StreamPosition
-    snapshot: JsonObject | None = None
+    snapshot: ExecutionView | None = None
     """The execution view as of that position."""
 
     @property
