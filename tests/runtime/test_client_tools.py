@@ -13,7 +13,7 @@ from pointsman.engine.decide.human_task_answers import ActionNotOffered, AnswerI
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import parse_script
 
 pytestmark = pytest.mark.integration
@@ -194,6 +194,6 @@ async def test_cancelling_ends_the_wait(world: World) -> None:
 async def test_people_are_shown_how_results_are_given(world: World) -> None:
     name = await world.waiting(NODE)
     async with world.open() as app:
-        told = story(await app.view(name), stopped=False, store="", lasting=True)
+        told = story(json_of(await app.view(name)), stopped=False, store="", lasting=True)
     answer = f'pointsman answer {name} where \'{{"action": "return", "data": {{"1": RESULT}}}}\''
     assert [line for line in told if answer in line] != []

@@ -2922,9 +2922,7 @@ export interface components {
             scripted: boolean;
             text: string;
             /** @description `scripted-answers` if `scripted`. */
-            warnings: {
-                [key: string]: unknown;
-            }[];
+            warnings: components["schemas"]["WarningView"][];
         } & {
             [key: string]: unknown;
         };
@@ -3057,9 +3055,7 @@ export interface components {
             /** @description The document as its author wrote it, except for what changed. */
             text: string;
             /** @description `scripted-answers` if `scripted`. */
-            warnings?: {
-                [key: string]: unknown;
-            }[];
+            warnings?: components["schemas"]["WarningView"][];
         } & {
             [key: string]: unknown;
         };
@@ -3108,24 +3104,24 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description One event, with its place in the journal; what it tells depends on its kind. */
-        EventAnswer: {
+        /** @description Events, oldest first. */
+        EventPage: {
+            events: components["schemas"]["EventView"][];
+            /** @description The `after` to go on with. */
+            last: string | null;
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description One event, with its place in the journal; what else it has depends on its kind. */
+        EventView: {
             at: number;
             kind: string;
             n: number;
             seq: number;
-            /** @description Fields that `minimal` keeps back. */
+            /** @description Fields that `minimal` removes. */
             withheld?: string[];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Events, oldest first. */
-        EventPage: {
-            events: components["schemas"]["EventAnswer"][];
-            /** @description The `after` to go on with. */
-            last: string | null;
-            /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
         } & {
             [key: string]: unknown;
         };
@@ -3606,8 +3602,17 @@ export interface components {
              */
             wait: boolean;
         };
-        /** @description Something under way that has no place in the other definition. */
-        Misfit: {
+        /** @description Whether everything in progress has a place in the other definition. */
+        MigrationView: {
+            executionId: string;
+            fits: boolean;
+            moved: boolean;
+            problems: components["schemas"]["MisfitView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Something in progress that has no place in the other definition. */
+        MisfitView: {
             code: string;
             message: string;
             /** @description The step, or the node with its branch. */
@@ -3659,15 +3664,6 @@ export interface components {
             calls: number | null;
             costUsd: number | null;
             tokens: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Whether everything under way has a place there. */
-        MoveAnswer: {
-            executionId: string;
-            fits: boolean;
-            moved: boolean;
-            problems: components["schemas"]["Misfit"][];
         } & {
             [key: string]: unknown;
         };
@@ -4251,9 +4247,7 @@ export interface components {
             round: number;
             /** @description Whether the scripted model answered: its answer is made up. */
             scripted: boolean;
-            usage: {
-                [key: string]: unknown;
-            };
+            usage: components["schemas"]["UsageView"];
         } & {
             [key: string]: unknown;
         };
@@ -4841,6 +4835,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description What was consumed. */
+        UsageView: {
+            cacheReadTokens: number;
+            cacheWriteTokens: number;
+            costUsd: number | null;
+            inputTokens: number;
+            modelCalls: number;
+            outputTokens: number;
+            toolCalls: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description What is to be remembered. */
         ValueBody: {
             /** @description Seconds until it expires; absent: never. */
@@ -4869,6 +4875,14 @@ export interface components {
         };
         /** @description Something to know although nothing stopped. */
         Warned: {
+            code: string;
+            message: string;
+            nodeId: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Something to know although nothing stopped. */
+        WarningView: {
             code: string;
             message: string;
             nodeId: string | null;
@@ -7991,7 +8005,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MoveAnswer"];
+                    "application/json": components["schemas"]["MigrationView"];
                 };
             };
         };

@@ -8,7 +8,7 @@ from fastapi import Header, Query, Response
 
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
-from pointsman.executions.pages import ExecutionDefinition, ExecutionPage
+from pointsman.executions.pages import EventPage, ExecutionDefinition, ExecutionPage
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.tracing import origin_in
@@ -18,7 +18,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of
 from pointsman.server.routes.response_docs import answers, refusals
 from pointsman.server.schemas.requests import ExecuteBody
-from pointsman.server.schemas.responses import EventPage, ExecutionAnswer, Started, Status
+from pointsman.server.schemas.responses import ExecutionAnswer, Started, Status
 from pointsman.server.schemas.views import example
 from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView

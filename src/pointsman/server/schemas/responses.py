@@ -7,7 +7,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from pointsman.executions.lists import ExecutionEntry
-from pointsman.executions.pages import ExecutionPage
+from pointsman.executions.pages import EventPage, ExecutionPage
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.errors import StoppingLimit, Trouble
 from pointsman.server.schemas.requests import Answer, JsonValue, sample
@@ -230,27 +230,14 @@ class SignalledAnswer(ExecutionAnswer):
 example(ExecutionPage, {"executions": [SHOWN_ENTRY], "next": None})
 
 
-class EventAnswer(Answer):
-    """One event, with its place in the journal; what it tells depends on its kind."""
-
-    seq: int
-    n: int
-    at: float
-    kind: str
-    withheld: list[str] = Field(default_factory=list[str], description="Fields that `minimal` keeps back.")
-
-
-class EventPage(Answer):
-    """Events, oldest first."""
-
-    model_config = sample(
-        events=[{"seq": 3, "n": 0, "at": 1_763_700_003.0, "kind": "step_succeeded", "step": "write", "node": "write"}],
-        last="3.0",
-        status="waiting",
-    )
-    events: list[EventAnswer]
-    last: str | None = Field(description="The `after` to go on with.")
-    status: Status
+example(
+    EventPage,
+    {
+        "events": [{"seq": 3, "n": 0, "at": 1_763_700_003.0, "kind": "step_succeeded"}],
+        "last": "3.0",
+        "status": "waiting",
+    },
+)
 
 
 class CallEstimate(Answer):

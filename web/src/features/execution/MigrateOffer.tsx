@@ -12,7 +12,7 @@ import { useMay } from "@/components/useMay";
 import { changesBetween } from "@/graph/model/diff";
 import { stepName, useNodeName } from "@/graph/model/nodeNames";
 
-type Moved = Schemas["MoveAnswer"];
+type Moved = Schemas["MigrationView"];
 
 export function MigrateOffer({ execution: one }: { execution: Execution }) {
   const { t } = useTranslation();
