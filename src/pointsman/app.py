@@ -38,15 +38,13 @@ from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
 from pointsman.workflows.authors import Party
 from pointsman.workflows.checking import CheckedSource
-from pointsman.workflows.definitions import CheckBasis, check, check_against, outlined, save, source_of_saved
+from pointsman.workflows.definitions import ANYBODY, CheckBasis, check, check_against, outlined, save, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS, DocumentWork
 from pointsman.workflows.library import LIBRARY, Library
-from pointsman.workflows.model_setup import models_for
-from pointsman.workflows.outline import Outline
+from pointsman.workflows.models import models_for
 from pointsman.workflows.scripts import scripted_by
-from pointsman.workflows.sources import Workflow
-from pointsman.workflows.suggestions import ANYBODY
-from pointsman.workflows.tooling import registry_for
+from pointsman.workflows.sources import Outline, Workflow
+from pointsman.workflows.tools import registry_for
 
 if TYPE_CHECKING:  # Deferred: most processes need none of these.
     from pointsman.chat.memories import Memories
@@ -59,7 +57,7 @@ if TYPE_CHECKING:  # Deferred: most processes need none of these.
     from pointsman.triggers.schedules import ScheduleTimes, StoredSchedule
     from pointsman.triggers.triggers import Triggers
     from pointsman.triggers.webhooks import Received
-    from pointsman.workflows.agent_library import SavedAgents
+    from pointsman.workflows.saving import SavedAgents
 
 
 class Pointsman:
@@ -174,7 +172,7 @@ class Pointsman:
     @property
     def agents(self) -> SavedAgents:
         """Saved agents, which many workflows can use."""
-        from pointsman.workflows.agent_library import SavedAgents  # Deferred: most processes only run them.
+        from pointsman.workflows.saving import SavedAgents  # Deferred: most processes only run them.
 
         return SavedAgents(self.context)
 

@@ -40,10 +40,9 @@ from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.tools.scripted import canned_tools
 from pointsman.tools.unscripted import UnscriptedTools
 from pointsman.values import ExecutionId, Json
-from pointsman.workflows.cache_basis import CacheBasis
 from pointsman.workflows.definitions import DECLARED_TRIGGERS
 from pointsman.workflows.library import LIBRARY, Library
-from pointsman.workflows.model_setup import models_for
+from pointsman.workflows.models import CacheBasis, models_for
 from pointsman.workflows.scripts import ScriptDiffers, script_of
 from pointsman.workflows.workflow_tools import WorkflowTools
 

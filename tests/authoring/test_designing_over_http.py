@@ -14,7 +14,7 @@ from pointsman.authoring.design import design
 from pointsman.models.failures import ModelFailed
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.builtin.documents import IDS
+from pointsman.workflows.builtin import IDS
 from tests.authoring.test_designing import DANGLING, GOOD
 
 KEY = "canary-key-0123456789"

@@ -11,7 +11,7 @@ from pointsman.engine.reports import ToolCallsProposed, WorkFailed
 from pointsman.ports import ModelRequest
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.builtin_tools import OffTool
+from pointsman.workflows.tools import OffTool
 from tests.executors.stage import Stage, StagedRun, agent, calls_of, execute
 
 SCORE: JsonObject = {

@@ -13,7 +13,7 @@ from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.model.schema import native_schema
 from pointsman.server.application import openapi_document
 from pointsman.values import JsonObject
-from pointsman.workflows.builtin.documents import IDS, shipped
+from pointsman.workflows.builtin import IDS, shipped
 from tests.house.sources import ROOT, files, read_text
 
 WORDS = ROOT / "web" / "src" / "i18n"

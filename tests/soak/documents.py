@@ -17,7 +17,7 @@ from pointsman.errors import AuthorError
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
 from pointsman.workflows.checking import CheckFacts, KnownTools, check_workflow
-from pointsman.workflows.model_setup import models_for
+from pointsman.workflows.models import models_for
 from pointsman.workflows.sources import Workflow
 from tests.soak.mutations import good_documents, mutated
 

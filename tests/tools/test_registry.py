@@ -22,7 +22,7 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Origin, Tool, ToolContext
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.builtin_tools import calculator
+from pointsman.workflows.tools import calculator
 
 
 @dataclass
@@ -238,7 +238,7 @@ async def test_canned_tools_answer_by_arguments_and_count_and_say_they_are_scrip
 async def test_tools_of_installed_packages_are_loaded_when_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     def announced(**_: str) -> list[EntryPoint]:
         return [
-            EntryPoint("calculator", "pointsman.workflows.builtin_tools:calculator", "pointsman.tools"),
+            EntryPoint("calculator", "pointsman.workflows.tools:calculator", "pointsman.tools"),
             EntryPoint("gone", "no_such_package:tool", "pointsman.tools"),
         ]
 

@@ -11,7 +11,7 @@ from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.unscripted import UnscriptedTools
 from pointsman.values import JsonObject
-from pointsman.workflows.builtin_tools import calculator
+from pointsman.workflows.tools import calculator
 
 FINDER: JsonObject = {
     "id": "finder",

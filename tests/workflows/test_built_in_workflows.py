@@ -12,11 +12,8 @@ from pointsman.models.schema_samples import sample
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.store.records import ExecutionQuery
-from pointsman.workflows.builtin.cloning import WorkflowExists, clone_workflow
-from pointsman.workflows.builtin.documents import IDS, PREFIX, TOOLS, shipped
-from pointsman.workflows.builtin.library import BuiltIn
-from pointsman.workflows.builtin.renaming import with_id
-from pointsman.workflows.revisions import list_workflows
+from pointsman.workflows.builtin import BUILT_IN, IDS, TOOLS, BuiltIn, shipped, with_id
+from pointsman.workflows.revisions import WorkflowExists, clone_workflow, list_workflows
 from pointsman.workflows.scripts import load_script, parse_script
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.examples.plays import EXAMPLES
@@ -188,4 +185,4 @@ async def test_research_as_a_tool_goes_on_after_its_process_ended(tmp_path: Path
         after = await app.executions(ExecutionQuery(parent=execution.id))
         assert {child.execution for child in after} >= {child.execution for child in children}
         assert len(after) == 1
-        assert [child.workflow for child in after] == [PREFIX + "deep_research"]
+        assert [child.workflow for child in after] == [BUILT_IN + "deep_research"]

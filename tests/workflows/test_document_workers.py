@@ -16,10 +16,8 @@ from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import error
 from pointsman.errors import EngineBug
 from pointsman.settings.sections import DocumentSettings
-from pointsman.workflows.document_pool import DocumentTooExpensive, pool_for
-from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentWork
-from pointsman.workflows.outline import Outline
-from pointsman.workflows.sources import WorkflowInvalid, invalid
+from pointsman.workflows.document_work import WAITING_CHARS_MAX, DocumentTooExpensive, DocumentWork, pool_for
+from pointsman.workflows.sources import Outline, WorkflowInvalid, invalid
 
 pytestmark = pytest.mark.integration
 

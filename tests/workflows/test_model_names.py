@@ -8,7 +8,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.settings import Settings
 from pointsman.values import Json
-from pointsman.workflows.model_names import model_name_problems
+from pointsman.workflows.models import model_name_problems
 
 
 def problems(name: str, *, settings: Settings | None = None, model: str | None = None) -> list[Problem]:

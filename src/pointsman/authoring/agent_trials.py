@@ -20,10 +20,9 @@ from pointsman.executions.partial_runs import KIND
 from pointsman.executions.start import start
 from pointsman.executions.start_quota import own_session, take_start
 from pointsman.store.records import TRIAL
-from pointsman.workflows.agent_library import SavedAgents
 from pointsman.workflows.agents import NAME, AgentInvalid
 from pointsman.workflows.authors import Party
-from pointsman.workflows.saving import agent_for
+from pointsman.workflows.saving import SavedAgents, agent_for
 from pointsman.workflows.sources import Workflow, invalid
 
 if TYPE_CHECKING:

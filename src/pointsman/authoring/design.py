@@ -30,7 +30,7 @@ from pointsman.ports import ModelRequest
 from pointsman.values import Json
 from pointsman.workflows.definitions import check
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.model_setup import models_for
+from pointsman.workflows.models import models_for
 from pointsman.workflows.sources import Workflow
 
 T = TypeVar("T")

@@ -29,10 +29,9 @@ from pointsman.definition.problems import Problem, ProblemView, warning
 from pointsman.definition.reading.documents import Document
 from pointsman.dialects.detect import write_workflow
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.definitions import check
+from pointsman.workflows.definitions import ANYBODY, check
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.sources import Workflow, invalid
-from pointsman.workflows.suggestions import ANYBODY
 
 NATIVE: Final = "native"
 

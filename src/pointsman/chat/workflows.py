@@ -17,9 +17,8 @@ from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.catalogue import PLACES, fitting
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.revisions import WorkflowEntryView, list_workflows
+from pointsman.workflows.revisions import PLACES, WorkflowEntryView, fitting, list_workflows
 
 if TYPE_CHECKING:
     from pointsman.auth.callers import Caller

@@ -104,7 +104,7 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
 async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
     """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
     if found is None:
-        from pointsman.workflows.builtin.pipeline import pipeline_of  # Imported late: most runs name a workflow.
+        from pointsman.workflows.library import pipeline_of  # Imported late: most runs name a workflow.
 
         found = await pipeline_of(app.context)
     if isinstance(found, str):

@@ -21,7 +21,7 @@ from pointsman.executions.driving import drive
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory
 from pointsman.values import Json, JsonObject, json_of
-from pointsman.workflows.builtin.documents import examples_directory
+from pointsman.workflows.builtin import examples_directory
 from pointsman.workflows.scripts import load_script, slowed
 
 DOCUMENT_LINES_MAX: Final = 16

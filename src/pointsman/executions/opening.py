@@ -19,7 +19,7 @@ from pointsman.executions.starting import uses_to_come
 from pointsman.runtime.driver import Driver
 from pointsman.values import ExecutionId
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.model_uses import refuse_unreachable
+from pointsman.workflows.models import refuse_unreachable
 
 
 class Scripts(Protocol):

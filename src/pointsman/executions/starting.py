@@ -30,7 +30,7 @@ from pointsman.store.errors import JournalMoved
 from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import Library
-from pointsman.workflows.model_uses import (
+from pointsman.workflows.models import (
     ModelUse,
     is_answered_by_script,
     is_performed,

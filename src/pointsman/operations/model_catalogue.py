@@ -17,7 +17,7 @@ from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import ModelReply, ModelRequest
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.model_setup import models_for, provider_for
+from pointsman.workflows.models import models_for, provider_for
 
 SHOWN: Final = 4
 SHOWN_OF_MIN: Final = 12

@@ -31,7 +31,7 @@ from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ConfigEntry
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.model_setup import provider_for
+from pointsman.workflows.models import provider_for
 
 LIMITED: Final = "model-rate-limited"
 BUDGET: Final = "model-key-budget-spent"

@@ -35,7 +35,7 @@ from pointsman.runtime.clock import SystemClock
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.builtin.documents import shipped
+from pointsman.workflows.builtin import shipped
 from pointsman.workflows.scripts import load_script, parse_script
 
 ENDINGS: Final = (".test.yaml", ".test.yml", ".test.json")

@@ -36,7 +36,7 @@ from pointsman.store.errors import EntryMoved, StoreFailed
 from pointsman.triggers.starts import CausedStarts, TriggerStopped, author_for, id_for, owner_for
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.authors import Party, owner_of
-from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN
+from pointsman.workflows.builtin import BUILT_IN
 from pointsman.workflows.calendar import Timing, TimingInvalid, due_after, timing_of
 from pointsman.workflows.library import LIBRARY
 

@@ -20,10 +20,9 @@ from pointsman.etags import etag_of, held
 from pointsman.paging import page_by, revision_place
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import JsonObject
-from pointsman.workflows.agent_library import SavedAgents
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.saving import agent_for, save_agent_as
+from pointsman.workflows.saving import SavedAgents, agent_for, save_agent_as
 
 
 class AgentUse(TypedDict):

@@ -19,7 +19,7 @@ from pointsman.auth.people import Person
 from pointsman.context import AppContext
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json
-from pointsman.workflows.builtin.documents import is_built_in
+from pointsman.workflows.builtin import is_built_in
 
 WRITTEN: Final = "revision-actors"
 """Kind of the config entry with the people in whose name a revision was saved. Its key is `workflow@revision`. It

@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from pointsman.definition.model.cron import EXAMPLE, cron_fault, five_fields
 from pointsman.definition.model.quantities import read_duration
-from pointsman.definition.problems import did_you_mean
+from pointsman.definition.model.workflow import WorkflowDefinition
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to
 from pointsman.engine.instants import instant_text, seconds_of
 from pointsman.errors import CallerError
 
@@ -72,8 +73,8 @@ def timing_of(
     """Return a checked `Timing`. Raises `TimingInvalid`, `CronInvalid`, `ZoneUnknown`."""
     given = [name for name, value in (("cron", cron), ("every", every_s), ("at", at)) if value is not None]
     if len(given) != 1:
-        said = " and ".join(given) or "nothing"
-        raise TimingInvalid(f"a schedule needs one of cron, every and at, and was given {said}", hint=EXAMPLE)
+        options = " and ".join(given) or "nothing"
+        raise TimingInvalid(f"a schedule needs one of cron, every and at, and was given {options}", hint=EXAMPLE)
     if every_s is not None and not every_s >= EVERY_S_MIN:
         raise TimingInvalid(f"every {every_s:g} s is too often", hint=f"At least {EVERY_S_MIN:g} s.")
     zone = zone_of(timezone)
@@ -142,3 +143,16 @@ def timing_in_words(*, cron: str | None, every: str | None, at: str | None, time
     if at is not None and instant is None:
         raise TimingInvalid(f"{at!r} is no point in time", hint="ISO 8601, such as 2027-01-31T12:00:00Z.")
     return timing_of(cron=cron, every_s=every_s, at=instant, timezone=timezone)
+
+
+def trigger_problems(workflow: WorkflowDefinition) -> Iterator[Problem]:
+    for position, trigger in enumerate(workflow.triggers or ()):
+        at = pointer_to("triggers", position)
+        try:
+            zone = zone_of(trigger.timezone or "UTC")
+            if trigger.cron and cron_fault(trigger.cron) is None:
+                check_cron(trigger.cron, zone)
+        except ZoneUnknown as why:
+            yield error("zone-unknown", f"{at}/timezone", str(why), hint=why.hint)
+        except CronInvalid as why:
+            yield error("cron-invalid", f"{at}/cron", str(why), hint=why.hint)

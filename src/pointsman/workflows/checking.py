@@ -17,10 +17,8 @@ from pointsman.models.prices import Prices
 from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
-from pointsman.workflows.builtin.documents import PREFIX as BUILT_IN
-from pointsman.workflows.builtin.documents import shipped
-from pointsman.workflows.model_names import model_name_problems
-from pointsman.workflows.model_uses import ReachedModels, model_problems
+from pointsman.workflows.builtin import BUILT_IN, shipped
+from pointsman.workflows.models import ReachedModels, model_name_problems, model_problems
 from pointsman.workflows.sources import Workflow
 from pointsman.workflows.variables import substituted, variables_in
 from pointsman.workflows.workflow_tools import PREFIX
@@ -42,7 +40,7 @@ class CheckedSource:
 
     @property
     def ok(self) -> bool:
-        """Whether there are no errors; warnings and notes do not count."""
+        """Whether the workflow has no errors; warnings and notes do not count."""
         return not any(problem.severity == "error" for problem in self.problems)
 
     @property
@@ -124,7 +122,7 @@ def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
     found += [*_unpriced(workflow, facts), *_too_many_nodes(workflow, facts)]
     found += [problem for problem in missing if problem.pointer not in misnamed]
     if workflow.triggers:
-        from pointsman.workflows.trigger_problems import trigger_problems  # Most workflows need no calendar.
+        from pointsman.workflows.calendar import trigger_problems  # Most workflows need no calendar.
 
         found += trigger_problems(workflow)
     return CheckResult(told(read, found), workflow if facts.lenient else None)

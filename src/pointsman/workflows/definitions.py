@@ -1,18 +1,24 @@
-"""Definitions in an installation: check, save, and prepare for execution."""
+"""Definitions in an installation: check, save, and prepare for execution; and "did you mean" suggestions.
+
+a misspelled name ─▶ saved workflows with similar names ─▶ those that the reader may see
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import ClassVar, Final, NamedTuple, Protocol
 
 import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.auth.policy import sees_agent, sees_tool, sees_workflow
+from pointsman.auth.policy import sees_agent, sees_tool, sees_workflow, visible
+from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
+from pointsman.definition.problems import near_to
 from pointsman.errors import CallerError
 from pointsman.models.model_names import is_provider
 from pointsman.models.provider_kinds import KINDS
@@ -22,15 +28,17 @@ from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.tools.registry import ToolRegistry
 from pointsman.values import Instant
 from pointsman.workflows.agents import configs_of, saved_agents
-from pointsman.workflows.builtin.documents import IDS
+from pointsman.workflows.builtin import IDS
 from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, check_workflow
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
 from pointsman.workflows.library import LIBRARY, Prepared, disabled
-from pointsman.workflows.outline import Outline
-from pointsman.workflows.sources import Workflow, draft_of, invalid, source_of
-from pointsman.workflows.suggestions import ANYBODY, meant
+from pointsman.workflows.sources import Outline, Workflow, draft_of, invalid, source_of
 from pointsman.workflows.variables import substituted
 from pointsman.workflows.workflow_tools import PREFIX, by_tool_name
+
+ANYBODY: Final = Caller(name="", role="viewer")
+"""The default reader: sees only workflows that all callers may see."""
+
 
 NAMES_MAX: Final = 1_000
 """Different workflows, agents or models of one document that are looked up. No execution may call so many."""
@@ -276,3 +284,21 @@ async def _agents_of(
     return (
         configs_of(await saved_agents(app.store.entries, missing, partial(sees_agent, app, reader))) if missing else {}
     )
+
+
+NEAR_MAX: Final = 5
+SUGGESTED_FROM_MAX: Final = 50
+"""Unknown names for which suggestions are made; further ones get none."""
+
+
+async def meant(app: AppContext, reader: Caller, names: Iterable[str], known: Mapping[str, WorkflowEntry]) -> list[str]:
+    """Return the `known` names that are similar to one of `names` and whose workflow the reader may see."""
+    wrong = sorted({*names})[:SUGGESTED_FROM_MAX]
+    near = {one for name in wrong for one in near_to(name, known, most=NEAR_MAX) if one not in wrong}
+    return [name for name in sorted(near) if await _sees(app, reader, known[name])]
+
+
+async def _sees(app: AppContext, reader: Caller, entry: WorkflowEntry) -> bool:
+    with suppress(UnknownWorkflow):  # Deleted meanwhile.
+        return await visible(app, reader, f"{entry.id}@{entry.revision}")
+    return False

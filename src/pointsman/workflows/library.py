@@ -13,7 +13,7 @@ import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller, together
 from pointsman.auth.subjects import DefinitionGone, UnknownWorkflow
-from pointsman.context import Part
+from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -29,13 +29,11 @@ from pointsman.store.api import ConfigStore, Store, Workflows
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import agents_named, with_saved_agents
-from pointsman.workflows.builtin.documents import IDS
-from pointsman.workflows.builtin.library import WithShelf
-from pointsman.workflows.builtin.tools import shipped_among
+from pointsman.workflows.builtin import BUILT_IN, IDS, WithShelf
 from pointsman.workflows.document_work import beside
-from pointsman.workflows.model_uses import ModelUse, model_uses
+from pointsman.workflows.models import ModelUse, model_uses
 from pointsman.workflows.variables import substituted, variables_in
-from pointsman.workflows.workflow_tools import PREFIX, workflows_named
+from pointsman.workflows.workflow_tools import PREFIX, shipped_among, workflows_named
 
 ALL_LANGUAGES: Final = "allLanguages"
 """Option of executions whose human tasks are shown in every language of the definition."""
@@ -455,6 +453,14 @@ def tools_in(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) ->
 
 def _values(settings: Settings) -> dict[str, Json]:
     return cast(dict[str, Json], settings.values)
+
+
+async def pipeline_of(app: AppContext) -> str:
+    """Return the id of the workflow that the setting `pipeline` names. A name without a saved or built-in workflow is
+    returned unchanged."""
+    name, known = app.settings.pipeline, app[LIBRARY].workflows
+    shipped = f"{BUILT_IN}{name}"
+    return shipped if await known.find(name) is None and await known.find(shipped) is not None else name
 
 
 LIBRARY: Final = Part[Library]("library")

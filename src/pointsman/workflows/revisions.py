@@ -1,8 +1,10 @@
-"""Saved workflows and their revisions: list, compare, delete."""
+"""Saved workflows and their revisions: list, filter, sort, compare, clone, delete."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Collection, Iterable
+from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -11,11 +13,12 @@ from pointsman.definition.graph.regions import GraphView
 from pointsman.definition.problems import CheckReport, ProblemView
 from pointsman.errors import CallerError
 from pointsman.etags import etag_of
+from pointsman.searching import says
 from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import Json, WorkflowId
-from pointsman.workflows.builtin.documents import is_built_in
-from pointsman.workflows.definitions import DECLARED_TRIGGERS, source_of_saved
+from pointsman.workflows.builtin import is_built_in, read_only, with_id
+from pointsman.workflows.definitions import DECLARED_TRIGGERS, save, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
@@ -193,3 +196,67 @@ async def delete_workflow(app: AppContext, workflow: str, *, after: int | None =
     if not await app[LIBRARY].workflows.delete(WorkflowId(workflow), after=after):
         await app[LIBRARY].found(workflow)
     await app[DECLARED_TRIGGERS].drop(workflow)
+
+
+class WorkflowExists(CallerError):
+    """A workflow with this id exists."""
+
+    code: ClassVar[str] = "workflow-exists"
+
+
+async def clone_of(app: AppContext, reference: str, new: str, *, by: str = "") -> Workflow:
+    """Return the document of a workflow (built-in or saved, any revision) under a free id, without saving it. `by`: the
+    caller.
+
+    Raises `UnknownWorkflow`, `WorkflowExists`, `BuiltIn`, `WorkflowInvalid`.
+    """
+    if is_built_in(new):
+        raise read_only(new)
+    source = await source_of_saved(app, reference)
+    clone = await app[DOCUMENTS].run(with_id, source, new, by=by, chars=source.chars)
+    if await app[LIBRARY].workflows.find(new) is not None:
+        raise WorkflowExists(f"there is a workflow {new!r}", hint="Name the clone differently, or delete that one.")
+    return clone
+
+
+async def clone_workflow(app: AppContext, reference: str, new: str, *, author: str = "") -> SavedWorkflow:
+    """Save a workflow as the first revision of another one. The clone is saved unchanged, even if it has errors. Raises
+    the errors of `clone_of`."""
+    return await save(app, await clone_of(app, reference, new), author=author, draft=True)
+
+
+Entry = TypeVar("Entry", bound=WorkflowEntryView)
+Sort: TypeAlias = Literal["id", "name", "saved"]
+NAME_CHARS: Final = 300
+"""Characters of a name that determine its order; a bound for the length of list cursors."""
+
+
+def _by_name(entry: WorkflowEntryView) -> str:
+    return f"{entry['name'].casefold()[:NAME_CHARS]}\t{entry['id']}"
+
+
+def _by_saving(entry: WorkflowEntryView) -> str:
+    return f"{entry['createdAt'] or 0.0:020.6f} {entry['id']}"
+
+
+PLACES: Final[dict[Sort, Callable[[WorkflowEntryView], str]]] = {
+    "id": place_of_workflow,
+    "name": _by_name,
+    "saved": _by_saving,
+}
+"""Sort key -> position of an entry in the list. Each position ends with the id, so that entries with equal keys have
+distinct positions and no page omits one."""
+
+
+def fitting(
+    entries: Iterable[Entry], *, words: str = "", tags: Collection[str] = (), ids: Collection[str] | None = None
+) -> list[Entry]:
+    """Return the entries that contain all `words` in id, name, description or tags and have all `tags`. `ids` limits
+    the result to these workflows."""
+    return [
+        entry
+        for entry in entries
+        if (ids is None or entry["id"] in ids)
+        and set(tags) <= set(entry["tags"])
+        and says(words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"])
+    ]

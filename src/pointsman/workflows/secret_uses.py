@@ -12,7 +12,7 @@ from pointsman.auth.vault import SecretRuleView, SecretView
 from pointsman.context import AppContext
 from pointsman.settings import PREFIX, Settings
 from pointsman.values import Json
-from pointsman.workflows.agent_library import SavedAgents
+from pointsman.workflows.saving import SavedAgents
 
 _OWN: Final = f"{PREFIX}SECRET_"
 SecretSource: TypeAlias = Literal["settings", "environment"]

@@ -18,24 +18,25 @@ from pointsman.etags import held
 from pointsman.paging import page_by, revision_place
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import JsonObject
-from pointsman.workflows.builtin.cloning import clone_of
-from pointsman.workflows.catalogue import PLACES, Sort, fitting
-from pointsman.workflows.conversion import ConvertedDocument, converted_for
+from pointsman.workflows.conversion import ConvertedDocument, converted_for, patched
 from pointsman.workflows.definitions import check, outlined, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.formulas import CheckedFormula, EvaluatedFormula, Formula, check_formula, evaluate_formula
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.metadata import patched
 from pointsman.workflows.revisions import (
+    PLACES,
     DocumentCheck,
     PatchedRevision,
     SavedRevision,
+    Sort,
     WorkflowEntryView,
     WorkflowRevisions,
     WorkflowView,
+    clone_of,
     delete_workflow,
     diff_revisions,
     etag_of_revision,
+    fitting,
     list_workflows,
     saved_view,
 )

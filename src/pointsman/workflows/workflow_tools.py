@@ -1,4 +1,4 @@
-"""Saved workflows as tools of agents: `workflow__<id>`.
+"""Workflows as tools of agents: saved ones as `workflow__<id>`, and the built-in ones that are made for agents.
 
 Models receive the workflow's description and the schema of its input. A call is performed by a child execution with its
 own journal (see `engine/calling`), not by this module.
@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Final
 
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.failures import Failure
+from pointsman.errors import EngineBug
 from pointsman.ports import ToolSpec
 from pointsman.store.api import Workflows
 from pointsman.store.records import WorkflowEntry
 from pointsman.tools.failures import ToolFailed
 from pointsman.tools.tool import OUTPUT_BYTES_MAX, Origin, Tool, ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject, WorkflowId
+from pointsman.workflows.builtin import BUILT_IN, TOOLS, shipped
 
 PREFIX: Final = "workflow__"
 NAME_CHARS_MAX: Final = 64
@@ -100,3 +103,31 @@ class WorkflowTool:
         """Raise `ToolFailed`: only an execution can run a workflow."""
         message = f"{self.name!r} is a workflow, and nobody was asked to run it"
         raise ToolFailed(Failure(code=ToolFailed.code, message=message))
+
+
+class ShippedTool:
+    """A built-in workflow as a tool. Its document is read when the tool's specification is first needed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.limits = ToolLimits()
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Raise `ToolFailed`: only an execution can run a workflow."""
+        return await self._tool.run(arguments, context)
+
+    @cached_property
+    def _tool(self) -> WorkflowTool:
+        source = shipped(BUILT_IN + self.name)
+        if source is None:
+            raise EngineBug(f"{self.name!r} is not on the shelf")
+        return WorkflowTool(self.name, source.definition)
+
+
+def shipped_among(tools: Iterable[str]) -> list[str]:
+    """Return the ids of the built-in workflows among the tools of these names."""
+    return [BUILT_IN + name for name in dict.fromkeys(tools) if name in TOOLS]

@@ -16,7 +16,7 @@ from pointsman.tools.commands.arguments import filled, standard_input
 from pointsman.tools.commands.config import CommandDescription
 from pointsman.tools.failures import ToolFailed
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.tooling import registry_for
+from pointsman.workflows.tools import registry_for
 from tests.boxes import BOXES, BoxName, box_or_skip, needs_box, take_boxes_away
 
 SH = "/bin/sh"

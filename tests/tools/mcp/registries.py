@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from pointsman.settings import Settings
 from pointsman.tools.registry import ToolRegistry
-from pointsman.workflows.tooling import registry_for
+from pointsman.workflows.tools import registry_for
 
 
 @asynccontextmanager

@@ -87,7 +87,7 @@ async def test_short_timeout_does_not_hide_that_a_server_exited() -> None:
     """The SDK takes longer to import than this timeout; a fresh interpreter imports it in the first call."""
     script = f"""
 import asyncio, sys, threading
-from pointsman.workflows.tooling import registry_for
+from pointsman.workflows.tools import registry_for
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.tools.failures import ToolFailed

@@ -20,7 +20,7 @@ from pointsman.server.problems import run_reply
 from pointsman.server.routes.parameters import Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
-from pointsman.workflows.builtin.pipeline import pipeline_of
+from pointsman.workflows.library import pipeline_of
 
 router = Operations(tags=["pipeline"])
 

@@ -19,12 +19,12 @@ from pointsman.server.schemas.requests import CheckBody, CloneBody, PatchBody
 from pointsman.server.schemas.responses import ENTRY, WORKFLOW
 from pointsman.server.schemas.views import example, reference_to
 from pointsman.values import JsonObject
-from pointsman.workflows.catalogue import Sort
 from pointsman.workflows.conversion import ConvertedDocument
 from pointsman.workflows.revisions import (
     DocumentCheck,
     PatchedRevision,
     SavedRevision,
+    Sort,
     WorkflowEntryView,
     WorkflowRevisions,
     WorkflowView,

@@ -1,16 +1,18 @@
-"""Models that a workflow calls, and those that cannot be called from this installation.
+"""Models of an installation: their setup from the settings, and the models that a workflow calls.
 
     definition ─▶ uses: position, purpose, model, fallbacks ─▶ `PydanticModels.check` ─▶ nothing, or an error
 
-`check` reports the errors as warnings. A start fails before anything is written.
+`check` reports models that cannot be called, and misspelled names, as warnings. A start fails before anything is
+written. The setup connects to no provider.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+from pointsman.definition.checks.repairs import meant, nearest, question
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import (
     DecisionConfig,
@@ -34,15 +36,65 @@ from pointsman.definition.model.work import (
     VerifierConfig,
 )
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.problems import Problem, pointer_to, warning
+from pointsman.definition.problems import Problem, error, pointer_to, warning
+from pointsman.definition.text_locations import sites_of
+from pointsman.engine.actions import WorkSpec
+from pointsman.engine.commands import Execute
 from pointsman.engine.compile.work import on_failure_of, resolved_agent
 from pointsman.engine.plan import PartialRun, Plan
 from pointsman.engine.state import ExecutionState, PendingArrival
-from pointsman.errors import PointsmanError
+from pointsman.errors import OperatorError, PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
-from pointsman.models.transport import is_scripted
+from pointsman.models.key_budgets import Spending
+from pointsman.models.key_leases import Turns
+from pointsman.models.model_names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
+from pointsman.models.provider import Provider, ProviderSettings
+from pointsman.models.provider_kinds import KINDS
+from pointsman.models.script import Script
+from pointsman.models.transcript import read_call
+from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import ModelRequest
+from pointsman.settings import Settings
+from pointsman.tools.registry import ToolRegistry
+from pointsman.values import Json
 from pointsman.workflows.variables import substituted
+
+
+def models_for(
+    settings: Settings,
+    *,
+    model: str | None,
+    script: Script | None,
+    spending: Spending | None = None,
+    turns: Turns | None = None,
+) -> PydanticModels:
+    """Return the models of the settings. Providers are connected to on the first call."""
+    return PydanticModels(
+        providers={name: provider_for(settings, name, one) for name, one in settings.providers.items()},
+        default=settings.model,
+        purposes=settings.models,
+        temperatures=settings.temperatures,
+        fallback=settings.fallback,
+        only=model,
+        script=script,
+        spending=spending,
+        turns=turns,
+        prices=settings.price_list,
+    )
+
+
+def provider_for(settings: Settings, name: str, one: ProviderSettings) -> Provider:
+    """Return a provider with its secrets. A handle without a secret stays in place and is rejected on first use."""
+    provider = one.provider(name)
+    return replace(provider, keys=tuple(_resolved(settings, key) for key in provider.keys))
+
+
+def _resolved(settings: Settings, key: str) -> str:
+    try:
+        return settings.resolved(key) or key
+    except OperatorError:
+        return key  # An unusable provider must not disable the others.
+
 
 OFFLINE: Final = "For made-up answers without any provider, ask for the scripted model: --model scripted."
 """How to continue without a provider."""
@@ -247,3 +299,95 @@ def message_of(one: UnreachableModel) -> str:
 def hint_of(why: PointsmanError) -> str:
     """Return what to add, and how to continue without it."""
     return f"{why.hint.rstrip('.')}. {OFFLINE}"
+
+
+SUGGESTED_MAX: Final = 20
+"""Different names for which similar ones are searched."""
+_FORM: Final = "Write provider:model, such as 'openai:gpt-5'."
+
+
+def model_name_problems(
+    workflow: WorkflowDefinition, providers: Collection[str], model: str | None
+) -> Iterator[Problem]:
+    """Yield the problems of a workflow's model names. `providers`: those of the settings. If one `model` answers all
+    agents, all problems are warnings."""
+    told: dict[str, Problem | None] = {}
+    for pointer, name in _named(workflow):
+        if "{" in name or "$" in name or is_scripted(name):
+            continue
+        if name not in told:
+            told[name] = _problem(name, providers, suggests=len(told) < SUGGESTED_MAX)
+        problem = told[name]
+        if problem is None:
+            continue
+        near = None if problem.fix is None else problem.fix[0]["value"]
+        fix = meant(pointer, near) if isinstance(near, str) else None
+        yield replace(problem, pointer=pointer, fix=fix, severity="warning" if model else problem.severity)
+
+
+def _named(workflow: WorkflowDefinition) -> Iterator[tuple[str, str]]:
+    if workflow.config is not None and workflow.config.default_model is not None:
+        yield "/config/defaultModel", workflow.config.default_model
+    yield from ((site.pointer, site.text) for site in sites_of(workflow) if site.kind == "model")
+
+
+def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Problem | None:
+    """Return the problem of one name, without a position. Its fix holds the suggested name."""
+    provider, colon, rest = name.partition(":")
+    if not colon or not rest:
+        near = _full(name, suggests=suggests)
+        found = error("unknown-model", "", f"the model {name!r} names no provider", hint=question(near, _FORM))
+    elif provider in providers:
+        return None  # An operator's own server may have any models.
+    elif not is_provider(provider):
+        near = nearest(provider, {*KINDS, *OTHERS, *providers}) if suggests else None
+        near = None if near is None else f"{near}:{rest}"
+        hint = question(near, "Name a provider that exists, or add it under [providers] in pointsman.toml.")
+        found = error("unknown-model", "", f"there is no provider {provider!r} here ({name!r})", hint=hint)
+    elif is_listed(provider, rest):
+        return None
+    else:
+        near = nearest(rest, listed_models(provider)) if suggests else None
+        near = None if near is None else f"{provider}:{near}"
+        hint = question(near, "It may be new, or private. See `pointsman models`.")
+        message = f"the model {name!r} is not among the known models of {provider!r}"
+        found = warning("unknown-model", "", message, hint=hint)
+    return replace(found, fix=meant("", near))
+
+
+def _full(name: str, *, suggests: bool) -> str | None:
+    """Return the full name that a name without a provider probably means."""
+    if (found := full_name(name)) is not None or not suggests:
+        return found
+    for provider in ("openai", "anthropic", "google", "mistral", "deepseek", "groq"):
+        assert provider in LISTED, "these are listed"
+        if (near := nearest(name, listed_models(provider))) is not None:
+            return f"{provider}:{near}"
+    return None
+
+
+WITHOUT_MODEL: Final = frozenset({"tool", "tool_executor", "memory", "code", "http", "structured-record"})
+"""Kinds of work that call no model. All other kinds, including those of packages, may call any model of the
+installation."""
+
+
+class CacheBasis:
+    """Describes models and tools for the step cache."""
+
+    def __init__(self, models: PydanticModels, tools: ToolRegistry) -> None:
+        self._models = models
+        self._tools = tools
+
+    def __call__(self, command: Execute, spec: WorkSpec) -> Json:
+        """Return the basis of an attempt."""
+        models = None if spec.kind in WITHOUT_MODEL else self._models.basis
+        return [models, {name: self._tools.identity(name) for name in sorted({*_tools_of(command, spec)})}]
+
+
+def _tools_of(command: Execute, spec: WorkSpec) -> Iterator[str]:
+    """Yield the names of the tools that an attempt may call."""
+    listed, one, calls = spec.config.get("tools"), spec.config.get("tool"), command.input.get("calls")
+    yield from (name for name in [*(listed if isinstance(listed, list) else []), one] if isinstance(name, str))
+    for said in calls if isinstance(calls, list) else []:
+        if (call := read_call(said)) is not None:
+            yield call.name
