@@ -126,7 +126,7 @@ def _missing(module: str) -> bool:
 
 async def test_missing_client_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
-    monkeypatch.setattr("pointsman.models.providers._is_installed", _missing)
+    monkeypatch.setattr("pointsman.models.providers.is_importable", _missing)
     why = await refusal(document(agent(model=REAL)))
     assert "pip install 'pointsman[anthropic]'" in why.hint
 

@@ -34,7 +34,7 @@ from pointsman.models.script import Script
 from pointsman.runtime.clock import SystemClock
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.builtin import shipped
 from pointsman.workflows.scripts import load_script, parse_script
 
@@ -292,7 +292,7 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Wo
         unused = await _drive(execution, case)
         view = await execution.view()
         events = [event async for event in execution.events(follow=False)]
-    found = [*_mismatches(case.expect, view, events)]
+    found = [*_mismatches(case.expect, json_of(view), events)]
     return [*found, *(f"answers: no gate of {one.node!r} opened for {one.action!r}" for one in unused)]
 
 
