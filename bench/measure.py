@@ -31,7 +31,7 @@ from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, open_store

@@ -26,7 +26,7 @@ from pointsman.executions.views import ExecutionView, event_view
 from pointsman.executions.watching import See, watcher_for
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
-from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime, folded
 from pointsman.session import Session

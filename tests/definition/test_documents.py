@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
-from pointsman.definition.reading.json_positions import SKIPPED_DEPTH_MAX, JsonPlaces
+from pointsman.definition.reading.json_reader import SKIPPED_DEPTH_MAX, JsonPlaces
 from pointsman.definition.reading.results import Parts
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
+from pointsman.definition.model.base import read_duration, read_size
 from pointsman.definition.model.cron import cron_fault
-from pointsman.definition.model.quantities import read_duration, read_size
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.checking import check_document
 from pointsman.engine.instants import seconds_of

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from pointsman.definition.graph.regions import graph_view
+from pointsman.definition.graph.analysis import graph_view
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.values import Json
 

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.definition.model.quantities import Duration, Size, read_duration, read_size, write_duration, write_size
-from pointsman.definition.model.text import Text, read_text
+from pointsman.definition.model.base import (
+    Duration,
+    Size,
+    Text,
+    read_duration,
+    read_size,
+    read_text,
+    write_duration,
+    write_size,
+)
 from pointsman.definition.problems import (
     JsonPatchOp,
     Problems,

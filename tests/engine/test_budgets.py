@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.definition.model.base import Duration
 from pointsman.definition.model.policies import Limits
-from pointsman.definition.model.quantities import Duration
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import HoldChild

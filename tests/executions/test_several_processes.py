@@ -13,7 +13,7 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
 from pointsman.authoring.workbench import Workbench
 from pointsman.executions.execution import Execution, TakenOver
-from pointsman.runtime import foreign_writers
+from pointsman.runtime import workers
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.sse import WIRE
 from pointsman.settings import Settings
@@ -232,8 +232,8 @@ async def test_who_is_alone_never_takes_its_own_rows_for_those_of_somebody_else(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store is asked all the time: a row is there before its writer hears that it is."""
-    monkeypatch.setattr(foreign_writers, "LOOKS_S", 0.0)
-    monkeypatch.setattr(foreign_writers, "SHARE_MAX", 0)
+    monkeypatch.setattr(workers, "LOOKS_S", 0.0)
+    monkeypatch.setattr(workers, "SHARE_MAX", 0)
     rounds: list[Json] = [
         {"id": "rounds", "type": "loop", "config": {"maxIterations": 100}},
         {"id": "count", "type": "tool", "config": {"tool": "count"}},

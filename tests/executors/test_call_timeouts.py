@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.definition.model.base import Duration
 from pointsman.definition.model.policies import Limits
-from pointsman.definition.model.quantities import Duration
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.failures import Failure

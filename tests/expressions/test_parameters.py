@@ -6,7 +6,7 @@ import pytest
 
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.failures import BadTemplate, ExpressionTooDeep, MissingValue, SecretNotAllowed
-from pointsman.expressions.parameters import compile_parameters
+from pointsman.expressions.templates import compile_parameters
 from pointsman.values import Json
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.failures import BadPath, ExpressionError, NoItem
-from pointsman.expressions.names import Names
 from pointsman.expressions.paths import ITEM_KEY, ItemKey, compile_path
 
 

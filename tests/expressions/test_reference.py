@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from pointsman.expressions import failures
-from pointsman.expressions import limits as bounds
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import ROOTS, Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.functions import FUNCTIONS, SPECIAL
-from pointsman.expressions.names import ROOTS
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/expressions.md").read_text(encoding="utf-8")
 STATE = json.loads(re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)[0])
@@ -33,8 +31,8 @@ def test_the_reference_names_every_function_and_reserved_name() -> None:
 
 @pytest.mark.parametrize(
     "bound",
-    [bounds.SOURCE_CHARS_MAX, bounds.TOKENS_MAX, bounds.DEPTH_MAX, bounds.VISITS_MAX, bounds.INTEGER_BITS_MAX,
-     bounds.TEXT_CHARS_MAX, bounds.RESULT_NODES_MAX, bounds.RESULT_CHARS_MAX, bounds.JSONPATH_VISITS_MAX],
+    [failures.SOURCE_CHARS_MAX, failures.TOKENS_MAX, failures.DEPTH_MAX, failures.VISITS_MAX, failures.INTEGER_BITS_MAX,
+     failures.TEXT_CHARS_MAX, failures.RESULT_NODES_MAX, failures.RESULT_CHARS_MAX, failures.JSONPATH_VISITS_MAX],
 )  # fmt: skip
 def test_the_reference_states_every_bound(bound: int) -> None:
     assert f"{bound:,}".replace(",", " ") in PAGE

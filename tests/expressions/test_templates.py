@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.failures import (
     BadTemplate,
     DataTooDeep,
@@ -20,8 +20,7 @@ from pointsman.expressions.failures import (
     TooManyVisits,
     UnknownFunction,
 )
-from pointsman.expressions.names import Names
-from pointsman.expressions.template_pieces import Spelling
+from pointsman.expressions.template_parser import Spelling
 from pointsman.expressions.templates import compile_template
 from pointsman.values import Json
 

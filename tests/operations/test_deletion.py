@@ -12,7 +12,7 @@ from pointsman.auth.subjects import UnknownSession
 from pointsman.chat.memories import UnknownMemory
 from pointsman.errors import CallerError
 from pointsman.executions.deletion import ExecutionUnfinished
-from pointsman.runtime.cache import SCOPE
+from pointsman.runtime.attempts import CACHE_SCOPE
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.settings import Settings
 from pointsman.store.sqlite import writer
@@ -101,7 +101,7 @@ async def test_a_conversation_is_deleted_with_its_executions_and_what_it_remembe
         other = await ran(app, noting(), {"text": "three"}, session="other")
         await app.store.sessions.append("talk", ({"role": "user", "content": CANARY},), after=0)
         await app.store.memory.put("session", "talk", "name", CANARY)
-        await app.store.memory.put(SCOPE, "session/talk", "digest", CANARY)
+        await app.store.memory.put(CACHE_SCOPE, "session/talk", "digest", CANARY)
     async with opened(tmp_path, clock) as app:
         assert len(await app.storage.delete_session("talk")) == 2
         await app.storage.compact()

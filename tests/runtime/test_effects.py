@@ -12,7 +12,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
 from pointsman.engine.steps import Step
 from pointsman.ports import EffectKind, ExecutionPort, Executor
-from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime

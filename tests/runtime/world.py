@@ -14,7 +14,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Clock, ExecutionPort, Executor, Row
-from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, StoreJournal

@@ -22,7 +22,7 @@ from pointsman.authoring.comparison import operations_between, same
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.texts import INDENT, plain_yaml, rewritten
 from pointsman.context import AppContext
-from pointsman.definition.graph.regions import GraphView, graph_view
+from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.definition.model.workflow import FORMAT
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import Problem, ProblemView, warning

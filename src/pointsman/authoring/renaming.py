@@ -16,9 +16,9 @@ from typing import Final
 from pointsman.authoring.draft import Draft
 from pointsman.authoring.operations import OperationRefused
 from pointsman.definition.text_locations import Site, sites_of
+from pointsman.expressions.environment import ROOTS
 from pointsman.expressions.failures import ExpressionError
-from pointsman.expressions.lexer import Token, read_tokens
-from pointsman.expressions.names import ROOTS
+from pointsman.expressions.parser import Token, read_tokens
 from pointsman.expressions.paths import scan_path
 from pointsman.values import Json, JsonObject
 

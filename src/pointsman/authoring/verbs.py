@@ -18,7 +18,7 @@ from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
-from pointsman.definition.graph.regions import GraphView
+from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import ProblemView
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.views import WarningView

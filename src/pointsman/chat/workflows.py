@@ -12,7 +12,7 @@ from pointsman.auth.policy import sees_entry
 from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
-from pointsman.definition.model.text import write_text
+from pointsman.definition.model.base import write_text
 from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypeVar
 import click
 
 from pointsman.cli.error_boundary import OutputMode
-from pointsman.definition.model.quantities import read_duration
+from pointsman.definition.model.base import read_duration
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import sentences

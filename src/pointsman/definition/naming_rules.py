@@ -11,8 +11,8 @@ from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelC
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.work import PlannerConfig, TemplateRenderConfig, TransformConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.expressions.names import Names
-from pointsman.expressions.template_pieces import Spelling
+from pointsman.expressions.environment import Names
+from pointsman.expressions.template_parser import Spelling
 
 FIELDS_FIRST: Final = frozenset({"steps", "graph"})
 """Dialects in which declared fields win over reserved names."""

@@ -1,18 +1,22 @@
-"""Findings of validation: a code, a position in the author's document, a message and the next step.
+"""Findings of validation: a code, a position in the author's document, a message, the next step, and a repair.
 
 A problem is a value, not an exception, so that each check reports all its findings. Errors block execution, not saves.
+
+A repair is a safe fix as JSON Patch. Its paths are native pointers; the caller maps them to the author's document.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
@@ -247,4 +251,50 @@ def pointer_parts(pointer: str) -> tuple[str, ...]:
 
 def placed(problem: Problem, *, line: int, column: int) -> Problem:
     """Return the same finding with its position in the text."""
-    return replace(problem, line=line, column=column)
+    return dataclasses.replace(problem, line=line, column=column)
+
+
+Repair = tuple[JsonPatchOp, ...]
+
+
+_DIGITS: Final = re.compile(r"\d+")
+NAME_CHARS_MAX: Final = 100
+"""Maximum length of a name that is compared."""
+
+
+def remove_at(*pointers: str) -> Repair:
+    return tuple({"op": "remove", "path": pointer} for pointer in pointers)
+
+
+def replace_at(pointer: str, value: Json) -> Repair:
+    return ({"op": "replace", "path": pointer, "value": value},)
+
+
+def add_at(pointer: str, value: Json) -> Repair:
+    return ({"op": "add", "path": pointer, "value": value},)
+
+
+def rename_key(pointer: str, key: str, near: str, value: Json) -> Repair:
+    """Rename a key of the object at the pointer; `value` is its value."""
+    return add_at(pointer + pointer_to(near), value) + remove_at(pointer + pointer_to(key))
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """Return the suggestion for a name, of a few candidates. Checks call `Subject.nearest`, which has a budget."""
+    return renamed(word, Suggestions().nearest(word, candidates))
+
+
+def renamed(word: str, near: str | None) -> str | None:
+    """Return the suggestion if it is probably correct: not `node-5`
+    for `node-6`, because numbers are not typing errors."""
+    return None if near is None or _DIGITS.sub("", near) == _DIGITS.sub("", word[:NAME_CHARS_MAX]) else near
+
+
+def question(near: str | None, otherwise: str) -> str:
+    """Return the hint for a result of `Subject.nearest`."""
+    return otherwise if near is None else f"Did you mean {near!r}?"
+
+
+def meant(pointer: str, near: str | None) -> Repair | None:
+    """Replace the unknown name with the suggestion."""
+    return None if near is None else replace_at(pointer, near)

@@ -11,7 +11,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, Union, cast, get_args, get_origin
 
-from pointsman.definition.model.base import Model, Spelled
+from pointsman.definition.model.base import Model, Spelled, Text
 from pointsman.definition.model.control import (
     AGGREGATES,
     EmitConfig,
@@ -22,21 +22,24 @@ from pointsman.definition.model.control import (
     WaitRule,
 )
 from pointsman.definition.model.nodes import Node
-from pointsman.definition.model.operations import (
+from pointsman.definition.model.work import (
     Append,
     ArrayGet,
     Choose,
     CopyValue,
     Evaluate,
+    HttpAuth,
+    HttpConfig,
     Increment,
     LengthOf,
     Merge,
     Push,
     ReadMemorySection,
     SetValue,
+    StructuredRecordConfig,
+    ToolConfig,
+    TransformConfig,
 )
-from pointsman.definition.model.text import Text
-from pointsman.definition.model.work import HttpAuth, HttpConfig, StructuredRecordConfig, ToolConfig, TransformConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to
 from pointsman.values import Json

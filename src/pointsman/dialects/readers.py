@@ -15,7 +15,7 @@ from typing import Final
 
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.dialects.results import ImportedDocument, Sources
-from pointsman.expressions.names import ROOTS
+from pointsman.expressions.environment import ROOTS
 from pointsman.values import Json, JsonObject
 
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 from pointsman.engine.gates import ANYONE, GateTerms
 from pointsman.engine.steps import Reducer
 from pointsman.expressions.environment import Environment
-from pointsman.expressions.parameters import SecretText
 from pointsman.expressions.paths import Path
+from pointsman.expressions.templates import SecretText
 from pointsman.values import Json, JsonObject
 
 Value: TypeAlias = Callable[[Environment], Json]

@@ -20,7 +20,7 @@ from pointsman.errors import CallerError
 from pointsman.executions.artifacts import delete_artifacts
 from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_accounts import ALL, FOUND
-from pointsman.runtime.cache import SCOPE as CACHE
+from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.local import unknown_execution
 from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved

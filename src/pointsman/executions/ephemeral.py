@@ -30,7 +30,7 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import save_turn
 from pointsman.executions.starting import StartRequest, Starts
 from pointsman.executions.step_rights import GuardedExecutors
-from pointsman.runtime.cache import SCOPE as CACHE
+from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
 from pointsman.store.memory import MemoryStore
 from pointsman.values import ExecutionId, Json

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
-from pointsman.definition.graph.regions import GraphView, graph_view
+from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
 from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view

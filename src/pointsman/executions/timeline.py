@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from pointsman.context import AppContext
-from pointsman.definition.model.text import read_text
+from pointsman.definition.model.base import read_text
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events

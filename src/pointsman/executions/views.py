@@ -21,7 +21,7 @@ from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal, is_scripted, status_of
 from pointsman.engine.steps import Scope, Step
 from pointsman.ports import Row
-from pointsman.runtime.worker_names import is_gone
+from pointsman.runtime.workers import is_gone
 from pointsman.settings.sections import Level as Observability
 from pointsman.values import Json, JsonObject
 

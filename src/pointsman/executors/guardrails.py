@@ -17,9 +17,8 @@ from pointsman.executors.conversation import AgentSettings, model_of, with_value
 from pointsman.executors.effect_ledger import Ledger
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.model_answers import Expected, Wrong, ask_for_json
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.names import Names
 from pointsman.models.transcript import text_of, user_message
 from pointsman.ports import ModelRequest
 from pointsman.values import Json, JsonObject

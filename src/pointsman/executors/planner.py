@@ -22,8 +22,7 @@ from pointsman.executors.conversation import AgentSettings, agent_settings
 from pointsman.executors.effect_ledger import Ledger, World
 from pointsman.executors.failures import failure_of, work_failed
 from pointsman.executors.tool_calls import CallsNeedApproval
-from pointsman.expressions.environment import Environment
-from pointsman.expressions.names import Names
+from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.templates import compile_template
 from pointsman.models.transcript import as_text, text_of
 from pointsman.ports import ExecutionPort

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.executors.failures import WorkRefused
-from pointsman.expressions.parameters import SecretText
+from pointsman.expressions.templates import SecretText
 from pointsman.ports import Hear, Secrets
 from pointsman.redaction import CHARS_MIN, Redaction, Stream, redaction_of
 from pointsman.tools.egress.secret_hosts import SecretHosts, refused

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from pointsman.expressions.environment import EvaluationFrame
-from pointsman.expressions.failures import MixedTypes, Spot, TextTooLong
-from pointsman.expressions.limits import TEXT_CHARS_MAX
+from pointsman.expressions.failures import TEXT_CHARS_MAX, MixedTypes, Spot, TextTooLong
 from pointsman.expressions.operators import (
     bounded_text,
     calculated,

@@ -1,6 +1,8 @@
 """Operations on JSON values: truth, equality, order, arithmetic, membership, text.
 
 They never convert types. An operation that is not defined for its operands fails, and the message names both types.
+
+Conditions of edges have two equalities: `equals` by type for values, `same_label` by text for branch labels.
 """
 
 from __future__ import annotations
@@ -11,8 +13,15 @@ from collections.abc import Callable
 from typing import Final, TypeGuard
 
 from pointsman.expressions.environment import EvaluationFrame
-from pointsman.expressions.failures import DividedByZero, MixedTypes, NumberOutOfRange, Spot, TextTooLong
-from pointsman.expressions.limits import INTEGER_BITS_MAX, TEXT_CHARS_MAX
+from pointsman.expressions.failures import (
+    INTEGER_BITS_MAX,
+    TEXT_CHARS_MAX,
+    DividedByZero,
+    MixedTypes,
+    NumberOutOfRange,
+    Spot,
+    TextTooLong,
+)
 from pointsman.json_meter import LEVELS_MAX, is_deeper
 from pointsman.values import Json
 
@@ -213,3 +222,35 @@ def mixed(sign: str, left: Json, right: Json, spot: Spot, hint: str = "") -> Mix
     if not hint and (left is None or right is None):
         hint = "A missing value is null; give it one with `??`."
     return MixedTypes(f"{sign!r} is not defined between {type_name(left)} and {type_name(right)}", spot=spot, hint=hint)
+
+
+def equals(value: Json, literal: Json) -> bool:
+    """Return deep equality with types: `1` equals `1.0`; `true` equals neither `1` nor `"true"`."""
+    if isinstance(value, list):
+        if not isinstance(literal, list) or len(value) != len(literal):
+            return False
+        return all(equals(a, b) for a, b in zip(value, literal, strict=True))
+    if isinstance(value, dict):
+        if not isinstance(literal, dict) or value.keys() != literal.keys():
+            return False
+        return all(equals(part, literal[key]) for key, part in value.items())
+    if isinstance(value, bool) or isinstance(literal, bool):
+        return value is literal
+    return value == literal
+
+
+def label_of(value: Json) -> str | None:
+    """Return a branch label as text: `true` is "true", `2` is "2". Null, lists and objects are not labels."""
+    if isinstance(value, str):
+        return value
+    if value is None or isinstance(value, list | dict):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value)
+
+
+def same_label(left: Json, right: Json) -> bool:
+    """Return whether two values name the same branch. Null names no branch."""
+    label = label_of(left)
+    return label is not None and label == label_of(right)

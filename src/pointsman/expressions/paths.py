@@ -11,11 +11,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from pointsman.expressions.environment import Environment
-from pointsman.expressions.failures import BadPath, ExpressionTooLong, NoItem, Spot
-from pointsman.expressions.lexer import unquote
-from pointsman.expressions.limits import COMPILED_MAX, SOURCE_CHARS_MAX
-from pointsman.expressions.names import ITEM_SEGMENT, NATIVE, Names
+from pointsman.expressions.environment import ITEM_SEGMENT, NATIVE, Environment, Names
+from pointsman.expressions.failures import COMPILED_MAX, SOURCE_CHARS_MAX, BadPath, ExpressionTooLong, NoItem, Spot
+from pointsman.expressions.parser import unquote
 from pointsman.expressions.syntax_tree import Dollar, Get, Literal, Name, Tree
 
 HEAD: Final = re.compile(r"@?[^\W\d][\w-]*")

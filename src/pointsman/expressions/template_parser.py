@@ -15,10 +15,17 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 from typing import Literal as OneOf
 
-from pointsman.expressions.failures import BadTemplate, ExpressionError, ExpressionTooLong, Spot
+from pointsman.expressions.environment import ROOTS
+from pointsman.expressions.failures import (
+    DEPTH_MAX,
+    SOURCE_CHARS_MAX,
+    TEMPLATE_CHARS_MAX,
+    BadTemplate,
+    ExpressionError,
+    ExpressionTooLong,
+    Spot,
+)
 from pointsman.expressions.functions import ALIASES, FUNCTIONS, SPECIAL
-from pointsman.expressions.limits import DEPTH_MAX, SOURCE_CHARS_MAX, TEMPLATE_CHARS_MAX
-from pointsman.expressions.names import ROOTS
 from pointsman.expressions.parser import OPERATORS, parse_expression, parse_pipes
 from pointsman.expressions.paths import Scanned, scan_path
 from pointsman.expressions.syntax_tree import (
@@ -34,7 +41,58 @@ from pointsman.expressions.syntax_tree import (
     Tree,
     inside,
 )
-from pointsman.expressions.template_pieces import EachBlock, If, Piece, Spelling, Tag, Words
+
+Spelling: TypeAlias = OneOf["single", "double"]
+"""`single`: `{x}`, `{{x}}` and blocks. `double`: also `${$.path}`, and a text that consists only of `$.path`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Literal text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A placeholder for the value of an expression, in most texts a path."""
+
+    value: Tree
+    absent: OneOf["fails", "warns", "empty"]
+    """Meaning of a missing value: `{x}` fails, `{{x}}` is empty and reported, `{x?}` is empty."""
+    at: int
+    end: int
+
+    @property
+    def path(self) -> PathTree | None:
+        """The path, if the placeholder consists only of one."""
+        return self.value if isinstance(self.value, Name | Dollar | Get | Each) else None
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`{{#if condition}}`, `{{#unless condition}}`, `{{#compare path "<" 3}}`, each with an optional `{{else}}`."""
+
+    test: Tree
+    negated: bool
+    then: tuple[Piece, ...]
+    otherwise: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EachBlock:
+    """`{{#each path}}`: an element is `this`; `@index`, `@number`,
+    `@key`, `@first`, `@last`; `{{else}}` if there are none."""
+
+    path: PathTree
+    body: tuple[Piece, ...]
+    otherwise: tuple[Piece, ...]
+    at: int
+    end: int
+
+
+Piece: TypeAlias = Words | Tag | If | EachBlock
+
 
 OPENING: Final = {
     "single": re.compile(r"\\\{\{?|\{+"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.base import Duration
 from pointsman.definition.problems import did_you_mean
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
 from pointsman.definition.json_schema import JsonSchema
-from pointsman.definition.model.quantities import read_duration
+from pointsman.definition.model.base import read_duration
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import read_document
 from pointsman.engine.reports import Usage

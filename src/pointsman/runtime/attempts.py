@@ -1,19 +1,36 @@
-"""One attempt from the executor's view: recorded effects that are not paid for twice, and live output."""
+"""One attempt from the executor's view: recorded effects that are not paid for twice, usage, live output, step cache.
+
+    attempt ─▶ known? ─▶ yes: its result, as a success without cost, marked `cached`
+                      └▶ no:  perform it; store the result once its success is in the journal
+
+A node with `cache` is answered with the result of an equal earlier step. Steps are equal when definition, node,
+configuration, resolved input, conversation, script, and the available models and tools are equal. Entries live beside
+the memory tiers in a scope that no memory node can name. Losing one costs a repetition, nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
-from typing import Final
+from collections.abc import Callable, Container, Mapping, Sequence
+from hashlib import sha256
+from typing import Final, Literal, NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
+from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
+from pointsman.engine.decide import limits
+from pointsman.engine.events.steps import Event, StepSucceeded
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import Usage
+from pointsman.engine.plan import Plan
+from pointsman.engine.reports import Usage, WorkDone
+from pointsman.engine.state import SCRIPT_OPTION, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
-from pointsman.ports import EffectKind
-from pointsman.runtime.dependencies import RuntimeDeps
+from pointsman.ports import EffectKind, Memory
+from pointsman.runtime.dependencies import ExecutorsFor, RuntimeDeps
 from pointsman.runtime.feed import Delta
-from pointsman.runtime.usage_meter import UsageMeter
+from pointsman.runtime.summary import usage_of
 from pointsman.store.api import EffectStore
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -175,3 +192,91 @@ class LocalAttempt:
         feed = self._world.feed
         if feed.watched:
             feed.show(Delta(self.execution, command.step, delta))
+
+
+class UsageMeter:
+    """Checked before each model or tool call by all running attempts, so that together they respect the budgets."""
+
+    __slots__ = ("_plan", "_state", "_told", "on_usage", "open")
+
+    def __init__(self, plan: Plan, state: ExecutionState) -> None:
+        self._plan = plan
+        self._state = state
+        self.open: dict[Step, Usage] = {}
+        """Usage of running attempts so far, as of their last check."""
+        self.on_usage: Callable[[Usage], None] | None = None
+        """Called with the total usage after each row that changes it."""
+        self._told = Usage()
+
+    @property
+    def matters(self) -> bool:
+        """Return whether it has a budget or is part of one."""
+        return bool(self._plan.limits.budgets) or self.on_usage is not None
+
+    def refusal(self, step: Step, kind: Literal["model", "tool"], spent: Usage, *, calls: int) -> Failure | None:
+        """Return why an attempt with this usage may not continue; None: it may."""
+        if not self._plan.limits.budgets:
+            return None
+        self.open[step] = spent
+        tripped = limits.refused_by_budget(self._plan, self._state, kind, calls, self.open.values())
+        return None if tripped is None else limits.budget_failure(tripped)
+
+    def over(self, step: Step) -> None:
+        """Drop a finished attempt: the journal has its usage, or a repetition counts it again from its recorded
+        effects.
+        """
+        self.open.pop(step, None)
+
+    def notify(self) -> None:
+        """Notify listeners after a decided row."""
+        if self.on_usage is not None and (spent := usage_of(self._state)) != self._told:
+            self._told = spent
+            self.on_usage(spent)
+
+
+CACHE_SCOPE: Final = "cache"
+
+
+class CacheKey(NamedTuple):
+    """Location of a cached result: its owner, and the hash of everything it depends on."""
+
+    namespace: str
+    key: str
+
+
+def cache_key_of(state: ExecutionState, command: Execute, does: WorkAction, executors: ExecutorsFor) -> CacheKey | None:
+    """Return the cache key of a command; None: the node has no cache, or the command is not its own work."""
+    if does.cache == "off" or command.phase != "work":
+        return None
+    # An execution without a session is a session of its own, as for memory nodes.
+    owners = {"execution": state.id, "session": state.setup.session or state.id, "long_term": state.setup.workflow}
+    spec = does.spec
+    definition = (
+        state.setup.definition,
+        *([state.setup.options[SCRIPT_OPTION]] if SCRIPT_OPTION in state.setup.options else ()),
+    )
+    basis = executors.basis(command, spec)
+    depends = (*definition, spec.node, spec.kind, spec.config, spec.settings, command.input, command.messages, basis)
+    digest = sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()
+    return CacheKey(f"{does.cache}/{owners[does.cache]}", digest)
+
+
+async def cached_result(command: Execute, place: CacheKey, memory: Memory) -> WorkDone | None:
+    """Return the result of an equal earlier step as the result of this one; None if there is none."""
+    found = await memory.get(CACHE_SCOPE, place.namespace, place.key)
+    if found is None:
+        return None
+    known = msgspec.convert(found, WorkDone)
+    return replace(known, step=command.step, attempt=command.attempt, cached=True)
+
+
+async def cache_result(report: WorkDone, decided: Sequence[Event], place: CacheKey, memory: Memory) -> None:
+    """Cache the result of a step that succeeded, without its cost and warnings, which belong to that step alone.
+
+    The mark that the scripted model answered stays with the result.
+    """
+    if not any(type(event) is StepSucceeded and event.step == report.step for event in decided):
+        return
+    scripted = report.usage is not None and report.usage.scripted
+    kept = replace(report, usage=Usage(scripted=True) if scripted else None, warnings=())
+    await memory.put(CACHE_SCOPE, place.namespace, place.key, msgspec.to_builtins(kept))

@@ -9,6 +9,10 @@ driver was faster) discards all rows behind it, because they were decided on a s
 
 `now` writes rows that were promised to a caller, that cause messages to others, or after which no work runs: it waits
 until they and everything before them are durable. Rows that were not durable are decided again after a crash.
+
+`storable` accepts only values that a journal stores exactly, before anything is decided and in every store alike. NaN,
+infinity, lone surrogates and unbounded nesting in the result of work fail the step. In input, answers and events they
+are refused with the position of the value.
 """
 
 from __future__ import annotations
@@ -17,15 +21,20 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from pointsman.engine.commands import Command, DropTimer, Execute, Stop
+from pointsman.engine.failures import failure_by
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import Report, WorkDone, WorkFailed
+from pointsman.engine.reports import ChildEnded, EventReceived, GateAnswered, Report, Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import EngineBug
 from pointsman.ports import Row
 from pointsman.store.api import StoreJournal
+from pointsman.store.codec import encode_json
+from pointsman.store.errors import UnstorableValue
 from pointsman.store.records import Summary
-from pointsman.values import ExecutionId, Seconds
+from pointsman.values import CONTAINERS, ExecutionId, Json, Seconds
 
 BEHIND_S_MAX: Final = Seconds(0.1)
 BEHIND_ROWS_MAX: Final = 64
@@ -172,3 +181,65 @@ def can_wait(state: ExecutionState, report: Report, asked: Sequence[Command]) ->
         and state.status == "running"
         and all(type(command) in GOES_ON for command in asked)
     )
+
+
+INTEGER_MAX: Final = 2**63
+
+
+def storable(report: Report) -> Report:
+    """Return the report, or a failure in place of a result that cannot be stored.
+
+    Raises `UnstorableValue` if the sender can be notified of the error.
+    """
+    match report:
+        case WorkDone():
+            if report.text is None and not report.messages and is_plain(report.result):
+                return report
+            return _kept(report)
+        case ChildEnded():
+            check_storable(report.output)
+        case GateAnswered():
+            check_storable(report.data)
+            check_storable(report.comment)
+        case EventReceived():
+            check_storable(report.data)
+        case Start():
+            check_storable(report.input)
+            check_storable(report.session)
+            for message in report.messages or ():
+                check_storable(message)
+        case _:
+            pass
+    return report
+
+
+def _kept(report: WorkDone) -> Report:
+    """Return the report with the size of its result; a failure if the journal cannot store it."""
+    result = report.result
+    said: list[Json] = [*report.messages] if report.text is None else [report.text, *report.messages]
+    try:
+        if isinstance(result, CONTAINERS):
+            report = replace(report, result_bytes=len(encode_json(result)))
+        else:
+            check_storable(result)
+        if said:
+            encode_json(said)
+    except UnstorableValue as why:
+        failure = failure_by(why)
+        return WorkFailed(step=report.step, attempt=report.attempt, failure=failure, usage=report.usage)
+    return report
+
+
+def check_storable(value: Json) -> None:
+    """Raise `UnstorableValue` unless the journal returns the value unchanged. Plain values cost almost nothing."""
+    if not is_plain(value):
+        encode_json(value)
+
+
+def is_plain(value: Json) -> bool:
+    """Return whether the value is always storable."""
+    if isinstance(value, str):
+        return value.isascii()
+    if isinstance(value, int):
+        return -INTEGER_MAX < value < INTEGER_MAX
+    return value is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Protocol
 
 from pointsman.engine.actions import WorkSpec
@@ -10,8 +12,8 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Clock, Executor, Memory
-from pointsman.runtime.deadlines import Deadlines
 from pointsman.runtime.feed import Feed
+from pointsman.runtime.timers import Deadlines
 from pointsman.store.api import EffectStore, StoreJournal
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -93,3 +95,15 @@ class RuntimeDeps(Protocol):
     def over(self, state: ExecutionState) -> None:
         """Handle an execution that has ended with an empty outbox."""
         ...
+
+
+class SystemClock:
+    """Unix time; sleeping yields to the event loop."""
+
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep_until(self, at: float) -> None:
+        """Sleep in short sections, because clocks are adjusted and machines suspend."""
+        while (left := at - time.time()) > 0:  # noqa: ASYNC110 - it waits for a time, not for an event
+            await asyncio.sleep(min(left, 60.0))

@@ -43,15 +43,13 @@ from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Row
-from pointsman.runtime import cache
-from pointsman.runtime.attempts import LocalAttempt, StoredUses
-from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait
+from pointsman.runtime import attempts
+from pointsman.runtime.attempts import LocalAttempt, StoredUses, UsageMeter
+from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait, storable
 from pointsman.runtime.dependencies import RuntimeDeps
-from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Committed
 from pointsman.runtime.passivation import Passivation
 from pointsman.runtime.timers import Timers
-from pointsman.runtime.usage_meter import UsageMeter
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
@@ -89,7 +87,7 @@ class Driver:
         self.in_a_row = 0
         self.stopped: set[asyncio.Task[Any]] = set()
         """Worker tasks of cancelled attempts, which may take time to wind down."""
-        self.places: dict[Step, cache.CacheKey] = {}
+        self.places: dict[Step, attempts.CacheKey] = {}
         """Cache keys for the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
@@ -324,7 +322,7 @@ class Driver:
                 if report is not None:
                     decided, asked = await self._settle(report)
                     if self.places and (place := self.places.pop(report.step, None)) and type(report) is WorkDone:
-                        await cache.remember(report, decided, place, self.world.memory)
+                        await attempts.cache_result(report, decided, place, self.world.memory)
                     if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
                         command = asked[0]
                         continue
@@ -361,9 +359,9 @@ class Driver:
             revision=revision,
         )
         try:
-            place = cache.place_of(self.state, command, does, self.world.executors)
+            place = attempts.cache_key_of(self.state, command, does, self.world.executors)
             if place is not None:
-                if (known := await cache.answer_to(command, place, self.world.memory)) is not None:
+                if (known := await attempts.cached_result(command, place, self.world.memory)) is not None:
                     return known
                 self.places[step] = place
             if command.verdicts or (self.again and step in self.again) or (self.recovered and self.behind_s != 0.0):

@@ -5,6 +5,13 @@
 
 One driver per execution and process. Child executions have ids derived from the parent's step, so a parent that
 resumes after a crash finds the child it had started.
+
+`drain` lets running attempts finish before the process ends:
+
+    drain starts ─▶ running attempts finish, their results are committed ─┐
+                    new attempts are held, no executor performs them ─────┴─▶ drained ─▶ the runtime closes
+
+A held attempt is requested and unanswered: the next owner of the execution performs it.
 """
 
 from __future__ import annotations
@@ -13,30 +20,30 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
-from pointsman.engine.commands import HoldChild, OutboxMessage, StartChild, StopChild
+from pointsman.engine.actions import WorkSpec
+from pointsman.engine.commands import Execute, HoldChild, OutboxMessage, StartChild, StopChild
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
 from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.engine.steps import Step
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
-from pointsman.ports import Clock, Memory, Row
+from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
 from pointsman.runtime.children import ChildExecutions, child_id
-from pointsman.runtime.commits import DriverLost
-from pointsman.runtime.deadlines import Deadlines
+from pointsman.runtime.commits import DriverLost, storable
 from pointsman.runtime.dependencies import ExecutorsFor, Plans
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.exact_values import storable
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.foreign_writers import ForeignWriters
-from pointsman.runtime.worker_names import close_worker, is_gone, open_worker
+from pointsman.runtime.timers import Deadlines
+from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Json
+from pointsman.values import ExecutionId, Json, Seconds
 
 LOG: Final = logging.getLogger("pointsman.runtime")
 COPIED_AT_ONCE: Final = 256
@@ -392,3 +399,62 @@ class LocalRuntime:
         if state.status != "failed":
             self.drivers.pop(ExecutionId(state.id), None)
             self._reached.discard(ExecutionId(state.id))
+
+
+DRAIN_POLL_S: Final = 0.02
+AttemptKey = tuple[ExecutionId, Step]
+
+
+class HoldingExecutor:
+    """Executor that performs nothing: each command waits until the process ends."""
+
+    def __init__(self, runtime: LocalRuntime) -> None:
+        self._runtime = runtime
+        self.places: set[AttemptKey] = set()
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Return null: nothing is performed and nothing cached."""
+        return None
+
+    async def has(self, need: str) -> bool:
+        """Return False: no further step is offered."""
+        return False
+
+    def executor_for(self, command: Execute) -> Executor:
+        return self
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> NoReturn:
+        place = run.execution, command.step
+        self.places.add(place)
+        task = asyncio.current_task()
+        if task is not None:
+            self._runtime.deadlines.drop(task)  # It has not started: its deadline must not pass.
+        try:
+            await asyncio.Event().wait()
+            raise asyncio.CancelledError
+        finally:
+            self.places.discard(place)
+
+
+async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Event) -> int:
+    """Wait until no attempt runs, for at most `patience` seconds or until `hurry`. Return the number of attempts
+    left.
+    """
+    held = HoldingExecutor(runtime)
+    runtime.executors = held
+    until = runtime.clock.now() + patience
+    while (left := len(performed_attempts(runtime) - held.places)) and not hurry.is_set():
+        if runtime.clock.now() >= until:
+            break
+        await runtime.clock.sleep_until(runtime.clock.now() + DRAIN_POLL_S)
+    return left
+
+
+def performed_attempts(runtime: LocalRuntime) -> set[AttemptKey]:
+    """Return every attempt that runs here."""
+    return {
+        (driver.execution, step)
+        for driver in runtime.drivers.values()
+        for step, task in driver.worker_tasks.items()
+        if isinstance(task, asyncio.Task)
+    }

@@ -28,8 +28,8 @@ from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import Lifecycle
 from pointsman.operations.worker_role import first_of, keeping
-from pointsman.runtime.drain import drain
 from pointsman.runtime.leader import ReportFailure
+from pointsman.runtime.local import drain
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.requests import logged

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.base import Duration
 from pointsman.models.prices import Price
 from pointsman.ports import Quota, SecretRule
 from pointsman.tools.egress.secret_hosts import read_host

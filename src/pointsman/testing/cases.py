@@ -24,14 +24,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.definition.model.quantities import read_duration
+from pointsman.definition.model.base import read_duration
 from pointsman.definition.problems import Problem, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import AuthorError, PointsmanError, sentences
 from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.isolation import Isolation
 from pointsman.models.script import Script
-from pointsman.runtime.clock import SystemClock
+from pointsman.runtime.dependencies import SystemClock
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject, json_of

@@ -22,9 +22,8 @@ from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.executions.authority import may_execute
 from pointsman.executions.start import start
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.formula import compile_expression
-from pointsman.expressions.names import Names
 from pointsman.store.errors import JournalMoved
 from pointsman.triggers.signatures import Scheme
 from pointsman.values import ExecutionId, Json, JsonObject

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 from msgspec import Struct
 
+from pointsman.definition.model.base import read_duration
 from pointsman.definition.model.cron import EXAMPLE, cron_fault, five_fields
-from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to
 from pointsman.engine.instants import instant_text, seconds_of

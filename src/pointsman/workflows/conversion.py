@@ -15,7 +15,7 @@ import msgspec
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
-from pointsman.definition.graph.regions import GraphView, graph_view
+from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import Problem, ProblemView
 from pointsman.dialects.detect import write_workflow

@@ -15,17 +15,15 @@ from typing_extensions import TypedDict
 
 from pointsman.definition.naming_rules import FIELDS_FIRST, SINGLE_BRACES
 from pointsman.definition.problems import Severity
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import ROOTS, Environment, Names
 from pointsman.expressions.failures import ExpressionError, ExpressionFailed
 from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.functions import ALIASES, MANUAL
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import PathRead
-from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.paths import compile_path
-from pointsman.expressions.schema_types import ALL_TYPES, Schemas
 from pointsman.expressions.templates import Template, compile_template
-from pointsman.expressions.types import TypeChecker, check_types
+from pointsman.expressions.types import ALL_TYPES, Schemas, TypeChecker, check_types
 from pointsman.values import Json, JsonObject
 
 Kind: TypeAlias = Literal["expression", "condition", "template", "path", "jsonpath"]

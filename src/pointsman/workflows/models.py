@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from pointsman.definition.checks.repairs import meant, nearest, question
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import (
     DecisionConfig,
@@ -36,7 +35,7 @@ from pointsman.definition.model.work import (
     VerifierConfig,
 )
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.problems import Problem, error, pointer_to, warning
+from pointsman.definition.problems import Problem, error, meant, nearest, pointer_to, question, warning
 from pointsman.definition.text_locations import sites_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute

@@ -9,7 +9,7 @@ from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
 from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
-from pointsman.definition.graph.regions import GraphView
+from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import CheckReport, ProblemView
 from pointsman.errors import CallerError
 from pointsman.etags import etag_of

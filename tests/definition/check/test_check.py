@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pointsman.definition.checks import check
-from pointsman.definition.graph import concurrency
-from pointsman.definition.graph import loop_bodies as bodies
+from pointsman.definition.graph import analysis, scopes
 from pointsman.definition.problems import pointer_parts
 from pointsman.values import Json, JsonObject
 from tests.definition.check.problems_in import Configs, codes, drawn, the, workflow_of
@@ -154,7 +153,7 @@ def test_the_work_of_a_check_grows_with_the_document_and_no_faster() -> None:
 
 
 def test_shapes_that_would_cost_the_square_are_given_up_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "VISITS_MAX", 500)
+    monkeypatch.setattr(analysis, "VISITS_MAX", 500)
     drawing = "\n".join(f"n{n} -> n{n + 1}, side{n}" for n in range(100))
     configs: Configs = {f"n{n}": {"outputs": {"x": "x"}} for n in range(100)}
     problem = the(drawn(f"start -> n0\n{drawing}", configs=configs), "too-large-to-check")
@@ -162,7 +161,7 @@ def test_shapes_that_would_cost_the_square_are_given_up_with_a_note(monkeypatch:
 
 
 def test_loops_locked_into_each_other_are_given_up_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "BODY_VISITS_MAX", 500)
+    monkeypatch.setattr(scopes, "BODY_VISITS_MAX", 500)
     drawing = "\n".join(f"loop{n} -> loop{n + 1}; loop{n + 1} -> loop{n}" for n in range(100))
     assert "loops-too-complex" in codes(drawn(f"start -> loop0\n{drawing}"))
 

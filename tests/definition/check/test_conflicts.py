@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from pointsman.definition.graph.analysis import Graph
-from pointsman.definition.graph.concurrency import concurrent
+from pointsman.definition.graph.analysis import Graph, concurrent
 from pointsman.values import JsonObject
 from tests.definition.check.problems_in import Configs, codes, drawn, the
 from tests.definition.graphs import drawings, graph

@@ -22,9 +22,9 @@ GROWTH_MAX: Final = 6.0
 """For four times the document. The square would be sixteen."""
 SMALL: Final = 100
 BUDGETS: Final = (
-    "definition.graph.concurrency.VISITS_MAX",
-    "definition.graph.loop_bodies.BODY_VISITS_MAX",
-    "definition.checks.order.VISITS_MAX",
+    "definition.graph.analysis.VISITS_MAX",
+    "definition.graph.scopes.BODY_VISITS_MAX",
+    "definition.checks.dataflow.VISITS_MAX",
 )
 """Of walks whose cost may be the square of a small document: lowered here, so that small documents exceed them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.definition.checks.routes import opposite
+from pointsman.definition.checks.routing import opposite
 
 
 @pytest.mark.parametrize(

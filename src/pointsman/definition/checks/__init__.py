@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from itertools import chain
 
-from pointsman.definition.checks.agents import check_agents
 from pointsman.definition.checks.conflicts import check_conflicts
 from pointsman.definition.checks.dataflow import check_dataflow
-from pointsman.definition.checks.effects import check_effects, check_unheeded
 from pointsman.definition.checks.endings import check_compensation, check_endings
 from pointsman.definition.checks.formulas import check_types_of, read_formulas
 from pointsman.definition.checks.placeholders import check_fixed_texts, check_placeholders
-from pointsman.definition.checks.references import check_references
-from pointsman.definition.checks.results import check_results
+from pointsman.definition.checks.references import check_agents, check_references
+from pointsman.definition.checks.results import check_arguments, check_results, check_schemas
 from pointsman.definition.checks.routing import check_routing
-from pointsman.definition.checks.schemas import check_arguments, check_schemas
 from pointsman.definition.checks.scoping import check_joining, check_scoping
-from pointsman.definition.checks.settings import check_approvers, check_settings, check_triggers
+from pointsman.definition.checks.settings import (
+    check_approvers,
+    check_effects,
+    check_settings,
+    check_triggers,
+    check_unheeded,
+)
 from pointsman.definition.checks.subject import NOTHING_ASKED, Installation, Subject
 from pointsman.definition.graph.analysis import analyse
 from pointsman.definition.model.workflow import WorkflowDefinition

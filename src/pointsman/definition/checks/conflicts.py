@@ -10,10 +10,9 @@ from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
 from pointsman.definition.checks.formulas import FormulaRead, Formulas, Keys, Writing, read_formulas
-from pointsman.definition.checks.routes import always_taken, taken_together
+from pointsman.definition.checks.routing import always_taken, taken_together
 from pointsman.definition.checks.subject import Subject
-from pointsman.definition.graph.analysis import Graph
-from pointsman.definition.graph.concurrency import MANY, Concurrent, Region, concurrent
+from pointsman.definition.graph.analysis import MANY, Concurrent, Graph, Region, concurrent
 from pointsman.definition.graph.walks import reach
 from pointsman.definition.model.control import ParallelConfig
 from pointsman.definition.model.work import StructuredRecordConfig

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from pointsman.definition.checks.references import missing_nodes
-from pointsman.definition.checks.repairs import remove
-from pointsman.definition.checks.routes import always_taken, may_end
+from pointsman.definition.checks.routing import always_taken, may_end
 from pointsman.definition.checks.subject import Subject
 from pointsman.definition.graph.links import DANGLING
 from pointsman.definition.graph.walks import Part, components, cycles, reach
 from pointsman.definition.naming_rules import compensations_of
-from pointsman.definition.problems import Problem, error, note, warning
+from pointsman.definition.problems import Problem, error, note, remove_at, warning
 from pointsman.values import END
 
 UNDOES_NOTHING: Final = frozenset({"start", "end", "parallel", "join", "loop", "decision", "tool_executor", "note"})
@@ -40,7 +39,7 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
             where = subject.at_node(position, "compensate")
             message = f"{subject.node(position)} undoes a step, and is to be undone itself"
             hint = "What was undone is not done again. Remove it."
-            yield error("compensation-undone", where, message, hint=hint, fix=remove(where))
+            yield error("compensation-undone", where, message, hint=hint, fix=remove_at(where))
 
 
 def check_endings(subject: Subject) -> Iterator[Problem]:
@@ -107,11 +106,11 @@ def _past_the_end(subject: Subject) -> Iterator[Problem]:
             if subject.nodes[end].type == "note":
                 message = f"{subject.edge(edge.number)} touches {subject.node(end)}, which never runs"
                 hint = "Notes are comments. Remove the edge."
-                fix = remove(subject.at_edge(edge.number))
+                fix = remove_at(subject.at_edge(edge.number))
                 yield warning("edge-to-note", subject.at_edge(edge.number), message, hint=hint, fix=fix)
         if edge.source >= 0 and subject.nodes[edge.source].type == "end" and edge.kind != "never":
             message = f"{subject.edge(edge.number)} starts at {subject.node(edge.source)}, where the branch ends"
-            fix = remove(subject.at_edge(edge.number))
+            fix = remove_at(subject.at_edge(edge.number))
             hint = "It is never taken. Remove it, or make the end another node."
             yield warning("edge-from-end", subject.at_edge(edge.number), message, hint=hint, fix=fix)
 

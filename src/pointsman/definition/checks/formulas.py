@@ -11,17 +11,15 @@ from pointsman.definition.checks.subject import Subject
 from pointsman.definition.naming_rules import names_of, names_within, spelling_of
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
 from pointsman.definition.text_locations import Site
+from pointsman.expressions.environment import Names
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import PathRead
-from pointsman.expressions.names import Names
-from pointsman.expressions.parameters import check_address, compile_parameters
 from pointsman.expressions.paths import ItemKey, compile_path
-from pointsman.expressions.schema_types import Schemas
-from pointsman.expressions.template_pieces import If, Spelling, Tag
-from pointsman.expressions.templates import Template, compile_template
-from pointsman.expressions.types import TypeFinding, check_template_types, check_types
+from pointsman.expressions.template_parser import If, Spelling, Tag
+from pointsman.expressions.templates import Template, check_address, compile_parameters, compile_template
+from pointsman.expressions.types import Schemas, TypeFinding, check_template_types, check_types
 from pointsman.values import Json, JsonObject
 
 NOTES: Final = frozenset({"list-may-miss", "order-may-miss"})

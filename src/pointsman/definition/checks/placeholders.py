@@ -12,16 +12,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from pointsman.definition.checks.formulas import CheckedTemplate, Formulas
-from pointsman.definition.checks.repairs import replace
 from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.model.control import HumanConfig
 from pointsman.definition.model.nodes import Node
-from pointsman.definition.model.people import Approvers
+from pointsman.definition.model.policies import Approvers
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.problems import Problem, pointer_to, warning
+from pointsman.definition.problems import Problem, pointer_to, replace_at, warning
+from pointsman.expressions.environment import ROOTS, Names
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.functions import ALIASES
-from pointsman.expressions.names import ROOTS, Names
 from pointsman.expressions.parser import parse_expression
 from pointsman.expressions.paths import scan_path
 from pointsman.expressions.syntax_tree import FunctionCall, Literal, Tree, heads_of, inside
@@ -158,7 +157,7 @@ def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
         for one in found:
             pieces += [source[at : one.at], one.instead]
             at = one.end
-        fix = replace(text.place.pointer, "".join((*pieces, source[at:])))
+        fix = replace_at(text.place.pointer, "".join((*pieces, source[at:])))
     hint = f"{hint}; or \\{{ for a brace that is text."
     return warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
 
@@ -184,7 +183,7 @@ def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
         written = source[found.end() : closed + len(braces)]
         message = f"{sign + written!r} gives {sign!r} and the value: the sign stays in the text"
         hint = f"Write {written}; if the sign is meant, put a blank behind it."
-        fix = replace(text.place.pointer, f"{source[: found.end() - 1]}{source[found.end() :]}")
+        fix = replace_at(text.place.pointer, f"{source[: found.end() - 1]}{source[found.end() :]}")
         yield warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
         return
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from pointsman.definition.checks.conflicts import overlap
+from pointsman.definition.checks.dataflow import Order
 from pointsman.definition.checks.formulas import Formulas
-from pointsman.definition.checks.order import Order
-from pointsman.definition.checks.repairs import add
 from pointsman.definition.checks.subject import Subject
 from pointsman.definition.graph.scopes import SCOPE_DEPTH_MAX, ScopeFinding
 from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelConfig
-from pointsman.definition.problems import Problem, error, note, warning
+from pointsman.definition.problems import Problem, add_at, error, note, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.paths import ItemKey, compile_path
 from pointsman.values import JsonObject
@@ -111,7 +110,7 @@ def _body_ambiguous(subject: Subject, finding: ScopeFinding) -> Problem:
     back: JsonObject | None = (
         None if last is None else {"source": subject.graph.ids[last], "target": subject.nodes[node].id}
     )
-    fix = None if back is None else add("/edges/-", back)
+    fix = None if back is None else add_at("/edges/-", back)
     return error("loop-body-ambiguous", subject.at_node(node), message, hint=hint, fix=fix)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from pointsman.definition.checks.repairs import renamed
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import EdgeRef, label_of, routing_of
 from pointsman.definition.model.agents import AgentConfig
@@ -16,9 +15,9 @@ from pointsman.definition.model.control import StartConfig
 from pointsman.definition.model.nodes import Node, Routing
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import is_imported, names_at_large
-from pointsman.definition.problems import Suggestions, pointer_to
+from pointsman.definition.problems import Suggestions, pointer_to, renamed
 from pointsman.definition.text_locations import Site, sites_of
-from pointsman.expressions.names import Names
+from pointsman.expressions.environment import Names
 from pointsman.values import JsonObject
 
 NAMED_MAX: Final = 6

@@ -6,8 +6,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pointsman.definition.model.base import AnyObject, Count, Expression, Many, Model, Name, Path, Spelled
-from pointsman.definition.model.text import Text
+from pointsman.definition.model.base import AnyObject, Count, Expression, Many, Model, Name, Path, Spelled, Text
 
 MEMORY_TOOLS: Final = ("memory_get", "memory_set", "memory_append", "memory_delete", "memory_search")
 """By which agents remember, where their `tools` name them."""

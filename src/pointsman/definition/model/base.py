@@ -1,16 +1,28 @@
-"""Base of all models of the language: their configuration and the small words fields are made of."""
+"""Base of all models of the language: their configuration, texts for people, durations, sizes, field descriptions.
+
+A text is one text, or one per language. Durations and sizes are read with or without a unit and always written with
+one. Descriptions of fields are docstrings, read from the source on demand: pydantic can do this for every class at
+import, which takes longer than everything else an import does.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import math
+import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, Strict
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from pointsman.values import Json, JsonObject, NodeId
+from pointsman.values import Bytes, Json, JsonObject, NodeId, Seconds
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -137,3 +149,189 @@ def written(value: object) -> object:
     if tag is not None and isinstance(tag.default, str) and TAG not in document:
         return {TAG: tag.default, **document}
     return document
+
+
+FALLBACK_LANGUAGE: Final = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text as its author wrote it: plain, or `{language: text}`."""
+
+    value: str | Mapping[str, str]
+
+    def in_(self, language: str = FALLBACK_LANGUAGE) -> str:
+        """The text in this language, else in its main language (`de-AT` → `de`), else English, else the first."""
+        if isinstance(self.value, str):
+            return self.value
+        for wanted in (language, language.partition("-")[0], FALLBACK_LANGUAGE):
+            if wanted in self.value:
+                return self.value[wanted]
+        return next(iter(self.value.values()), "")
+
+    def languages(self) -> Mapping[str, str]:
+        """Every spelling; a plain text is there in the language `""`, which means any."""
+        return {"": self.value} if isinstance(self.value, str) else self.value
+
+    def __str__(self) -> str:
+        return self.in_()
+
+    def __hash__(self) -> int:
+        return hash(self.value if isinstance(self.value, str) else tuple(self.value.items()))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return value_schema(cls, read_text, write_text)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}]}
+
+
+def read_text(value: object) -> Text:
+    """Raises ValueError where it is neither a text nor `{language: text}`."""
+    match value:
+        case str():
+            return Text(value)
+        case dict():
+            texts = cast(dict[object, object], value)
+            if all(isinstance(text, str) for text in texts.values()):
+                return Text({str(language): str(text) for language, text in texts.items()})
+        case _:
+            pass
+    raise ValueError("must be a text, or an object {language: text}")
+
+
+def write_text(text: Text) -> Json:
+    return text.value if isinstance(text.value, str) else dict(text.value)
+
+
+_MS_OF: Final = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_CHARS_MAX: Final = 100
+_DURATION: Final = r"(?:[0-9]{1,15}(?:\.[0-9]{1,6})?\s*(?:ms|s|min|m|h|d)\s*)+"
+_DURATION_PART: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*(ms|s|min|m|h|d)\s*")
+_WHOLE_DURATION: Final = re.compile(_DURATION)
+_DURATION_MS_MAX: Final = 100 * 366 * 86_400_000
+"""A hundred years; what is longer is a slip of the unit."""
+_FINE_S: Final = 100.0
+"""Lengths below it are kept to the nanosecond, others to the millisecond: what is written is read again as it was."""
+
+_BYTES_OF: Final = {
+    "B": 1,
+    "KB": 1_000,
+    "MB": 1_000_000,
+    "GB": 1_000_000_000,
+    "KIB": 1 << 10,
+    "MIB": 1 << 20,
+    "GIB": 1 << 30,
+}
+_SIZE: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kKMG]?i?B)")
+_SIZE_MAX: Final = 1 << 50
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A length of time. In documents `30s`, `300000ms`, `1h30m`; a bare number is milliseconds."""
+
+    seconds: Seconds
+
+    def __str__(self) -> str:
+        return write_duration(self)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return value_schema(cls, read_duration, write_duration)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        number = {"type": "number", "minimum": 0, "maximum": _DURATION_MS_MAX, "description": "Milliseconds."}
+        return {"anyOf": [{"type": "string", "maxLength": _CHARS_MAX, "pattern": f"^\\s*{_DURATION}$"}, number]}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Size:
+    """A size. In documents `50MB`, `64KiB`; a bare number is bytes."""
+
+    bytes: Bytes
+
+    def __str__(self) -> str:
+        return write_size(self)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return value_schema(cls, read_size, write_size)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        number = {"type": "integer", "minimum": 0, "maximum": _SIZE_MAX, "description": "Bytes."}
+        return {"anyOf": [{"type": "string", "maxLength": _CHARS_MAX, "pattern": f"^\\s*{_SIZE.pattern}\\s*$"}, number]}
+
+
+def read_duration(value: object) -> Duration:
+    """Raises ValueError with the spellings that would do."""
+    if isinstance(value, str) and len(value) <= _CHARS_MAX and _WHOLE_DURATION.fullmatch(value.lstrip()):
+        amount_ms = sum(float(number) * _MS_OF[unit] for number, unit in _DURATION_PART.findall(value))
+    elif isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and math.isfinite(value):
+        amount_ms = value
+    else:
+        raise ValueError("must be a length of time such as '30s', '5m' or '1h30m' (a bare number is milliseconds)")
+    if amount_ms > _DURATION_MS_MAX:
+        raise ValueError("must not be longer than a hundred years")
+    seconds = amount_ms / 1000
+    return Duration(Seconds(round(seconds, 9 if seconds < _FINE_S else 3)))
+
+
+def write_duration(duration: Duration) -> str:
+    """The largest unit that divides it: `5m`, `90s`, `1500ms`."""
+    amount_ms = duration.seconds * 1000
+    whole = round(amount_ms)
+    if not math.isclose(amount_ms, whole, rel_tol=1e-12, abs_tol=1e-9):
+        return f"{amount_ms:.6f}".rstrip("0") + "ms"
+    unit = next(unit for unit in ("d", "h", "m", "s", "ms") if whole % _MS_OF[unit] == 0) if whole else "s"
+    return f"{whole // _MS_OF[unit]}{unit}"
+
+
+def read_size(value: object) -> Size:
+    """Raises ValueError with the spellings that would do."""
+    if isinstance(value, str) and len(value) <= _CHARS_MAX and (found := _SIZE.fullmatch(value.strip())):
+        size = round(float(found[1]) * _BYTES_OF[found[2].upper()])
+    elif isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        size = value
+    else:
+        raise ValueError("must be a size such as '50MB' or '64KiB' (a bare number is bytes)")
+    if size > _SIZE_MAX:
+        raise ValueError("must not be larger than 1024 TiB")
+    return Size(Bytes(size))
+
+
+def write_size(size: Size) -> str:
+    unit = next(
+        unit for unit in ("GiB", "GB", "MiB", "MB", "KiB", "KB", "B") if size.bytes % _BYTES_OF[unit.upper()] == 0
+    )
+    return f"{size.bytes // _BYTES_OF[unit.upper()]}{unit}" if size.bytes else "0B"
+
+
+def descriptions_of(model: type[Model]) -> Mapping[str, str]:
+    """Python field name -> description, for the fields that have one."""
+    return _in_module(sys.modules[model.__module__]).get(model.__name__, {})
+
+
+@lru_cache(maxsize=64)
+def _in_module(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
+    try:
+        tree = ast.parse(inspect.getsource(module))
+    except OSError:  # installed without its source: the models work, only their descriptions are missing
+        return {}
+    return {found.name: _fields(found) for found in tree.body if isinstance(found, ast.ClassDef)}
+
+
+def _fields(made: ast.ClassDef) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for field, below in zip(made.body, made.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[field.target.id] = inspect.cleandoc(text)
+                case _:
+                    pass
+    return found

@@ -13,6 +13,7 @@ from pointsman.definition.model.base import (
     AnyJson,
     AnyObject,
     Count,
+    Duration,
     Expression,
     Expressions,
     Many,
@@ -21,12 +22,10 @@ from pointsman.definition.model.base import (
     NodeRef,
     Path,
     Spelled,
+    Text,
     value_schema,
 )
-from pointsman.definition.model.people import Approvers, Escalation
-from pointsman.definition.model.policies import More
-from pointsman.definition.model.quantities import Duration
-from pointsman.definition.model.text import Text
+from pointsman.definition.model.policies import Approvers, Escalation, More
 
 AGGREGATES: Final = ("list", "object", "merge", "concat", "first", "last", "vote", "stitch")
 """The named ways to make one value of many; any other text is an expression."""

@@ -7,8 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from pointsman.definition.model.base import AnyJson, ChosenBy, Expression, Many, Model, Name, NodeRef, Spelled
-from pointsman.definition.model.text import Text
+from pointsman.definition.model.base import AnyJson, ChosenBy, Expression, Many, Model, Name, NodeRef, Spelled, Text
 from pointsman.definition.problems import did_you_mean
 
 

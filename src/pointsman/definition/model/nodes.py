@@ -23,6 +23,7 @@ from pointsman.definition.model.base import (
     Name,
     NodeRef,
     Spelled,
+    Text,
     read_as,
     written,
 )
@@ -40,9 +41,7 @@ from pointsman.definition.model.control import (
     ToolExecutorConfig,
     WaitConfig,
 )
-from pointsman.definition.model.people import Approval
-from pointsman.definition.model.policies import Execution
-from pointsman.definition.model.text import Text
+from pointsman.definition.model.policies import Approval, Execution
 from pointsman.definition.model.work import (
     CodeConfig,
     HttpConfig,

@@ -7,11 +7,10 @@ from typing import Final, cast
 
 from pydantic.json_schema import models_json_schema
 
-from pointsman.definition.model.base import TAG, Model
-from pointsman.definition.model.descriptions import descriptions_of
+from pointsman.definition.model.base import TAG, Model, descriptions_of
 from pointsman.definition.model.edges import CONDITIONS
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
-from pointsman.definition.model.operations import OPERATIONS
+from pointsman.definition.model.work import OPERATIONS
 from pointsman.definition.model.workflow import FORMAT, WorkflowDefinition
 from pointsman.values import Json, JsonObject
 

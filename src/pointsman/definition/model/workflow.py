@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import (
     AnyObject,
+    Duration,
     Expression,
     Expressions,
     Many,
@@ -18,6 +19,7 @@ from pointsman.definition.model.base import (
     Name,
     NodeRef,
     Path,
+    Text,
     read_as,
     written,
 )
@@ -25,8 +27,6 @@ from pointsman.definition.model.control import StartConfig
 from pointsman.definition.model.edges import Edge
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import Concurrency, Config, StateField
-from pointsman.definition.model.quantities import Duration
-from pointsman.definition.model.text import Text
 from pointsman.definition.problems import Problem, error, pointer_to
 from pointsman.values import Json, JsonObject, NodeId, WorkflowId
 

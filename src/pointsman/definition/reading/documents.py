@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to, warning
-from pointsman.definition.reading.json_positions import JsonPlaces
-from pointsman.definition.reading.json_reader import read_exactly
+from pointsman.definition.reading.json_reader import JsonPlaces, read_exactly
 from pointsman.definition.reading.results import ReadText, Unreadable, ValuePosition, standard
 from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.values import Json

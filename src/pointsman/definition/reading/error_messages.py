@@ -10,8 +10,7 @@ from typing import Annotated, Final, Union, cast, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from pointsman.definition.model.base import EXTENSION_PREFIX, Model
-from pointsman.definition.model.descriptions import descriptions_of
+from pointsman.definition.model.base import EXTENSION_PREFIX, Model, descriptions_of
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.problems import (
     PROBLEMS_MAX,

@@ -16,6 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from pointsman.definition.graph.analysis import Graph, analyse
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeKind, EdgeRef, routing_of
+from pointsman.definition.model.base import Text
 from pointsman.definition.model.control import (
     EmitConfig,
     EndConfig,
@@ -25,7 +26,6 @@ from pointsman.definition.model.control import (
     WaitConfig,
 )
 from pointsman.definition.model.nodes import Node
-from pointsman.definition.model.text import Text
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem

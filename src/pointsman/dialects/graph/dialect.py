@@ -58,7 +58,7 @@ from pointsman.dialects.readers import (
 )
 from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.writers import Dialect, write_with
-from pointsman.expressions.names import ROOTS
+from pointsman.expressions.environment import ROOTS
 from pointsman.values import Json, JsonObject
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from pointsman.definition.model.agents import AgentConfig
-from pointsman.definition.model.base import Model
+from pointsman.definition.model.base import Duration, Model
 from pointsman.definition.model.control import DecisionConfig, JoinConfig, LoopConfig, ParallelConfig, StartConfig
 from pointsman.definition.model.edges import Edge, OnLabel, Otherwise, When
 from pointsman.definition.model.nodes import Node
-from pointsman.definition.model.quantities import Duration
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.dialects.graph.keywords import (

@@ -12,11 +12,10 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Final
 
-from pointsman.definition.model.base import EXTENSION_PREFIX
+from pointsman.definition.model.base import EXTENSION_PREFIX, read_duration
 from pointsman.definition.model.edges import CONDITIONS, Edge
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.model.policies import Config
-from pointsman.definition.model.quantities import read_duration
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to
 from pointsman.dialects.native.old_nodes import (

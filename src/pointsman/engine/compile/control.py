@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from pointsman.definition.graph.analysis import Graph
-from pointsman.definition.model import people as documents
+from pointsman.definition.model import policies
+from pointsman.definition.model.base import Duration
 from pointsman.definition.model.control import (
     DecisionConfig,
     EmitConfig,
@@ -25,7 +26,6 @@ from pointsman.definition.model.control import (
 )
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import Config
-from pointsman.definition.model.quantities import Duration
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.engine.actions import (
     NO_RETRY,
@@ -267,9 +267,9 @@ def _shown(config: HumanConfig, formulas: FormulaCompiler) -> Value | None:
 
 
 def terms_of(
-    said: documents.Approvers | None,
+    said: policies.Approvers | None,
     timeout: Duration | None,
-    escalation: tuple[documents.Escalation, ...] | None,
+    escalation: tuple[policies.Escalation, ...] | None,
     on_timeout: str,
 ) -> GateTerms:
     """Return the conditions of a human task: approvers, deadline and escalation."""
@@ -287,7 +287,7 @@ def terms_of(
     )
 
 
-def _approvers(said: documents.Approvers) -> GateApprovers:
+def _approvers(said: policies.Approvers) -> GateApprovers:
     return GateApprovers(
         groups=said.groups,
         users=said.users,

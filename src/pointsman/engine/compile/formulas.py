@@ -15,20 +15,18 @@ from msgspec.structs import replace
 
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
+from pointsman.definition.model.base import Text
 from pointsman.definition.model.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
-from pointsman.definition.model.text import Text
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import names_at_large, spelling_of
 from pointsman.engine.actions import ConstantValue, PlanEdge, Test, Value
 from pointsman.engine.plan import OutputWrite
 from pointsman.engine.steps import Reducer
-from pointsman.expressions.environment import Environment
+from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.formula import PathRead, compile_expression
-from pointsman.expressions.label_equality import equals, same_label
-from pointsman.expressions.names import Names
-from pointsman.expressions.parameters import SecretText, compile_parameters
+from pointsman.expressions.operators import equals, same_label
 from pointsman.expressions.paths import Path, compile_path
-from pointsman.expressions.templates import compile_template
+from pointsman.expressions.templates import SecretText, compile_parameters, compile_template
 from pointsman.values import END, Json, JsonObject
 
 WHOLE: Final = frozenset({"result", "$.result", "$"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from pointsman.definition.model.base import Duration, Size
 from pointsman.definition.model.policies import DEFAULTS, Budget, Config, More
 from pointsman.definition.model.policies import Limits as Said
-from pointsman.definition.model.quantities import Duration, Size
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.plan import PlanLimits
 

@@ -12,6 +12,7 @@ from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import routing_of
 from pointsman.definition.graph.walks import cycles
 from pointsman.definition.model.agents import AgentConfig
+from pointsman.definition.model.base import write_text
 from pointsman.definition.model.control import (
     DecisionConfig,
     EmitConfig,
@@ -27,7 +28,6 @@ from pointsman.definition.model.control import (
 )
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import Limits
-from pointsman.definition.model.text import write_text
 from pointsman.definition.model.work import (
     CodeConfig,
     HttpConfig,

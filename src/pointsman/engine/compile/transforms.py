@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from pointsman.definition.model.operations import (
+from pointsman.definition.model.work import (
     AnyOperation,
     Append,
     ArrayGet,
@@ -18,8 +18,9 @@ from pointsman.definition.model.operations import (
     Push,
     ReadMemorySection,
     SetValue,
+    TemplateRenderConfig,
+    TransformConfig,
 )
-from pointsman.definition.model.work import TemplateRenderConfig, TransformConfig
 from pointsman.engine.actions import TransformAction
 from pointsman.engine.compile.formulas import FormulaCompiler
 from pointsman.engine.decide.outputs import StepRefused

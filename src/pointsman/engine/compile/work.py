@@ -12,11 +12,10 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from msgspec.structs import replace
 
 from pointsman.definition.model.agents import MEMORY_TOOLS, AgentConfig, Guardrail
-from pointsman.definition.model.base import written
+from pointsman.definition.model.base import Text, written
 from pointsman.definition.model.control import DecisionConfig
 from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.policies import DEFAULTS, Config, Execution, Limits
-from pointsman.definition.model.text import Text
 from pointsman.definition.model.work import (
     CodeConfig,
     MemoryConfig,
@@ -31,8 +30,7 @@ from pointsman.engine.plan import OutputWrite
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.name_resolution import PathRead
-from pointsman.expressions.parameters import SecretText, check_address
-from pointsman.expressions.templates import compile_template
+from pointsman.expressions.templates import SecretText, check_address, compile_template
 from pointsman.values import Json, JsonObject
 
 RETRY_JITTER: Final = 0.1

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.expressions.limits import TEMPLATE_CHARS_MAX
+from pointsman.expressions.failures import TEMPLATE_CHARS_MAX
 from pointsman.server.context import CallerSession, CurrentCaller
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from pointsman.definition.model.quantities import Duration, Size
+from pointsman.definition.model.base import Duration, Size
 from pointsman.tools.sandbox.limits import FILES_MAX
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.base import Duration
 from pointsman.values import Seconds
 
 NAME = r"^[A-Za-z_][\w-]{0,30}$"

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.base import Duration
 from pointsman.values import Seconds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pointsman.definition.model.quantities import Duration, Size
+from pointsman.definition.model.base import Duration, Size
 from pointsman.tools.sandbox.limits import Preference
 from pointsman.values import Bytes, Seconds
 

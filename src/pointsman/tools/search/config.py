@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.base import Duration
 from pointsman.values import Seconds
 
 ADDRESSES: Final = {

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from pointsman.definition.model.quantities import Duration
+from pointsman.definition.model.base import Duration
 from pointsman.values import Seconds
 
 NAME: Final = r"^[A-Za-z_][\w-]{0,63}$"
