@@ -9,7 +9,7 @@ bytes of rows and contents are copied as they lie, so the hashes that chain them
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Final, LiteralString, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -20,7 +20,7 @@ from pointsman.store.usage import COLUMNS as USAGE
 
 Value: TypeAlias = str | bytes | int | float | None
 
-COPIED: Final[Mapping[str, tuple[str, ...]]] = {
+COPIED: Final[Mapping[LiteralString, tuple[LiteralString, ...]]] = {
     "blobs": ("hash", "form", "data", "held_until"),
     "rows": ("execution", "seq", "at", "shape", "form", "data", "hash"),
     "blob_uses": ("execution", "hash"),
@@ -67,7 +67,7 @@ CONTENTS_AT_ONCE: Final = 8
 class TransferPart(NamedTuple):
     """Some rows of one table, with the columns of `COPIED`."""
 
-    table: str
+    table: LiteralString
     rows: Sequence[tuple[Value, ...]]
 
 

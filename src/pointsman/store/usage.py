@@ -105,7 +105,10 @@ AMOUNT_COLUMNS: Final[LiteralString] = (
     " nanos, priced_calls, unpriced_calls, scripted_calls"
 )
 """`AMOUNTS` as a text for statements."""
-COLUMNS: Final = ("day", "execution", "workflow", "revision", "owner", "node", "model", "key", "place", *AMOUNTS)
+COLUMNS: Final[tuple[LiteralString, ...]] = (
+    *("day", "execution", "workflow", "revision", "owner", "node", "model", "key", "place"),
+    *AMOUNT_COLUMNS.split(", "),
+)
 """The columns of `usage`; `place` is a digest: names may be too long for an index."""
 INSERT_ENTRY: Final[LiteralString] = (
     f"INSERT INTO usage (day, execution, workflow, revision, owner, node, model, key, place, {AMOUNT_COLUMNS})"

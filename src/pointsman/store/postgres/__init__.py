@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events.steps import Event
@@ -15,7 +16,7 @@ from pointsman.store.postgres.leader import PostgresLeader
 from pointsman.store.postgres.notifications import RowNotifications
 from pointsman.store.postgres.removal import PostgresRemoval
 from pointsman.store.postgres.schema import READ_ONLY, prepare
-from pointsman.store.postgres.transfer import PostgresTransfer, find_damage
+from pointsman.store.postgres.transfer import PostgresTransfer
 from pointsman.store.sql.executions import SqlExecutions
 from pointsman.store.sql.memories import SqlMemories, SqlVectors
 from pointsman.store.sql.tables import SqlConfigStore, SqlSessions, SqlWorkflows
@@ -75,7 +76,8 @@ class PostgresStore:
         return await self._changes.ends(executions)
 
     async def verify(self) -> list[str]:
-        return await self._connections.read(find_damage)
+        self._connections.check_open()
+        return await asyncio.to_thread(self.copying.verify)
 
     def warnings(self) -> list[str]:
         return [*self._warnings]

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreReadOnly
 from pointsman.store.postgres.connections import Address, fault
-from pointsman.store.sql.schema import Migration, Migrations, Types, missing, shared_tables
+from pointsman.store.sql.schema import Migration, Migrations, Types, run_missing, shared_tables
 
 TYPES: Final = Types(
     key='text COLLATE "C"',
@@ -220,7 +220,5 @@ def bring_up(connection: psycopg.Connection, address: Address) -> str:
 def migrate(connection: psycopg.Connection, version: int, migrations: Migrations = MIGRATIONS) -> None:
     """Run the migrations that a store of this version lacks, all or none. Raises `StoreNewer`."""
     with connection.transaction():
-        for migration in missing(migrations, version):
-            for statement in migration:
-                connection.execute(statement)
-        connection.execute("UPDATE pointsman_version SET version = %s", (len(migrations),))
+        version = run_missing(connection.execute, version, migrations)
+        connection.execute("UPDATE pointsman_version SET version = %s", (version,))

@@ -10,7 +10,7 @@ version than this code knows is refused before anything in it is changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, LiteralString, NamedTuple, TypeAlias, cast
 
 from pointsman.store.errors import StoreNewer
@@ -207,3 +207,13 @@ def missing(migrations: Migrations, version: int) -> Sequence[Migration]:
             hint="Upgrade Pointsman, or use another store.",
         )
     return migrations[version:]
+
+
+def run_missing(execute: Callable[[LiteralString], object], version: int, migrations: Migrations) -> int:
+    """Run the migrations that a store of this version lacks, in the caller's transaction. Return the new version, which
+    the caller records. Raises `StoreNewer`.
+    """
+    for migration in missing(migrations, version):
+        for statement in migration:
+            execute(statement)
+    return len(migrations)

@@ -18,7 +18,7 @@ from typing import Final, LiteralString
 import msgspec
 
 from pointsman.store.errors import StoreDamaged, StoreForeign
-from pointsman.store.sql.schema import Migration, Migrations, Types, missing, shared_tables
+from pointsman.store.sql.schema import Migration, Migrations, Types, missing, run_missing, shared_tables
 from pointsman.store.usage import AMOUNT_COLUMNS
 from pointsman.values import Json
 
@@ -188,11 +188,9 @@ def migrate(connection: sqlite3.Connection, migrations: Migrations = MIGRATIONS)
     connection.execute("BEGIN IMMEDIATE")
     try:
         refuse_foreign(connection)
-        for migration in missing(migrations, pragma(connection, "user_version")):
-            for statement in migration:
-                connection.execute(statement)
+        version = run_missing(connection.execute, pragma(connection, "user_version"), migrations)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

@@ -1,106 +1,46 @@
-"""Copying an SQLite store: read on a connection of its own, in one snapshot; written in one transaction."""
+"""Copies and verification of an SQLite store. A copy reads one snapshot, and is written in one transaction."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, LiteralString, cast
 
-import msgspec
-from msgspec.structs import replace
-
-from pointsman.store.compression import Form, needed
 from pointsman.store.errors import StoreDamaged
-from pointsman.store.records import GateEntry
-from pointsman.store.sql.executions import SELECT as SELECT_SUMMARIES
-from pointsman.store.sql.executions import summary_of
-from pointsman.store.sql.transfer import FILLED, ChainCheck, false_blob, lost_blobs, memory_row
+from pointsman.store.sql import transfer as sql
+from pointsman.store.sql.transfer import LIVING, TransferStatements, memory_row
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained
-from pointsman.store.sqlite.database import SqliteDialect, put_summary, run
+from pointsman.store.sqlite.database import SqliteDialect, marked, put_summary, run
 from pointsman.store.sqlite.schema import find_broken_seals, migrate
-from pointsman.store.sqlite.writer import SEQ_BITS, SEQ_MASK
-from pointsman.store.transfer import (
-    CONTENTS_AT_ONCE,
-    COPIED,
-    ROWS_AT_ONCE,
-    TransferPart,
-    Value,
-    not_empty,
-    summary_in,
-    summary_row,
-)
-from pointsman.store.usage import ADD_UP, DIFFERENT
+from pointsman.store.sqlite.writer import SEQ_BITS
+from pointsman.store.transfer import COPIED, ROWS_AT_ONCE, TransferPart, Value, summary_in
+from pointsman.store.usage import ADD_UP
 from pointsman.values import ExecutionId
 
-PACKED = (int(Form.BLOB), int(Form.PIECES))
-
-
-def find_damage(connection: sqlite3.Connection) -> list[str]:
-    """Return every contradiction in the file."""
-    damage = [f"the file: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
-    damage.extend(find_breaks(connection))
-    known = "SELECT count(*) FROM rows WHERE place >> 32 NOT IN (SELECT no FROM executions)"
-    (strays,) = connection.execute(known).fetchone()
-    if strays:
-        damage.append(f"{strays} rows belong to no execution")
-    damage.extend(find_false_blobs(connection))
-    damage.extend(find_broken_seals(connection))
-    damage.extend(find_unused_needs(connection))
-    if wrong := sum(connection.execute(statement).fetchone()[0] for statement in DIFFERENT):
-        damage.append(f"{wrong} sums of usage are not what its entries say")
-    return damage
-
-
-def find_breaks(connection: sqlite3.Connection) -> Iterator[str]:
-    """Follow the chain of each execution."""
-    check = ChainCheck()
-    listed = connection.execute("SELECT no, id FROM executions WHERE id NOT LIKE '/deleted/%'").fetchall()
-    for no, execution in listed:
-        rows = connection.execute(
-            "SELECT place & ?, at, shape, form, data, hash FROM rows WHERE place BETWEEN ? AND ? ORDER BY place",
-            (SEQ_MASK, no << SEQ_BITS, no << SEQ_BITS | SEQ_MASK),
-        )
-        for row in rows:
-            yield from check.breaks(execution, *row)
-
-
-def find_unused_needs(connection: sqlite3.Connection) -> Iterator[str]:
-    """Report rows that need contents which are not recorded as used: they would be deleted as unused."""
-    used: dict[int, set[bytes]] = {}
-    for no, digest in connection.execute("SELECT execution, hash FROM blob_uses"):
-        used.setdefault(no, set()).add(digest)
-    for place, form, data in connection.execute("SELECT place, form, data FROM rows WHERE form IN (?, ?)", PACKED):
-        if not set(needed(form, data) or ()) <= used.get(place >> SEQ_BITS, set()):
-            yield f"row {place & SEQ_MASK} of execution number {place >> SEQ_BITS} needs contents it is not said to use"
-
-
-def find_false_blobs(connection: sqlite3.Connection) -> Iterator[str]:
-    known = frozenset(digest for (digest,) in connection.execute("SELECT hash FROM blobs"))
-    for table in ("rows", "effects"):
-        packed = connection.execute(f"SELECT form, data FROM {table} WHERE form IN (?, ?)", PACKED)
-        yield from lost_blobs(table, packed, known)
-    for digest, form, data in connection.execute("SELECT hash, form, data FROM blobs ORDER BY hash"):
-        yield from false_blob(digest, form, data)
-
-
 LOCKED_WAIT_MS: Final = 10_000
-LIVING: Final = "(SELECT no, id FROM executions WHERE id NOT LIKE '/deleted/%')"
-SELECTS: Final = {
-    "rows": (
-        f"SELECT e.id, r.place & {SEQ_MASK}, r.at, r.shape, r.form, r.data, r.hash FROM rows AS r"
-        f" JOIN {LIVING} AS e ON e.no = r.place >> {SEQ_BITS} ORDER BY r.no"
+STATEMENTS: Final = TransferStatements(
+    rows=(
+        "SELECT e.id, r.place & 4294967295, r.at, r.shape, r.form, r.data, r.hash FROM rows AS r"
+        f" JOIN {LIVING} AS e ON e.no = r.place >> 32"
     ),
-    "blob_uses": f"SELECT e.id, u.hash FROM blob_uses AS u JOIN {LIVING} AS e ON e.no = u.execution",
-    "last_version": "SELECT seq FROM sqlite_sequence WHERE name = 'entries'",
-}
-"""Queries of tables that are not read unchanged."""
+    by_execution="ORDER BY r.place",
+    to_copy="ORDER BY r.no",
+    strays="SELECT count(*) FROM rows WHERE place >> 32 NOT IN (SELECT no FROM executions)",
+    blob_uses=f"SELECT e.id, u.hash FROM blob_uses AS u JOIN {LIVING} AS e ON e.no = u.execution",
+    gates=(
+        "(SELECT json_group_array(CAST(g.data AS TEXT)) FROM (SELECT data FROM gates"
+        " WHERE gates.execution = summaries.execution ORDER BY opened) AS g)"
+    ),
+    last_version="SELECT seq FROM sqlite_sequence WHERE name = 'entries'",
+)
 INSERT_ROW: Final = "INSERT INTO rows (place, at, shape, form, data, hash) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 class SqliteTransfer:
-    """The implementation of `Copying` for one file."""
+    """The implementation of `StoreTransfer` for one file."""
 
     def __init__(self, path: Path, read_only: ReadOnly | None = None) -> None:
         self._read_only = read_only
@@ -114,7 +54,7 @@ class SqliteTransfer:
         with explained(self._path), closing(connect_writer(self._path)) as connection:
             connection.execute(f"PRAGMA busy_timeout = {LOCKED_WAIT_MS}")
             with transaction(connection):
-                check_empty(connection)
+                sql.check_empty(partial(read, connection))
                 write_parts(connection, parts)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
@@ -140,38 +80,33 @@ def write_new(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -> 
         write_parts(connection, parts)
 
 
-def check_empty(connection: sqlite3.Connection) -> None:
-    for table in FILLED:
-        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None:
-            raise not_empty(table)
-
-
 def read_parts(connection: sqlite3.Connection) -> Iterator[TransferPart]:
-    """Everything at one moment. Raises `StoreDamaged` for values that are not what was written: the copy seals its own,
-    and would hide that."""
+    """Yield everything at one moment. Raises `StoreDamaged` for values that are not what was written: the copy seals
+    its own, and would hide that."""
     connection.execute("BEGIN")
     for broken in find_broken_seals(connection):
-        raise StoreDamaged(broken, hint="`pointsman verify` tells everything that is damaged.")
-    for table, columns in COPIED.items():
-        if table == "summaries":
-            yield from read_summaries(connection)
-            continue
-        cursor = connection.execute(SELECTS.get(table) or f"SELECT {', '.join(columns)} FROM {table}")
-        while rows := cursor.fetchmany(CONTENTS_AT_ONCE if table == "blobs" else ROWS_AT_ONCE):
-            yield TransferPart(table, rows)
+        raise StoreDamaged(broken, hint="`pointsman verify` lists everything that is damaged.")
+    yield from sql.read_parts(partial(read, connection), STATEMENTS)
     connection.execute("COMMIT")
 
 
-def read_summaries(connection: sqlite3.Connection) -> Iterator[TransferPart]:
-    cursor = connection.execute(SELECT_SUMMARIES)
-    gates = msgspec.json.Decoder(GateEntry)
-    while found := cursor.fetchmany(ROWS_AT_ONCE):
-        rows: list[tuple[Value, ...]] = []
-        for one in map(summary_of, found):
-            mine = connection.execute("SELECT data FROM gates WHERE execution = ? ORDER BY opened", (one.execution,))
-            entries = tuple(gates.decode(data) for (data,) in mine)
-            rows.append(summary_row(replace(one, gates=entries or None)))
-        yield TransferPart("summaries", rows)
+def read(
+    connection: sqlite3.Connection,
+    statement: LiteralString,
+    values: Sequence[object] = (),
+    *,
+    at_once: int = ROWS_AT_ONCE,
+) -> Iterator[list[tuple[Any, ...]]]:
+    """`Snapshot` of a connection."""
+    cursor = connection.execute(marked(statement), values)
+    while rows := cursor.fetchmany(at_once):
+        yield rows
+
+
+def find_damage(connection: sqlite3.Connection) -> list[str]:
+    """Return every contradiction in the pages of the file, in what both SQL stores verify, and in the seals."""
+    damage = [f"the file: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+    return [*damage, *sql.find_damage(partial(read, connection), STATEMENTS), *find_broken_seals(connection)]
 
 
 def write_parts(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -> None:
@@ -208,7 +143,7 @@ def write_parts(connection: sqlite3.Connection, parts: Iterable[TransferPart]) -
     connection.execute(ADD_UP)
 
 
-def insert_into(table: str) -> str:
+def insert_into(table: LiteralString) -> str:
     columns = COPIED[table]
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
