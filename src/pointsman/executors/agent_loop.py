@@ -18,7 +18,6 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
-from pointsman.errors import PointsmanError
 from pointsman.executors.attachments import NO_FILES, AttachmentSources, with_files
 from pointsman.executors.conversation import (
     AgentSettings,
@@ -30,13 +29,12 @@ from pointsman.executors.conversation import (
     system_of,
 )
 from pointsman.executors.decisions import DecisionExecutor
-from pointsman.executors.effect_ledger import TOO_LONG, Ledger, ToolOutcome, World, fingerprint
-from pointsman.executors.failures import WorkRefused, failure_of, work_failed
+from pointsman.executors.effect_ledger import TOO_LONG, Ledger, ToolOutcome, World, attempt, fingerprint
+from pointsman.executors.failures import WorkRefused
 from pointsman.executors.guardrails import AttemptGuardrails
 from pointsman.executors.model_answers import EMPTY, REASKS_MAX, Expected, Wrong
 from pointsman.executors.tool_calls import (
     DEFAULT_SCOPES,
-    CallsNeedApproval,
     Injected,
     Intercepted,
     final_value,
@@ -70,17 +68,15 @@ class AgentExecutor:
         """Perform one attempt: as many requests and tool calls as needed, within limits."""
         if "choices" in spec.config:
             return await self._decision.execute(command, spec, run)
-        ledger = Ledger(self._world, command, spec, run)
-        try:
+
+        async def work(ledger: Ledger) -> WorkDone:
             settings = agent_settings(spec)
             await self._world.tools.prepare(settings.tools or ())
             files = AttachmentSources(self._world.fetch, self._world.keep, run.execution)
             loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, files=files)
             return await loop.perform()
-        except CallsNeedApproval as why:
-            return why.report(command)
-        except PointsmanError as why:
-            return work_failed(command, failure_of(why), ledger.usage)
+
+        return await attempt(self._world, command, spec, run, work)
 
 
 class AgentLoopState(Struct):

@@ -9,11 +9,11 @@ import msgspec
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import WorkDone, WorkFailed
-from pointsman.errors import EngineBug, PointsmanError
+from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
+from pointsman.errors import EngineBug
 from pointsman.executors.conversation import AgentSettings, agent_settings, model_of, with_value
-from pointsman.executors.effect_ledger import Ledger, World
-from pointsman.executors.failures import WorkRefused, failure_of, work_failed
+from pointsman.executors.effect_ledger import Ledger, World, attempt
+from pointsman.executors.failures import WorkRefused
 from pointsman.executors.model_answers import ask_for_json
 from pointsman.models.transcript import as_text, text_of, user_message
 from pointsman.ports import ExecutionPort, ModelRequest
@@ -34,25 +34,19 @@ class DecisionExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         """Ask the model. `next` is the choice; the result is {"choice", "reason"}."""
-        ledger = Ledger(self._world, command, spec, run)
-        try:
+
+        async def decide(ledger: Ledger) -> WorkDone:
             choices = _choices(spec)
             request = _decision_request(command, spec, agent_settings(spec), choices)
             answer = await ask_for_json(ledger, request, _choice_schema(choices))
-        except PointsmanError as why:
-            return work_failed(command, failure_of(why), ledger.usage)
-        choice = str(answer["choice"])
-        result: JsonObject = {"choice": choice, "reason": text_of(answer.get("reason"))}
-        return WorkDone(
-            step=command.step,
-            attempt=command.attempt,
-            result=result,
-            next=choice,
-            usage=ledger.usage,
-            warnings=tuple(ledger.warnings),
-        )
+            choice = str(answer["choice"])
+            return ledger.done({"choice": choice, "reason": text_of(answer.get("reason"))}, next=choice)
+
+        return await attempt(self._world, command, spec, run, decide)
 
 
 def _decision_request(
@@ -121,25 +115,20 @@ class JudgeExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
-        ledger = Ledger(self._world, command, spec, run)
-        result: JsonObject = {}
-        try:
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
+        async def judge(ledger: Ledger) -> WorkDone:
+            result: JsonObject = {}
             questions = _questions(command)
             for model in dict.fromkeys(question.model for question in questions):
                 asked = [question for question in questions if question.model == model]
                 request = _judge_request(command, spec, model, asked)
                 answers = await ask_for_json(ledger, request, _answers_schema(asked))
                 result |= {question.edge: answers[question.edge] for question in asked}
-        except PointsmanError as why:
-            return work_failed(command, failure_of(why), ledger.usage)
-        return WorkDone(
-            step=command.step,
-            attempt=command.attempt,
-            result=result,
-            usage=ledger.usage,
-            warnings=tuple(ledger.warnings),
-        )
+            return ledger.done(result)
+
+        return await attempt(self._world, command, spec, run, judge)
 
 
 def _judge_request(command: Execute, spec: WorkSpec, model: str | None, questions: list[JudgeQuestion]) -> ModelRequest:
@@ -193,8 +182,9 @@ class RecoveryExecutor:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
-        ledger = Ledger(self._world, command, spec, run)
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
         listed = command.input.get("routes")
         routes = [route for route in listed if isinstance(route, str)] if isinstance(listed, list) else []
         request = ModelRequest(
@@ -203,11 +193,12 @@ class RecoveryExecutor:
             messages=[user_message(as_text(command.input))],
             purpose="recover",
         )
-        try:
+
+        async def recover(ledger: Ledger) -> WorkDone:
             result = await ask_for_json(ledger, request, _recovery_schema(routes))
-        except PointsmanError as why:
-            return work_failed(command, failure_of(why), ledger.usage)
-        return WorkDone(step=command.step, attempt=command.attempt, result=result, usage=ledger.usage)
+            return WorkDone(step=command.step, attempt=command.attempt, result=result, usage=ledger.usage)
+
+        return await attempt(self._world, command, spec, run, recover)
 
 
 def _recovery_schema(routes: list[str]) -> JsonObject:

@@ -11,7 +11,7 @@ of tools are recorded, because a model has received them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -21,11 +21,12 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.decide.limits import BUDGET_SPENT
 from pointsman.engine.failures import Failure
-from pointsman.engine.reports import ToolCall, Usage, WorkDone, WorkFailed
+from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
+from pointsman.errors import PointsmanError
 from pointsman.executors.attachments import Fetch, Keep
-from pointsman.executors.failures import WorkRefused
+from pointsman.executors.failures import WorkRefused, failure_of, work_failed
 from pointsman.executors.secrets import MaskedHearing, masked_failure, revealed
-from pointsman.executors.tool_calls import Approvals, Returned, memory_command
+from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returned, memory_command
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import text_of
 from pointsman.ports import (
@@ -208,6 +209,17 @@ class Ledger:
             raise why.exceptions[0] from why  # a failed record (another process appended) is for the runtime to handle
         return [task.result() for task in tasks]
 
+    def done(self, result: Json, *, next: str | None = None) -> WorkDone:
+        """Return the report of a finished attempt, with its usage and warnings."""
+        return WorkDone(
+            step=self._command.step,
+            attempt=self._command.attempt,
+            result=result,
+            next=next,
+            usage=self.usage,
+            warnings=tuple(self.warnings),
+        )
+
     def _may(self, kind: Literal["model", "tool"], *, calls: int = 1) -> None:
         refusal = self._run.effects.refusal(kind, self.usage, calls=calls)
         if refusal is not None:
@@ -311,6 +323,19 @@ class Ledger:
         if isinstance(item := self._command.input.get("item"), str | int):
             hints["item"] = str(item)
         return hints
+
+
+async def attempt(
+    world: World, command: Execute, spec: WorkSpec, run: ExecutionPort, work: Callable[[Ledger], Awaitable[WorkDone]]
+) -> WorkDone | WorkFailed | ToolCallsProposed:
+    """Perform one attempt. Its failure, or the calls that people must approve first, become its report."""
+    ledger = Ledger(world, command, spec, run)
+    try:
+        return await work(ledger)
+    except CallsNeedApproval as why:
+        return why.report(command)
+    except PointsmanError as why:
+        return work_failed(command, failure_of(why), ledger.usage)
 
 
 def _plain(failure: Failure) -> Json:

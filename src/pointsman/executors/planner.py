@@ -16,12 +16,9 @@ from msgspec.structs import replace
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
-from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.conversation import AgentSettings, agent_settings
-from pointsman.executors.effect_ledger import Ledger, World
-from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.tool_calls import CallsNeedApproval
+from pointsman.executors.effect_ledger import Ledger, World, attempt
 from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.templates import compile_template
 from pointsman.models.transcript import as_text, text_of
@@ -103,20 +100,10 @@ class PlannerExecutor:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        ledger = Ledger(self._world, command, spec, run)
-        try:
-            result = await _Planning(self._world, command, spec, run, ledger).perform()
-        except CallsNeedApproval as why:
-            return why.report(command)
-        except PointsmanError as why:
-            return work_failed(command, failure_of(why), ledger.usage)
-        return WorkDone(
-            step=command.step,
-            attempt=command.attempt,
-            result=result,
-            usage=ledger.usage,
-            warnings=tuple(ledger.warnings),
-        )
+        async def plan(ledger: Ledger) -> WorkDone:
+            return ledger.done(await _Planning(self._world, command, spec, run, ledger).perform())
+
+        return await attempt(self._world, command, spec, run, plan)
 
 
 class _Planning:

@@ -17,12 +17,9 @@ from msgspec.structs import replace
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
-from pointsman.errors import PointsmanError
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.conversation import AgentSettings, agent_settings
-from pointsman.executors.effect_ledger import Ledger, World
-from pointsman.executors.failures import failure_of, work_failed
-from pointsman.executors.tool_calls import CallsNeedApproval
+from pointsman.executors.effect_ledger import Ledger, World, attempt
 from pointsman.models.transcript import as_text, text_of
 from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
@@ -82,20 +79,17 @@ class VerifierExecutor:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        ledger = Ledger(self._world, command, spec, run)
-        try:
+        async def verify(ledger: Ledger) -> WorkDone:
             settings, bounds = _settings(spec), msgspec.convert(spec.config, VerifierLimits)
             before = _before(command.input.get("before"))
             await self._world.tools.prepare(settings.tools or ())
             asked = replace(command, input=_input(command, bounds, before), messages=())
             loop = AgentLoop(asked, spec, run, settings=settings, tools=self._world.tools, ledger=ledger)
             done = await loop.perform()
-        except CallsNeedApproval as why:
-            return why.report(command)
-        except PointsmanError as why:
-            return work_failed(command, failure_of(why), ledger.usage)
-        said = judged(msgspec.convert(done.result, Judgement), before, bounds)
-        return replace(done, result=msgspec.to_builtins(said), next=said.verdict, text=None, messages=())
+            said = judged(msgspec.convert(done.result, Judgement), before, bounds)
+            return replace(done, result=msgspec.to_builtins(said), next=said.verdict, text=None, messages=())
+
+        return await attempt(self._world, command, spec, run, verify)
 
 
 def judged(said: Judgement, before: Judgement, bounds: VerifierLimits) -> Judgement:
