@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -68,35 +67,6 @@ def amount_of(spent: BudgetUsage, measure: Measure) -> float:
             return spent.tool_calls
         case "costUsd":
             return spent.cost_usd
-
-
-COLUMN: Final[Mapping[Measure, Literal["tokens", "model_calls", "tool_calls", "cost_usd"]]] = {
-    "tokens": "tokens",
-    "modelCalls": "model_calls",
-    "toolCalls": "tool_calls",
-    "costUsd": "cost_usd",
-}
-"""Columns of each measure in SQL stores."""
-APART: Final = "revision, owner, session, parent"
-TOGETHER: Final = "0, '', NULL, NULL"
-"""Constants in place of these columns if the groups are not separated."""
-
-SpendersRow: TypeAlias = tuple[int, int, int, float, str, int, str, str | None, str | None]
-
-
-def spenders_in(row: SpendersRow) -> Spenders:
-    executions, near, over, highest, dearest, revision, owner, session, parent = row
-    return Spenders(
-        executions=executions,
-        near=near,
-        over=over,
-        highest=highest,
-        dearest=ExecutionId(dearest),
-        revision=revision,
-        owner=owner,
-        session=session,
-        parent=None if parent is None else ExecutionId(parent),
-    )
 
 
 DIGITS_MAX: Final = 18

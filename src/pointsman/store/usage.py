@@ -8,11 +8,9 @@ Amounts are whole numbers, so sums do not depend on their order: both tables agr
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final, Literal, LiteralString, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct
 
 from pointsman.values import ExecutionId
@@ -110,101 +108,6 @@ COLUMNS: Final[tuple[LiteralString, ...]] = (
     *AMOUNT_COLUMNS.split(", "),
 )
 """The columns of `usage`; `place` is a digest: names may be too long for an index."""
-INSERT_ENTRY: Final[LiteralString] = (
-    f"INSERT INTO usage (day, execution, workflow, revision, owner, node, model, key, place, {AMOUNT_COLUMNS})"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-)
-SUM_NAMES: Final[LiteralString] = "day, place, workflow, revision, node, model, key"
-_SUMMED: Final[LiteralString] = ", ".join(f"sum({one})" for one in AMOUNT_COLUMNS.split(", "))
-_ADDED: Final[LiteralString] = ", ".join(
-    f"{one} = usage_sums.{one} + excluded.{one}" for one in f"{AMOUNT_COLUMNS}, entries".split(", ")
-)
-_TAKEN_OFF: Final[LiteralString] = ", ".join(
-    f"{one} = usage_sums.{one} - u.{one}" for one in AMOUNT_COLUMNS.split(", ")
-)
-
-IS_KNOWN: Final = "SELECT 1 FROM usage WHERE day = %s AND execution = %s LIMIT 1"
-TAKE_OFF: Final = f"""
-    UPDATE usage_sums SET {_TAKEN_OFF}, entries = usage_sums.entries - 1
-    FROM (SELECT place, {AMOUNT_COLUMNS} FROM usage WHERE day = %s AND execution = %s) AS u
-    WHERE usage_sums.day = %s AND usage_sums.place = u.place
-"""
-"""Subtract the previous entries from the sums: the first of four statements that put a record."""
-FORGET: Final = "DELETE FROM usage WHERE day = %s AND execution = %s"
-ADD: Final = f"""
-    INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
-    SELECT {SUM_NAMES}, 1, {AMOUNT_COLUMNS} FROM usage WHERE day = %s AND execution = %s
-    ON CONFLICT (day, place) DO UPDATE SET {_ADDED}
-"""
-DROP_EMPTY: Final = "DELETE FROM usage_sums WHERE day = %s AND entries = 0"
-"""Sums without entries are deleted."""
-ADD_UP: Final = f"""
-    INSERT INTO usage_sums ({SUM_NAMES}, entries, {AMOUNT_COLUMNS})
-    SELECT {SUM_NAMES}, count(*), {_SUMMED} FROM usage GROUP BY {SUM_NAMES}
-"""
-"""Compute all sums from the entries."""
-_ENTRIES_SAY: Final[LiteralString] = f"SELECT {SUM_NAMES}, count(*), {_SUMMED} FROM usage GROUP BY {SUM_NAMES}"
-_SUMS_SAY: Final[LiteralString] = f"SELECT {SUM_NAMES}, entries, {AMOUNT_COLUMNS} FROM usage_sums"
-DIFFERENT: Final[tuple[LiteralString, LiteralString]] = (
-    f"SELECT count(*) FROM ({_ENTRIES_SAY} EXCEPT {_SUMS_SAY}) AS missing",
-    f"SELECT count(*) FROM ({_SUMS_SAY} EXCEPT {_ENTRIES_SAY}) AS unfounded",
-)
-"""Count the sums that differ from the entries; both are zero in an undamaged store."""
-
-
-def select(query: UsageQuery) -> tuple[LiteralString, list[str]]:
-    """Return a statement and its values. Every value is bound; only names of columns enter the statement."""
-    names: LiteralString = ", ".join(_COLUMN[one] for one in query.by)
-    conditions: list[LiteralString] = ["1 = 1"]
-    values: list[str] = []
-    if query.since:
-        conditions.append("day >= %s")
-        values.append(query.since)
-    if query.until:
-        conditions.append("day <= %s")
-        values.append(query.until)
-    for name, wanted in query.of.items():
-        conditions.append(f"{_COLUMN[name]} = %s")
-        values.append(wanted)
-    table: LiteralString = "usage" if query.of_executions else "usage_sums"
-    summed: LiteralString = ", ".join(f"CAST(sum({one}) AS BIGINT)" for one in AMOUNT_COLUMNS.split(", "))
-    where: LiteralString = " AND ".join(conditions)
-    return f"SELECT {names}, {summed} FROM {table} WHERE {where} GROUP BY {names}", values
-
-
-_COLUMN: Final[Mapping[UsageName, LiteralString]] = {
-    "day": "day",
-    "execution": "execution",
-    "workflow": "workflow",
-    "revision": "revision",
-    "owner": "owner",
-    "node": "node",
-    "model": "model",
-    "key": "key",
-}
-
-
-def found_in(query: UsageQuery, row: Sequence[str | int]) -> tuple[About, UsageAmounts]:
-    """Return the group and the amounts of a row of that statement."""
-    count = len(query.by)
-    return tuple(row[:count]), UsageAmounts(*(int(one) for one in row[count:]))
-
-
-def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
-    """Return the rows of a record, in the order of `COLUMNS`."""
-    return [
-        (
-            *(taking.day, taking.execution, taking.workflow, taking.revision, taking.owner),
-            *(name.replace("\0", "\ufffd") for name in place),  # PostgreSQL stores no NUL.
-            place_of(taking, place),
-            *msgspec.structs.astuple(taken),
-        )
-        for place, taken in taking.entries
-    ]
-
-
-def place_of(taking: UsageRecord, place: UsagePlace) -> bytes:
-    return hashlib.sha256(msgspec.msgpack.encode((taking.workflow, taking.revision, *place))).digest()
 
 
 def added_up(takings: Collection[UsageRecord], query: UsageQuery) -> list[tuple[About, UsageAmounts]]:

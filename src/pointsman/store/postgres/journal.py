@@ -53,7 +53,7 @@ class PostgresJournal:
         self._codec = codec
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        await self._appender.append(AppendRequest(execution, [encoded_row(row, self._codec)], summary))
+        await self.extend(execution, (row,), summary=summary)
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
         await self._appender.append(AppendRequest(execution, [encoded_row(row, self._codec) for row in rows], summary))

@@ -26,8 +26,8 @@ from pointsman.store.sql.transfer import (
     memory_row,
     read_parts,
 )
+from pointsman.store.sql.usage import ADD_UP
 from pointsman.store.transfer import COPIED, ROWS_AT_ONCE, TransferPart, Value, summary_in
-from pointsman.store.usage import ADD_UP
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 

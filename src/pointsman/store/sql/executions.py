@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, LiteralString, TypeAlias
 
@@ -10,18 +11,15 @@ from msgspec.structs import astuple
 
 from pointsman.engine.state import ENDED
 from pointsman.store.records import (
-    APART,
-    COLUMN,
-    TOGETHER,
     TRIAL,
     BudgetUsage,
     ExecutionQuery,
     GateEntry,
     InboxQuery,
+    Measure,
     Spenders,
     SpendingQuery,
     Summary,
-    spenders_in,
 )
 from pointsman.store.sql.work import Database, Statement, Work, marks
 from pointsman.values import ExecutionId, Instant, WorkflowId
@@ -41,6 +39,18 @@ LAST_OF_SESSION: Final = (
 )
 NONE: Final = "[]"
 
+COLUMN: Final[Mapping[Measure, LiteralString]] = {
+    "tokens": "tokens",
+    "modelCalls": "model_calls",
+    "toolCalls": "tool_calls",
+    "costUsd": "cost_usd",
+}
+"""Columns of each measure in SQL stores."""
+APART: Final = "revision, owner, session, parent"
+TOGETHER: Final = "0, '', NULL, NULL"
+"""Constants in place of these columns if the groups are not separated."""
+
+SpendersRow: TypeAlias = tuple[int, int, int, float, str, int, str, str | None, str | None]
 SummaryValues: TypeAlias = tuple[str | float | None, ...]
 _gates: Final = msgspec.json.Decoder(GateEntry)
 
@@ -135,6 +145,21 @@ def spending(query: SpendingQuery, dearest: LiteralString) -> Work[list[Spenders
     )
     found = yield Statement(statement, (query.near, query.most, query.most, query.workflow, *sorted(ENDED), *values))
     return [spenders_in(row) for row in found.rows if row[0]]
+
+
+def spenders_in(row: SpendersRow) -> Spenders:
+    executions, near, over, highest, dearest, revision, owner, session, parent = row
+    return Spenders(
+        executions=executions,
+        near=near,
+        over=over,
+        highest=highest,
+        dearest=ExecutionId(dearest),
+        revision=revision,
+        owner=owner,
+        session=session,
+        parent=None if parent is None else ExecutionId(parent),
+    )
 
 
 def summary_values(summary: Summary) -> SummaryValues:

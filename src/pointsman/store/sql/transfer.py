@@ -17,6 +17,7 @@ from pointsman.store.errors import StoreFailed
 from pointsman.store.records import GateEntry
 from pointsman.store.remembered_values import is_history, texts
 from pointsman.store.sql.executions import COLUMNS_READ, summary_of
+from pointsman.store.sql.usage import DIFFERENT
 from pointsman.store.sql.work import MemoryRow, plain_content
 from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,
@@ -27,7 +28,6 @@ from pointsman.store.transfer import (
     not_empty,
     summary_row,
 )
-from pointsman.store.usage import DIFFERENT
 from pointsman.values import ExecutionId
 
 FILLED: Final[tuple[LiteralString, ...]] = (

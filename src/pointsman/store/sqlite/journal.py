@@ -10,13 +10,14 @@ from typing import Final, NamedTuple
 from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.codec import Codec, encoded_row
-from pointsman.store.compression import VERIFY, unpack
+from pointsman.store.compression import VERIFY, Form
 from pointsman.store.coordination import Polling
 from pointsman.store.errors import StoreDamaged
 from pointsman.store.records import Summary
+from pointsman.store.sql.work import opened
 from pointsman.store.sqlite.connection import ReaderPool
-from pointsman.store.sqlite.database import put_summary
-from pointsman.store.sqlite.writer import SEQ_BITS, SEQ_MASK, Transaction, WriterThread, read_content, read_head
+from pointsman.store.sqlite.database import put_summary, run
+from pointsman.store.sqlite.writer import SEQ_BITS, SEQ_MASK, Transaction, WriterThread, read_head
 from pointsman.values import ExecutionId
 
 PAGE_ROWS: Final = 256
@@ -44,15 +45,7 @@ class SqliteJournal:
         self._codec = codec
 
     async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        entry = encoded_row(row, self._codec)
-
-        def apply(transaction: Transaction) -> None:
-            transaction.append(execution, entry)
-            if summary is not None:
-                put_summary(transaction.connection, summary)
-
-        if not self._writer.at_once(execution, apply):
-            await self._writer.submit(apply)
+        await self.extend(execution, (row,), summary=summary)
 
     async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
         entries = [encoded_row(row, self._codec) for row in rows]
@@ -97,7 +90,7 @@ def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int
     page: list[Stored] = []
     size = 0
     for number, at, shape, form, data in cursor:
-        plain = unpack(form, data, lambda digest: read_content(connection, digest))
+        plain = data if form == Form.PLAIN else run(opened(form, data), connection)
         size += len(plain)
         if page and size > PAGE_BYTES:
             break

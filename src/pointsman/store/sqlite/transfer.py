@@ -12,12 +12,12 @@ from typing import Any, Final, LiteralString, cast
 from pointsman.store.errors import StoreDamaged
 from pointsman.store.sql import transfer as sql
 from pointsman.store.sql.transfer import LIVING, TransferStatements, memory_row
+from pointsman.store.sql.usage import ADD_UP
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained
 from pointsman.store.sqlite.database import SqliteDialect, marked, put_summary, run
 from pointsman.store.sqlite.schema import find_broken_seals, migrate
 from pointsman.store.sqlite.writer import SEQ_BITS
 from pointsman.store.transfer import COPIED, ROWS_AT_ONCE, TransferPart, Value, summary_in
-from pointsman.store.usage import ADD_UP
 from pointsman.values import ExecutionId
 
 LOCKED_WAIT_MS: Final = 10_000

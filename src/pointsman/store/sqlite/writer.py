@@ -35,8 +35,7 @@ from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
 from pointsman.store.codec import HOLD_S, EncodedRow
 from pointsman.store.compression import content_hash, pack, squeezed
 from pointsman.store.coordination import superseded
-from pointsman.store.errors import StoreClosed, StoreDamaged, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
-from pointsman.store.sql.work import plain_content
+from pointsman.store.errors import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
 from pointsman.store.sqlite.schema import is_current, migrate
 from pointsman.values import ExecutionId, Json
@@ -70,14 +69,6 @@ def use_blobs(connection: sqlite3.Connection, no: int, digests: Iterable[bytes])
     connection.executemany(
         "INSERT OR IGNORE INTO blob_uses (execution, hash) VALUES (?, ?)", ((no, digest) for digest in digests)
     )
-
-
-def read_content(connection: sqlite3.Connection, digest: bytes) -> bytes:
-    """Return the plain content of a blob that must be there. Raises `StoreDamaged`."""
-    found = connection.execute("SELECT form, data FROM blobs WHERE hash = ?", (digest,)).fetchone()
-    if found is None:
-        raise StoreDamaged(f"the blob {digest.hex()} is missing", hint="Restore a backup.")
-    return plain_content(digest, *found)
 
 
 SEQ_BITS: Final = 32
