@@ -6,15 +6,15 @@ from contextlib import suppress
 from typing import Any, Final
 
 import pytest
+from fastapi.routing import APIRoute
 
 from mcp import MCPError
 from pointsman.app import Workflow
 from pointsman.authoring.agents import AgentVerb
 from pointsman.authoring.tools import VERBS
 from pointsman.server.application import ROUTERS
-from pointsman.server.context import CHANGING_NOTHING, EXPORTING
 from pointsman.server.middleware.security import READING
-from pointsman.server.required_roles import described, least_of
+from pointsman.server.required_roles import described, least_of, verb_of
 from pointsman.tools.tool import ToolContext
 from tests.mcp.test_http import over_http
 from tests.server.conftest import serving
@@ -28,11 +28,39 @@ ASKS_NOBODY: Final = {
 CHANGES: Final = [verb for verb in VERBS if verb.effect != "reads"]
 
 
+UNRECORDED: Final = frozenset(
+    {
+        "POST /api/expressions/check",
+        "POST /api/expressions/evaluate",
+        "POST /api/schedules/times",
+        "POST /api/workflows/check",
+        "POST /api/workflows/convert",
+        "POST /api/workflows/{id}/dry-run",
+        "POST /api/workflows/executions/{eid}/replay",
+    }
+)
+"""Operations with a body that change nothing and cost nothing; an editor calls some at every pause in typing."""
+
+
 def operations() -> list[tuple[str, str]]:
-    """Every operation that may change something, or takes whole records out of the store."""
-    found = [(method, route.path) for route in described(ROUTERS) for method in route.methods or ()]
-    changing = [(method, path) for method, path in found if method not in READING and path not in CHANGING_NOTHING]
-    return sorted([*changing, *(one for one in found if one[1] in EXPORTING and one[0] == "GET")])
+    """Every operation whose verb writes an audit entry, and every one without a verb that may change something."""
+    found = [(method, route) for route in described(ROUTERS) for method in route.methods or ()]
+    return sorted((method, route.path) for method, route in found if _is_recorded(method, route))
+
+
+def _is_recorded(method: str, route: APIRoute) -> bool:
+    rule = verb_of(route)
+    return method not in READING if rule is None else rule.audit
+
+
+def test_only_named_operations_with_a_body_are_not_recorded() -> None:
+    every = {(method, route.path) for route in described(ROUTERS) for method in (route.methods or set()) - READING}
+    assert {f"{method} {path}" for method, path in every - {*operations()}} == UNRECORDED
+
+
+def test_exports_are_recorded() -> None:
+    exports = {("GET", "/api/audit/export"), ("GET", "/api/workflows/executions/{eid}/export")}
+    assert exports <= {*operations()}
 
 
 def test_only_named_operations_have_no_caller() -> None:

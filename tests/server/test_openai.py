@@ -324,7 +324,7 @@ async def test_a_mistake_of_ours_is_told_in_their_words(served: Served, monkeypa
     async def broken(*_: object) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr("pointsman.server.routes.openai.speakers", broken)
+    monkeypatch.setattr("pointsman.chat.verbs.speakers", broken)
     reply = await served.client.get("/v1/models")
     assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
     assert reply.json()["error"]["code"] == "engine-bug"

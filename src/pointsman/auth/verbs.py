@@ -40,16 +40,18 @@ from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 from pointsman.auth.audit import AUDIT, TARGET_CHARS_MAX
-from pointsman.auth.audit_outcomes import fresh_in
 from pointsman.auth.callers import Caller, NotAllowed, Role
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError, PointsmanError
+from pointsman.values import JsonObject
 
 P = ParamSpec("P")
 R = TypeVar("R")
 V = TypeVar("V", bound="Verbs")
 
 LOG: Final = logging.getLogger("pointsman.access")
+TOOL_NAMES: Final = ("workflow", "id", "executionId", "sessionId", "gate", "revision")
+"""Arguments of tools that identify what is changed. Other arguments may be secret and are never recorded."""
 _RULE: Final = "__verb_rule__"
 
 
@@ -172,7 +174,7 @@ def verb(
             except PointsmanError as why:
                 await _note_refusal(acting, rule, entry, why.code)
                 raise
-            if entry and (fresh := fresh_in(made(result), named)):
+            if entry and (fresh := _fresh_in(made(result), named)):
                 acting.app[AUDIT].made(acting.caller, acting.via or rule.name, entry, fresh)
             return result
 
@@ -234,3 +236,16 @@ def _text(value: object) -> str:
     if isinstance(value, tuple | list):
         return " ".join(map(str, cast("tuple[object, ...]", value)))
     return "yes" if value is True else str(value)
+
+
+def _fresh_in(named: Mapping[str, object], target: str) -> str:
+    """Return the names in an answer that the target of the action does not contain. Empty if the action created nothing
+    that has a name."""
+    known = {one.partition("=")[2] for one in target.split(", ")}
+    fresh = [f"{name}={value}" for name, value in named.items() if str(value) not in known]
+    return ", ".join(fresh) if set(named) != {"revision"} else ""
+
+
+def tool_target(arguments: JsonObject) -> str:
+    """Return the target of a tool call in audit entries: the arguments that identify the changed thing."""
+    return target_text({name: arguments[name] for name in TOOL_NAMES if isinstance(arguments.get(name), str | int)})

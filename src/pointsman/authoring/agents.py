@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, get_args
 
-from pointsman.auth.audit import AUDIT
 from pointsman.auth.callers import NotAllowed, Role
-from pointsman.auth.tool_audit import audited, target_of
+from pointsman.auth.verbs import tool_target
 from pointsman.authoring.tools import VERBS, Verb, VerbCall
 from pointsman.authoring.workbench import KEY, Workbench
 from pointsman.context import AppContext
@@ -53,15 +52,9 @@ class AgentVerb:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Perform the verb for the people of the execution. A call repeated after a crash returns the run already
         started."""
-        what, origin = f"agent {self.name}", context.execution
-        bench = await self._bench(context.execution, what, target_of(arguments))
+        bench = await self._bench(context.execution, f"agent {self.name}", tool_target(arguments))
         call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
-        if self._verb.effect == "reads" or self._verb.rule is not None:
-            return json_of(await self._verb.call(call, arguments))
-        async with audited(self._context()[AUDIT], bench.caller, what, arguments, origin=origin) as entry:
-            answer = await self._verb.call(call, arguments)
-            entry.answer = answer
-        return json_of(answer)
+        return json_of(await self._verb.call(call, arguments))
 
     async def _bench(self, execution: str, via: str, target: str) -> Workbench:
         """Return the workbench of the people for whom the execution acts, with their present permissions, limited to

@@ -154,12 +154,14 @@ class Verb(Generic[A]):
     says: str
     takes: type[A]
     does: Does[A]
-    role: Role = "viewer"
-    """The lowest role that may call it."""
+    rule: VerbRule
+    """The rule of the domain's verb that it calls, which checks the role and writes the audit entry."""
     effect: Effect = "reads"
-    rule: VerbRule | None = None
-    """The rule of the domain's verb that it calls, which checks the role and writes the audit entry; None: `role`
-    holds, and who calls the tool writes the entry."""
+
+    @property
+    def role(self) -> Role:
+        """The lowest role that may call it."""
+        return self.rule.role
 
     @property
     def schema(self) -> JsonObject:
@@ -169,23 +171,19 @@ class Verb(Generic[A]):
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView:
         """Perform a call. Errors that the caller can correct are returned, not raised."""
         try:
-            call.bench.must(self.role, f"use {self.name}")
+            call.bench.caller.must_have(self.rule.role, self.rule.what)  # Before its arguments are read.
             given = msgspec.convert(arguments, self.takes)
         except msgspec.ValidationError as why:
-            await self._record_refusal(call, "arguments-invalid")
+            await call.bench.acting.record_refusal(self.rule, "arguments-invalid")
             return _error("arguments-invalid", str(why), f"It takes {_named(self.schema)}.")
         except PointsmanError as why:
-            await self._record_refusal(call, why.code)
+            await call.bench.acting.record_refusal(self.rule, why.code)
             return error_of(why)
         try:
             return await self.does(call, given)
         except PointsmanError as why:
-            await self._record_refusal(call, why.code)
+            await call.bench.acting.record_refusal(self.rule, why.code)
             return error_of(why)
-
-    async def _record_refusal(self, call: VerbCall, code: str) -> None:
-        if self.rule is not None:
-            await call.bench.acting.record_refusal(self.rule, code)
 
 
 def error_of(why: PointsmanError) -> JsonObject:
@@ -294,8 +292,7 @@ def _tool(
     verb: Callable[..., object], name: str, says: str, takes: type[A], does: Does[A], effect: Effect = "reads"
 ) -> Verb[A]:
     """Return the tool of a domain's verb, whose role it has."""
-    rule = rule_of(verb)
-    return Verb(name, says, takes, does, rule.role, effect, rule)
+    return Verb(name, says, takes, does, rule_of(verb), effect)
 
 
 VERBS: Final[tuple[Verb[Any], ...]] = (

@@ -16,11 +16,14 @@ from pointsman.auth.verbs import Verbs, verb
 from pointsman.authoring.agent_trials import TrialTurn, try_agent
 from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
+from pointsman.authoring.draft_runs import drafted, play_draft, try_draft
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import ProblemView
 from pointsman.errors import AuthorError, CallerError
+from pointsman.executions.dry_run import DryRun
+from pointsman.executions.execution import Execution
 from pointsman.executions.views import WarningView
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import Json, JsonObject, WorkflowId
@@ -126,6 +129,10 @@ class RestoredRevision(SavedRevision):
 def _saved_ids(made: DesignedWorkflow | EditedWorkflow | RestoredRevision) -> Mapping[str, object]:
     """Return the id and the revision of what was saved; empty: nothing."""
     return {"id": made.get("id"), "revision": made.get("revision")} if "digest" in made else {}
+
+
+def _trial_id(trial: Execution | DryRun) -> Mapping[str, object]:
+    return {"executionId": trial.id} if isinstance(trial, Execution) else {}
 
 
 class AuthoringVerbs(Verbs):
@@ -241,6 +248,29 @@ class AuthoringVerbs(Verbs):
         source = await old_revision(self.app, workflow, revision)
         saved = await save_as(self.app, self.caller, source, draft=True)
         return {**saved_view(saved), "id": workflow, "of": revision}
+
+    @verb("editor", "write workflows", target=("workflow",), unless="dry_run", made=_trial_id)
+    async def try_workflow(
+        self,
+        workflow: str,
+        input: Json,
+        trial: JsonObject,
+        *,
+        operations: Sequence[AnyOperation] = (),
+        document: Json = None,
+        model: str | None = None,
+        dry_run: bool = False,
+    ) -> Execution | DryRun:
+        """Start a partial run of a workflow as it is being written, see `draft_runs`. `trial`: see
+        `partial_runs.trial_of`. `dry_run`: only return its path and its estimated cost.
+
+        Raises `UnknownWorkflow`, `OperationRefused`, `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`.
+        """
+        await must_see_workflow(self.app, self.caller, workflow)
+        draft = await drafted(self.app, self.caller, workflow, operations=operations, document=document)
+        if dry_run:
+            return await play_draft(self.app, self.caller, draft, input, trial)
+        return await try_draft(self.app, self.caller, draft, input, trial, model=model)
 
     @verb("editor", "write workflows", target=("name",), made=lambda turn: {"executionId": turn.execution.id})
     async def try_agent(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Literal
 
-from pointsman.auth.callers import Caller, Role
+from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import Acting
 from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.context import AppContext
@@ -51,10 +51,6 @@ class Workbench:
     @property
     def authoring(self) -> AuthoringVerbs:
         return AuthoringVerbs(self.acting)
-
-    def must(self, role: Role, what: str) -> None:
-        """Raise `NotAllowed` if the caller's role is lower."""
-        self.caller.must_have(role, what)
 
     async def start(self, workflow: str, input: Json, *, session: str | None = None, key: str = "") -> Execution:
         """Start an execution as the caller; repeated calls with one `key` return the same execution."""

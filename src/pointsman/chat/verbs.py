@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection
 
-from pointsman.auth.policy import must_see_memory, must_see_session, sees_execution, sees_memory
+from pointsman.auth.policy import must_see_memory, must_see_session, sees, sees_execution, sees_memory, sees_session
+from pointsman.auth.subjects import unknown_session
 from pointsman.auth.verbs import Verbs, verb
+from pointsman.chat.adapter import ChatRequest, Dialogue, begin
+from pointsman.chat.commands import Command
 from pointsman.chat.conversation_views import ConversationView, conversation_view
 from pointsman.chat.conversations import (
     ConversationEntry,
@@ -27,10 +31,14 @@ from pointsman.chat.memories import (
     owner_view,
 )
 from pointsman.chat.memory_history import HistoryPage, history_page, writer_for
-from pointsman.chat.workflows import SpeakerPage, speakers_page
+from pointsman.chat.records import free_session, records_of
+from pointsman.chat.workflows import SpeakerPage, SpeakerView, speakers, speakers_page
 from pointsman.executions import deletion
+from pointsman.executions.execution import Execution
+from pointsman.executions.start import start_as
 from pointsman.paging import page_by
-from pointsman.values import ExecutionId, Json
+from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.workflows.library import pipeline_of
 
 
 class ConversationVerbs(Verbs):
@@ -44,6 +52,29 @@ class ConversationVerbs(Verbs):
         page = await speakers_page(self.app, self.caller, words=search, ids=ids, after=after, limit=limit)
         return {"workflows": page.entries, "next": page.next}
 
+    @verb("viewer", "see workflows", audit=False)
+    async def models(self) -> builtins.list[SpeakerView]:
+        """Return all workflows that the caller can chat with."""
+        return await speakers(self.app, self.caller)
+
+    @verb("operator", "run workflows", made=lambda dialogue: {"executionId": dialogue.execution.id})
+    async def begin(self, request: ChatRequest) -> Dialogue:
+        """Process the last message of a chat: start a turn, or answer the gate that asked. See `adapter.begin`."""
+        return await begin(self.app, self.caller, request)
+
+    @verb("operator", "run workflows", made=lambda execution: {"executionId": execution.id})
+    async def run_pipeline(self, command: Command) -> Execution:
+        """Start the workflow that the setting `pipeline` names, in a session of its own."""
+        session = await free_session(self.app)
+        return await start_as(self.app, self.caller, await pipeline_of(self.app), command.input, session=session)
+
+    @verb("viewer", "see conversations", audit=False)
+    async def records(self, session: str) -> JsonObject:
+        """Return the records of a session, of the executions that the caller may see. Raises `UnknownSession`."""
+        if not await sees_session(self.app, self.caller, session):
+            raise unknown_session(session)
+        return await records_of(self.app, session, sees=lambda one: sees(self.app, self.caller, one))
+
     @verb("viewer", "see conversations", audit=False)
     async def list(
         self, *, everyone: bool = False, workflow: str | None = None, before: str | None = None, limit: int = 50
@@ -55,7 +86,7 @@ class ConversationVerbs(Verbs):
         )
 
     @verb("viewer", "see conversations", audit=False)
-    async def search(self, words: str, *, everyone: bool = False, limit: int = 50) -> list[ConversationEntry]:
+    async def search(self, words: str, *, everyone: bool = False, limit: int = 50) -> builtins.list[ConversationEntry]:
         """Return the conversations with all these words in a turn or in the title, see `found_conversations`."""
         self._may_see(everyone=everyone)
         return await found_conversations(self.app, self.caller, words, everyone=everyone, limit=limit)
@@ -73,7 +104,7 @@ class ConversationVerbs(Verbs):
         return await entitle(self.app, self.caller, session, title, match=match)
 
     @verb("operator", "run workflows", target=("session",))
-    async def delete(self, session: str) -> list[ExecutionId]:
+    async def delete(self, session: str) -> builtins.list[ExecutionId]:
         """Delete a conversation for good, with its executions and memory. Return the ids of the executions.
 
         Raises `UnknownSession`, `ExecutionUnfinished`.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import ClassVar, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from typing_extensions import TypedDict
 
@@ -58,6 +59,10 @@ from pointsman.executions.views import ArtifactView, ExecutionView
 from pointsman.store.records import GateEntry, Summary
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.sources import Workflow
+
+if TYPE_CHECKING:
+    from pointsman.executions.driving import GivenAnswer
+    from pointsman.executions.dry_run import DryRun
 
 ASKED_FOR: tuple[str, ...] = ("output", "waiting")
 """Fields of a view that its caller asked for: they are shown at every redaction level."""
@@ -239,6 +244,16 @@ class ExecutionVerbs(Verbs):
         """Start an execution of a document or a saved workflow, with all options; for people at the machine."""
         mine: StartOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
         return await start(self.app, workflow, input, **mine)
+
+    @verb("operator", "run workflows", audit=False)
+    async def dry_run(self, workflow: str, input: Json = None, *, answers: Sequence[GivenAnswer] = ()) -> DryRun:
+        """Return the path that an execution would take, its calls and its cost. Nothing is called or stored. `answers`
+        are given as the caller."""
+        from pointsman.executions.dry_run import dry_run  # Deferred: most processes make no dry runs.
+
+        await must_see_workflow(self.app, self.caller, workflow)
+        mine = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
+        return await dry_run(self.app, workflow, input, answers=mine, caller=self.caller)
 
     @verb("operator", "run workflows", target=("execution",), made=_execution_id)
     async def say(self, execution: str, message: Json, *, key: str | None = None) -> Execution:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -41,16 +41,15 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from mcp import MCPError
 from pointsman import Pointsman, __version__
 from pointsman.auth.callers import Caller
-from pointsman.auth.tool_audit import target_of
+from pointsman.auth.verbs import tool_target
 from pointsman.authoring.guide import GUIDE
 from pointsman.authoring.operations import operations_schema
 from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.model.schema import native_schema
 from pointsman.errors import OperatorError, PointsmanError, sentences
-from pointsman.mcp.audit import Context, Deeds
 from pointsman.mcp.calls import PendingToolCalls
-from pointsman.mcp.tools import McpVerb, McpWorkflow, tool_named, verbs_of, workflows_of
+from pointsman.mcp.tools import tool_named, verbs_of, workflows_of
 from pointsman.store.records import WorkflowEntry
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
@@ -200,6 +199,7 @@ class ToolListNotifier:
                 await session.send_resource_list_changed()
 
 
+Context: TypeAlias = ServerRequestContext[Any, Any]
 Asks: TypeAlias = Callable[[Context], Caller]
 """Returns the caller of a request."""
 
@@ -217,7 +217,8 @@ class McpEndpoint:
 
     app: Pointsman
     asks: Asks
-    deeds: Deeds
+    origin: Callable[[Context], str] = lambda _: ""
+    """Returns the network address of a caller, for audit entries."""
     calls: PendingToolCalls = field(default_factory=PendingToolCalls)
     changes: ToolListNotifier = field(default_factory=lambda: ToolListNotifier(InMemorySubscriptionBus()))
     server: Server[Any] = field(init=False)
@@ -267,8 +268,8 @@ class McpEndpoint:
 
     def bench(self, context: Context, tool: str = "", arguments: JsonObject | None = None) -> Workbench:
         """Return the workbench of the caller, for a call of `tool`."""
-        via, target = f"mcp {tool}" if tool else "", target_of(arguments or {})
-        origin = self.deeds.origin(context)
+        via, target = f"mcp {tool}" if tool else "", tool_target(arguments or {})
+        origin = self.origin(context)
         return Workbench(self.app.context, self.asks(context), via=via, target=target, origin=origin)
 
     async def _observed(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -287,24 +288,12 @@ class McpEndpoint:
         tool = await tool_named(bench, self._saved, params.name)
         if tool is None:
             known = verbs().get(params.name)
-            if known is not None and known.rule is not None:
+            if known is not None:
                 await bench.acting.record_refusal(known.rule, "not-allowed")
-            elif known is not None and known.effect != "reads":
-                await self.deeds.refused(context, bench.caller, params.name, params.arguments or {})
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list shows those there are")
-        result = await self._called(context, bench, tool, params.arguments or {})
+        result = await self.calls.made(context, bench, tool, params.arguments or {})
         if tool.changes_library and not result.is_error:
             await self.changes.look(self.app)
-        return result
-
-    async def _called(
-        self, context: Context, bench: Workbench, tool: McpVerb | McpWorkflow, arguments: JsonObject
-    ) -> CallToolResult:
-        if not tool.is_deed:
-            return await self.calls.made(context, bench, tool, arguments)
-        async with self.deeds.told(context, bench.caller, tool.shown.name, arguments) as deed:
-            result = await self.calls.made(context, bench, tool, arguments)
-            deed.answer = cast("JsonObject", result.structured_content or {})
         return result
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:

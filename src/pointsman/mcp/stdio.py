@@ -30,7 +30,6 @@ from mcp.types import (
 from pointsman import Pointsman
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.json_meter import LESS, excess_of
-from pointsman.mcp.audit import Deeds
 from pointsman.mcp.server import McpEndpoint
 from pointsman.tools.mcp.process import LINE_BYTES_MAX
 from pointsman.values import Json
@@ -41,7 +40,7 @@ CHUNK_BYTES: Final = 1_048_576
 async def serve_stdio(app: Pointsman, *, name: str = "") -> None:
     """Serve until the client closes its end. Running executions continue with the store's leader, or when resumed."""
     caller = Caller(name=name or LOCAL.name, role=LOCAL.role, entrance="shell")
-    face = McpEndpoint(app, lambda _: caller, Deeds(app.audit))
+    face = McpEndpoint(app, lambda _: caller)
     with private_standard_input() as stream:
         lines = MessageLines(stream)
         async with stdio_server(cast("anyio.AsyncFile[str]", lines)) as (incoming, outgoing), face.watching():

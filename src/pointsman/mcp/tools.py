@@ -7,7 +7,6 @@ from typing import Any
 
 from mcp.types import Tool, ToolAnnotations
 
-from pointsman.auth.policy import visible
 from pointsman.auth.verbs import rule_of
 from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
 from pointsman.authoring.workbench import Workbench
@@ -38,11 +37,6 @@ class McpVerb:
     def changes_library(self) -> bool:
         return self.verb.role == "editor"
 
-    @property
-    def is_deed(self) -> bool:
-        """Return whether it may change something, and no verb of a domain records the call."""
-        return self.verb.effect != "reads" and self.verb.rule is None
-
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView:
         return await self.verb.call(call, arguments)
 
@@ -53,8 +47,6 @@ class McpWorkflow:
 
     spec: ToolSpec
     changes_library: bool = False
-    is_deed: bool = False
-    """The verb that starts the execution records the call."""
 
     @property
     def shown(self) -> Tool:
@@ -101,10 +93,7 @@ def verbs_of(bench: Workbench) -> list[McpVerb]:
 
 async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[McpWorkflow]:
     """Return the saved workflows that the caller may run. `saved` caches those read before."""
-    if not bench.caller.has("operator"):
-        return []
-    specs = [tool.spec for tool in await saved.listed()]
-    return [McpWorkflow(spec) for spec in specs if await visible(bench.app, bench.caller, spec.workflow)]
+    return [McpWorkflow(spec) for spec in await bench.workflows.tools(saved)]
 
 
 async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> McpVerb | McpWorkflow | None:

@@ -133,6 +133,29 @@ class OperationVerbs(Verbs):
             "settings": [{"name": name, **one} for name, one in found.items()],
         }
 
+    # Models --------------------------------------------------------------------------------------------------------
+
+    @verb("viewer", "see models", audit=False)
+    async def models(self) -> JsonObject:
+        """Return the models that workflows name, their prices, and the providers. See `list_models`."""
+        from pointsman.operations.model_catalogue import list_models  # Loads the models.
+
+        return list_models(self.app)
+
+    @verb("operator", "run workflows", audit=False)
+    async def model_keys(self) -> JsonObject:
+        """Return the keys of every provider, without their values. See `payers`."""
+        from pointsman.operations.provider_keys import payers  # Loads the models.
+
+        return await payers(self.app)
+
+    @verb("admin", "ask models")
+    async def ping_models(self) -> JsonObject:
+        """Send a one-word request to every named model, which may cost something. See `ping_models`."""
+        from pointsman.operations.model_catalogue import ping_models  # Loads the models.
+
+        return {"models": [*await ping_models(self.app)]}
+
 
 async def _behind(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first

@@ -30,7 +30,6 @@ from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.mcp_transport import McpDoor
-from pointsman.server.middleware.audit import AuditMiddleware
 from pointsman.server.middleware.requests import Heard, Requests, counted
 from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
 from pointsman.server.openapi_document import document_of, operation_id
@@ -202,7 +201,7 @@ def make_application(
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if desk.is_local or known else None
     attended = ContextMiddleware(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
-    gate = SecurityMiddleware(AuditMiddleware(attended, desk.audit), names=own)
+    gate = SecurityMiddleware(attended, names=own)
     return Requests(InTheirWords(gate), counted(desk.measuring), *heard)
 
 

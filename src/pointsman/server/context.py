@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, ClassVar, Final, cast
@@ -26,7 +25,7 @@ from pointsman.auth.presence import OpenStream, Presence
 from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
 from pointsman.auth.redaction import Redactor
 from pointsman.auth.verbs import VerbRule
-from pointsman.errors import CallerError, OperatorError
+from pointsman.errors import CallerError
 from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle
 from pointsman.server.background_tasks import BackgroundTasks
@@ -65,23 +64,6 @@ OF_PROXIES: Final = frozenset(
 )
 OF_PROXIES_BEGIN: Final = ("cf-", "x-amzn-", "x-arr-", "x-azure-", "x-envoy-", "x-forwarded", "x-original-")
 """Prefixes of headers that proxies add, beside the names in `OF_PROXIES`."""
-REPLAY: Final = "/api/workflows/executions/{eid}/replay"
-CHANGING_NOTHING: Final = frozenset(
-    {
-        "/api/expressions/check",
-        "/api/expressions/evaluate",
-        "/api/schedules/times",
-        "/api/workflows/check",
-        "/api/workflows/convert",
-        "/api/workflows/{id}/dry-run",
-        "/mcp",
-        REPLAY,
-    }
-)
-"""Operations with a body that change nothing and cost nothing; an editor calls some at every pause in typing. They are
-not audited; tools called over `/mcp` write their own audit entries."""
-EXPORTING: Final = frozenset({"/api/audit/export", "/api/workflows/executions/{eid}/export"})
-"""Read-only operations that export whole records, and are therefore audited."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
     name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
@@ -234,7 +216,6 @@ async def caller_of(
 ) -> Caller:
     """Authenticate a request by its key, else by its cookie. The result is cached in the state of the request.
 
-    Of an operation without a verb it writes the audit entry too, if it asks for a change.
     Raises `NotSignedIn`, `TooManyRequests`, `ProxyUnknown`, `IssuerUnreachable`, `Refused`.
     """
     known = cast("Caller | None", request.scope["state"].get(CALLER))
@@ -245,13 +226,6 @@ async def caller_of(
     if caller.entrance != "local":
         request.scope["state"][ADMITTED] = True
         desk.rate_limiter.take(caller.name)
-    if RULE in request.scope["state"]:
-        return caller
-    what, target = deed_of(request)
-    path = what.partition(" ")[2]
-    if path in EXPORTING or (request.method not in READING and path not in CHANGING_NOTHING):
-        deed = await desk.audit.asked(caller, what, target=target, origin=address_of(request))
-        request.state.asked = (caller, what, deed, target)
     return caller
 
 
@@ -260,7 +234,7 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-def deed_of(request: Request) -> tuple[str, str]:
+def named_action(request: Request) -> tuple[str, str]:
     """Return the audit action (method and route) and its target (path parameters) of a request."""
     path = str(getattr(request.scope.get("route"), "path", request.url.path))
     return f"{request.method} {path}", ", ".join(f"{name}={value}" for name, value in request.path_params.items())
@@ -272,12 +246,6 @@ async def note_refusal(request: Request, code: str) -> None:
     rule, session = state.get(RULE), state.get(SESSION)
     if isinstance(rule, VerbRule) and isinstance(session, Session):
         await session.acting.record_refusal(rule, code)
-        return
-    asked = getattr(request.state, "asked", None)
-    if asked is not None:
-        caller, what, deed, _ = cast("tuple[Caller, str, str, str]", asked)
-        with suppress(OperatorError):  # The store is unavailable: the answer to the caller already reports that.
-            await desk_of(request).audit.refused(caller, what, deed, code)
 
 
 async def _let_in(
@@ -335,7 +303,7 @@ async def session_of(request: Request, desk: CurrentServer, caller: CurrentCalle
     """Return the session of a request: the verbs of all domains for its caller. Cached in the state of the request."""
     state = request.scope["state"]
     if SESSION not in state:
-        what, target = deed_of(request)
+        what, target = named_action(request)
         state[SESSION] = desk.app.acting_as(caller, via=what, target=target, origin=address_of(request))
     return cast("Session", state[SESSION])
 
@@ -362,16 +330,3 @@ class RunsVerb:
 
     def __call__(self, caller: CurrentCaller) -> None:
         caller.must_have(self.role, self.what)
-
-
-@dataclass(frozen=True, slots=True)
-class RequireRole:
-    """FastAPI dependency that requires a role of the caller."""
-
-    role: Role
-    what: str
-    """Text for the error, as in "save workflows"."""
-
-    def __call__(self, caller: CurrentCaller) -> Caller:
-        caller.must_have(self.role, self.what)
-        return caller

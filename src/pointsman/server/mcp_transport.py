@@ -24,8 +24,7 @@ from pointsman.server.streaming.sse import while_seated
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from pointsman.mcp.audit import Context
-    from pointsman.mcp.server import McpEndpoint
+    from pointsman.mcp.server import Context
 
 PATH: Final = "/mcp"
 CALLER: Final = "pointsman.caller"
@@ -80,11 +79,9 @@ class McpDoor:
     async def _serve(self, opened: asyncio.Future[StreamableHTTPSessionManager]) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # Rarely needed.
 
-        from pointsman.mcp.audit import Deeds  # Imports the SDK.
-        from pointsman.mcp.server import McpEndpoint
+        from pointsman.mcp.server import McpEndpoint  # Imports the SDK.
 
-        deeds = Deeds(self._desk.audit, lambda context: address_of(_request(context)))
-        face: McpEndpoint = McpEndpoint(self._desk.app, _caller, deeds)
+        face = McpEndpoint(self._desk.app, _caller, origin=lambda context: address_of(_request(context)))
         manager = StreamableHTTPSessionManager(face.server, max_request_body_size=BODY_BYTES_MAX)
         async with manager.run(), face.watching():
             opened.set_result(manager)

@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 
 from pointsman.auth.callers import ROLES, Role
 from pointsman.auth.verbs import VerbRule
-from pointsman.server.context import RequireRole, RunsVerb, caller_of
+from pointsman.server.context import RunsVerb, caller_of
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
 """Roles that operations check themselves: a scraper may send the key of the setting `metrics` instead."""
@@ -32,9 +32,9 @@ def least_of(route: APIRoute) -> Role | None:
     return "viewer" if asks_for_key(route) else ASK_THEMSELVES.get(route.path)
 
 
-def demands_of(route: APIRoute) -> list[RequireRole | RunsVerb]:
+def demands_of(route: APIRoute) -> list[RunsVerb]:
     """Return the role requirements of an operation."""
-    return [call for call in _calls(route.dependant) if isinstance(call, RequireRole | RunsVerb)]
+    return [call for call in _calls(route.dependant) if isinstance(call, RunsVerb)]
 
 
 def verb_of(route: APIRoute) -> VerbRule | None:

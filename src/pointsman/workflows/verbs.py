@@ -5,6 +5,7 @@ See `auth.verbs` for how a verb is written. A write takes `match`, the ETag of t
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Collection, Mapping
 
 import msgspec
@@ -16,6 +17,7 @@ from pointsman.definition.problems import check_report
 from pointsman.errors import AuthorError
 from pointsman.etags import held
 from pointsman.paging import page_by, revision_place
+from pointsman.ports import ToolSpec
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import ConvertedDocument, converted_for, patched
@@ -42,6 +44,7 @@ from pointsman.workflows.revisions import (
 )
 from pointsman.workflows.saving import save_as
 from pointsman.workflows.sources import Workflow
+from pointsman.workflows.workflow_tools import WorkflowTools
 
 
 def _created(saved: SavedRevision) -> Mapping[str, object]:
@@ -50,6 +53,14 @@ def _created(saved: SavedRevision) -> Mapping[str, object]:
 
 class WorkflowVerbs(Verbs):
     """What a caller may do with saved workflows and with documents."""
+
+    @verb("viewer", "see workflows", audit=False)
+    async def tools(self, saved: WorkflowTools) -> builtins.list[ToolSpec]:
+        """Return the saved workflows that the caller may run, as tools. `saved` caches those read before."""
+        if not self.caller.has("operator"):
+            return []
+        specs = [tool.spec for tool in await saved.listed()]
+        return [spec for spec in specs if await visible(self.app, self.caller, spec.workflow)]
 
     @verb("viewer", "see workflows", audit=False)
     async def list(

@@ -624,7 +624,7 @@ export interface paths {
         };
         /**
          * List models
-         * @description Which models are named where, what they cost, and who answers for them.
+         * @description Return the models, the places that name them, their prices, and their providers.
          */
         get: operations["tools_models"];
         put?: never;
@@ -643,9 +643,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How keys of models stand
-         * @description Which keys are free, rest, or have paid for enough today; by their names. What is under way is that of the
-         *     process that answers.
+         * List model keys
+         * @description Return the keys of each provider by their names: which are free, which rest, and which have reached their budget
+         *     of today. Calls in progress are those of the process that answers.
          */
         get: operations["tools_keys"];
         put?: never;
@@ -666,8 +666,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask the models
-         * @description Asks each model that is named for one word. It may cost something.
+         * Ping the models
+         * @description Send a one-word request to each named model. It may cost something.
          */
         post: operations["tools_ping"];
         delete?: never;
@@ -1347,8 +1347,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Play a workflow without calling anything
-         * @description The way it would go, what it would call, and what that would cost. Nothing is called or kept.
+         * Estimate an execution
+         * @description Return the path that an execution would take, its calls and its cost. Nothing is called or stored.
          */
         post: operations["workflows_dry_run"];
         delete?: never;
@@ -1517,9 +1517,9 @@ export interface paths {
         put?: never;
         /**
          * Try a workflow
-         * @description A trial is an execution as any other, and streamed as any; lists show it where they are asked for trials.
+         * @description A trial is an execution like any other and is streamed like any other. Lists omit it unless trials are requested.
          *
-         *     With `dryRun` the way it would go, past its breakpoints, and what it would cost.
+         *     With `dryRun` the answer is the path that it would take, past its breakpoints, and its estimated cost.
          */
         post: operations["workflows_try"];
         delete?: never;
@@ -1579,7 +1579,7 @@ export interface paths {
         put?: never;
         /**
          * Convert a document
-         * @description Written in another dialect, or drawn. Nothing is saved.
+         * @description Return the document in another dialect, or as a diagram. Nothing is saved.
          */
         post: operations["workflows_convert"];
         delete?: never;
@@ -2279,10 +2279,11 @@ export interface paths {
         put?: never;
         /**
          * Run the pipeline
-         * @description Runs the workflow that the setting `pipeline` names, in a session of its own, and answers with its output.
-         *     Where none of that name is saved, the built-in one of that name.
+         * @description Run the workflow that the setting `pipeline` names, in a session of its own, and return its output. If no
+         *     workflow of that name is saved, the built-in one of that name runs.
          *
-         *     429: the models would not take more; 502: it failed. Both name the session: `retry` of its execution goes on.
+         *     429: the models accepted no more calls; 502: the execution failed. Both answers name the session; `retry` of its
+         *     execution continues it.
          */
         post: operations["pipeline_run"];
         delete?: never;
@@ -2302,7 +2303,7 @@ export interface paths {
         put?: never;
         /**
          * Run the pipeline, in parts
-         * @description As `/run` with a goal.
+         * @description Do the same as `/run` with a goal.
          */
         post: operations["pipeline_run_legacy"];
         delete?: never;
@@ -2319,10 +2320,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What was made in a session
-         * @description Its executions and their records, oldest first: those of workflows that the caller may see.
+         * Read the records of a session
+         * @description Return the executions of a session and their records, oldest first: those of workflows that the caller may see.
          *
-         *     A session is there for whoever began it, and for admins.
+         *     A session is visible to the person who started it, and to admins.
          */
         get: operations["pipeline_session"];
         put?: never;
@@ -2344,7 +2345,7 @@ export interface paths {
         put?: never;
         /**
          * Talk to a workflow
-         * @description The last message is what the workflow is told; where it asked something, its answer.
+         * @description Send the last message to the workflow. If a gate of the conversation is open, the message is its answer.
          */
         post: operations["openai_complete"];
         delete?: never;
@@ -2361,8 +2362,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List models
-         * @description The workflows that can be talked to, as models: those that the caller may see.
+         * List workflows as models
+         * @description Return the conversational workflows that the caller may see, as models.
          */
         get: operations["openai_models"];
         put?: never;
@@ -2381,8 +2382,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a model
-         * @description One of them.
+         * Read a workflow as a model
+         * @description Return one of the models that `/v1/models` lists.
          */
         get: operations["openai_model"];
         put?: never;
@@ -2404,9 +2405,9 @@ export interface paths {
         put?: never;
         /**
          * Talk to a workflow, in responses
-         * @description The last of `input` is what the workflow is told; where it asked something, its answer.
+         * @description Send the last item of `input` to the workflow. If a gate of the conversation is open, the item is its answer.
          *
-         *     With `stream` it is told in OpenAI's events, numbered by `sequence_number`.
+         *     With `stream` the answer is sent as OpenAI's events, numbered by `sequence_number`.
          */
         post: operations["openai_respond"];
         delete?: never;

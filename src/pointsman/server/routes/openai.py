@@ -12,16 +12,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.chat.adapter import ChatRequest, Dialogue, begin
+from pointsman.chat.adapter import ChatRequest, Dialogue
 from pointsman.chat.formatting import Calls
-from pointsman.chat.workflows import speakers, speakers_page
+from pointsman.chat.verbs import ConversationVerbs
 from pointsman.errors import PointsmanError
 from pointsman.server import problems
-from pointsman.server.context import CurrentCaller, CurrentServer
+from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.openai_errors import DOOR, also_streamed, error_told, in_chat
-from pointsman.server.routes.parameters import Id, Operator
+from pointsman.server.routes.parameters import Id
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
@@ -113,23 +113,31 @@ class Completion(BaseModel):
     scripted: bool | None = Field(default=None, description="True: the scripted model answered; its words are made up.")
 
 
-@router.get("/models", responses=in_chat(answers(ModelList)), summary="List models")
-async def models(desk: CurrentServer, caller: CurrentCaller) -> Response:
-    """The workflows that can be talked to, as models: those that the caller may see."""
-    found = [_model(one) for one in await speakers(desk.app.context, caller)]
+@router.get(
+    "/models", verb=ConversationVerbs.models, responses=in_chat(answers(ModelList)), summary="List workflows as models"
+)
+async def models(session: CallerSession) -> Response:
+    """Return the conversational workflows that the caller may see, as models."""
+    found = [_model(one) for one in await session.conversations.models()]
     return JsonReply({"object": "list", "data": found})
 
 
-@router.get("/models/{id}", responses=in_chat(answers(ModelAnswer, "unknown-workflow")), summary="Read a model")
-async def model(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Response:
-    """One of them."""
-    for one in (await speakers_page(desk.app.context, caller, ids=[id], limit=1)).entries:
+@router.get(
+    "/models/{id}",
+    verb=ConversationVerbs.workflows,
+    responses=in_chat(answers(ModelAnswer, "unknown-workflow")),
+    summary="Read a workflow as a model",
+)
+async def model(session: CallerSession, id: Id) -> Response:
+    """Return one of the models that `/v1/models` lists."""
+    for one in (await session.conversations.workflows(ids=[id], limit=1))["workflows"]:
         return JsonReply(_model(one))
     raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists those you may see.")
 
 
 @router.post(
     "/chat/completions",
+    verb=ConversationVerbs.begin,
     responses=also_streamed(
         in_chat(
             answers(
@@ -151,26 +159,26 @@ async def model(desk: CurrentServer, caller: CurrentCaller, id: Id) -> Response:
 )
 async def complete(
     desk: CurrentServer,
-    caller: Operator,
+    session: CallerSession,
     body: ChatBody,
     x_session_id: Annotated[
         str | None, Header(max_length=200, description="The conversation is kept under this name.")
     ] = None,
 ) -> Response:
-    """The last message is what the workflow is told; where it asked something, its answer."""
+    """Send the last message to the workflow. If a gate of the conversation is open, the message is its answer."""
     kept = (body.metadata or {}).get("session_id") or x_session_id
     messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
     asked = ChatRequest(body.model, messages, None if kept is None else str(kept))
     if body.stream:
-        seat = desk.take_stream(caller)
+        seat = desk.take_stream(session.caller)
         try:
-            written = _Written(await begin(desk.app.context, caller, asked), body.model, int(desk.app.clock.now()))
+            written = _Written(await session.conversations.begin(asked), body.model, int(desk.app.clock.now()))
         except BaseException:
             seat.leave()
             raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
         return EventStream(written.chunks(with_usage=with_usage), seat)
-    dialogue = await begin(desk.app.context, caller, asked)
+    dialogue = await session.conversations.begin(asked)
     written = _Written(dialogue, body.model, int(desk.app.clock.now()))
     async for _ in dialogue.pieces():
         pass

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from fastapi import Depends, Header, Path, Query
+from fastapi import Header, Path, Query
 
-from pointsman.auth.callers import Caller, Role
-from pointsman.server.context import RequireRole
-
-Operator = Annotated[Caller, Depends(RequireRole("operator", "run workflows"))]
-Editor = Annotated[Caller, Depends(RequireRole("editor", "write workflows"))]
-Admin = Annotated[Caller, Depends(RequireRole("admin", "delete data"))]
+from pointsman.auth.callers import Role
 
 Eid = Annotated[str, Path(min_length=1, max_length=100, description="The execution's id.")]
 Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]

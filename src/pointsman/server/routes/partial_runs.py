@@ -7,15 +7,15 @@ from typing import Final
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.authoring.draft_runs import drafted, play_draft, try_draft
 from pointsman.authoring.operations import read_operations
-from pointsman.executions.dry_run import dry_view
+from pointsman.authoring.verbs import AuthoringVerbs
+from pointsman.executions.dry_run import DryRun, dry_view
 from pointsman.executions.partial_runs import trial_of
-from pointsman.server.context import CallerSession, CurrentServer
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import started
-from pointsman.server.routes.parameters import Editor, Id
+from pointsman.server.routes.parameters import Id
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import DryRunAnswer, Started
@@ -54,6 +54,7 @@ class TrialBody(Body):
 
 @router.post(
     "/{id}/try",
+    verb=AuthoringVerbs.try_workflow,
     responses=answers(DryRunAnswer)
     | answers(
         Started,
@@ -71,18 +72,23 @@ class TrialBody(Body):
     status_code=202,
     summary="Try a workflow",
 )
-async def try_(desk: CurrentServer, caller: Editor, session: CallerSession, id: Id, body: TrialBody) -> Response:
-    """A trial is an execution as any other, and streamed as any; lists show it where they are asked for trials.
+async def try_(session: CallerSession, id: Id, body: TrialBody) -> Response:
+    """A trial is an execution like any other and is streamed like any other. Lists omit it unless trials are requested.
 
-    With `dryRun` the way it would go, past its breakpoints, and what it would cost.
+    With `dryRun` the answer is the path that it would take, past its breakpoints, and its estimated cost.
     """
-    found = read_operations(body.operations) if body.operations else ()
-    source = await drafted(desk.app.context, caller, id, operations=found, document=body.document)
     trial = trial_of(
         pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given
     )
-    if body.dry_run:
-        return JsonReply(dry_view(await play_draft(desk.app.context, caller, source, body.input, trial)))
-    return await started(
-        session, await try_draft(desk.app.context, caller, source, body.input, trial, model=body.model), wait=False
+    found = await session.authoring.try_workflow(
+        id,
+        body.input,
+        trial,
+        operations=read_operations(body.operations) if body.operations else (),
+        document=body.document,
+        model=body.model,
+        dry_run=body.dry_run,
     )
+    if isinstance(found, DryRun):
+        return JsonReply(dry_view(found))
+    return await started(session, found, wait=False)

@@ -7,24 +7,19 @@ from typing import Annotated, Final
 from fastapi import Path, Response
 from pydantic import Field, model_validator
 
-from pointsman.auth.callers import Caller
-from pointsman.auth.policy import sees, sees_session
-from pointsman.auth.subjects import unknown_session
 from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
-from pointsman.chat.records import free_session, records_of
-from pointsman.executions.start import start_as
-from pointsman.server.context import CurrentCaller, CurrentServer, ServerContext
+from pointsman.chat.verbs import ConversationVerbs
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
-from pointsman.server.routes.parameters import Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
-from pointsman.workflows.library import pipeline_of
+from pointsman.session import Session
 
 router = Operations(tags=["pipeline"])
 
-Session = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
+SessionName = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
 RAN: Final = ("command-unclear", "unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)
 EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to john@example.com"
 
@@ -75,40 +70,48 @@ class SessionRecords(Answer):
     session_id: str = Field(alias="session_id")
 
 
-@router.post("/run", responses=answers(RunAnswer, *RAN, body=True), summary="Run the pipeline")
-async def run(desk: CurrentServer, caller: Operator, body: RunRequest) -> Response:
-    """Runs the workflow that the setting `pipeline` names, in a session of its own, and answers with its output.
-    Where none of that name is saved, the built-in one of that name.
+@router.post(
+    "/run",
+    verb=ConversationVerbs.run_pipeline,
+    responses=answers(RunAnswer, *RAN, body=True),
+    summary="Run the pipeline",
+)
+async def run(session: CallerSession, body: RunRequest) -> Response:
+    """Run the workflow that the setting `pipeline` names, in a session of its own, and return its output. If no
+    workflow of that name is saved, the built-in one of that name runs.
 
-    429: the models would not take more; 502: it failed. Both name the session: `retry` of its execution goes on.
+    429: the models accepted no more calls; 502: the execution failed. Both answers name the session; `retry` of its
+    execution continues it.
     """
-    return await _run(desk, caller, body.asked())
+    return await _run(session, body.asked())
 
 
 @router.post(
     "/run/legacy",
+    verb=ConversationVerbs.run_pipeline,
     responses=answers(RunAnswer, *RAN, body=True),
     summary="Run the pipeline, in parts",
 )
-async def run_legacy(desk: CurrentServer, caller: Operator, body: LegacyRequest) -> Response:
-    """As `/run` with a goal."""
-    return await _run(desk, caller, command_of(body.goal, body.email))
+async def run_legacy(session: CallerSession, body: LegacyRequest) -> Response:
+    """Do the same as `/run` with a goal."""
+    return await _run(session, command_of(body.goal, body.email))
 
 
-async def _run(desk: ServerContext, caller: Caller, asked: Command) -> Response:
-    name = await pipeline_of(desk.app.context)
-    session = await free_session(desk.app.context)
-    execution = await start_as(desk.app.context, caller, name, asked.input, session=session)
+async def _run(session: Session, command: Command) -> Response:
+    execution = await session.conversations.run_pipeline(command)
     await execution.settled()
     return run_reply(await execution.view())
 
 
-@router.get("/session/{id}", responses=answers(SessionRecords, "unknown-session"), summary="What was made in a session")
-async def session(desk: CurrentServer, caller: CurrentCaller, id: Session) -> Response:
-    """Its executions and their records, oldest first: those of workflows that the caller may see.
+@router.get(
+    "/session/{id}",
+    verb=ConversationVerbs.records,
+    responses=answers(SessionRecords, "unknown-session"),
+    summary="Read the records of a session",
+)
+async def session(session: CallerSession, id: SessionName) -> Response:
+    """Return the executions of a session and their records, oldest first: those of workflows that the caller may see.
 
-    A session is there for whoever began it, and for admins.
+    A session is visible to the person who started it, and to admins.
     """
-    if not await sees_session(desk.app.context, caller, id):
-        raise unknown_session(id)
-    return JsonReply(await records_of(desk.app.context, id, sees=lambda one: sees(desk.app.context, caller, one)))
+    return JsonReply(await session.conversations.records(id))

@@ -10,13 +10,13 @@ from fastapi import Header, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from pointsman.chat.adapter import ChatRequest, Dialogue, begin
+from pointsman.chat.adapter import ChatRequest, Dialogue
 from pointsman.chat.formatting import EXECUTION, MessagesInvalid
-from pointsman.server.context import CurrentServer, ServerContext
+from pointsman.chat.verbs import ConversationVerbs
+from pointsman.server.context import CallerSession, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.openai_errors import DOOR, also_streamed, in_chat
-from pointsman.server.routes.parameters import Operator
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.routes.response_events import Telling
 from pointsman.server.schemas.error_examples import EXECUTION_ID
@@ -146,6 +146,7 @@ class ResponseAnswer(BaseModel):
 
 @router.post(
     "/responses",
+    verb=ConversationVerbs.begin,
     responses=also_streamed(
         in_chat(
             answers(
@@ -167,24 +168,24 @@ class ResponseAnswer(BaseModel):
 )
 async def respond(
     desk: CurrentServer,
-    caller: Operator,
+    caller_session: CallerSession,
     body: ResponsesBody,
     x_session_id: Annotated[
         str | None, Header(max_length=200, description="The conversation is kept under this name.")
     ] = None,
 ) -> Response:
-    """The last of `input` is what the workflow is told; where it asked something, its answer.
+    """Send the last item of `input` to the workflow. If a gate of the conversation is open, the item is its answer.
 
-    With `stream` it is told in OpenAI's events, numbered by `sequence_number`.
+    With `stream` the answer is sent as OpenAI's events, numbered by `sequence_number`.
     """
     session = _session_of(body) or x_session_id
     asked = ChatRequest(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
     if not body.stream:
-        telling = _telling(desk, body, session, await begin(desk.app.context, caller, asked))
+        telling = _telling(desk, body, session, await caller_session.conversations.begin(asked))
         return JsonReply(await telling.whole())
-    seat = desk.take_stream(caller)
+    seat = desk.take_stream(caller_session.caller)
     try:
-        telling = _telling(desk, body, session, await begin(desk.app.context, caller, asked))
+        telling = _telling(desk, body, session, await caller_session.conversations.begin(asked))
     except BaseException:
         seat.leave()
         raise

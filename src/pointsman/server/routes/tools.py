@@ -7,12 +7,11 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.operations.model_catalogue import list_models, ping_models
-from pointsman.operations.provider_keys import payers
-from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer
+from pointsman.operations.verbs import OperationVerbs
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import NAMES_MAX, Admin, After, Limit, Operator, Words
+from pointsman.server.routes.parameters import NAMES_MAX, After, Limit, Words
 from pointsman.server.routes.response_docs import answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.views import example
@@ -262,21 +261,24 @@ async def try_(session: CallerSession, name: Name, body: TryBody) -> Response:
     return JsonReply(await session.tools.try_tool(name, body.arguments))
 
 
-@router.get("/api/models", responses=answers(ModelsAnswer), summary="List models")
-async def models(desk: CurrentServer, caller: CurrentCaller) -> Response:
-    """Which models are named where, what they cost, and who answers for them."""
-    return JsonReply(list_models(desk.app.context))
+@router.get("/api/models", verb=OperationVerbs.models, responses=answers(ModelsAnswer), summary="List models")
+async def models(session: CallerSession) -> Response:
+    """Return the models, the places that name them, their prices, and their providers."""
+    return JsonReply(await session.operations.models())
 
 
-@router.get("/api/models/keys", responses=answers(KeysAnswer), summary="How keys of models stand")
-async def keys(desk: CurrentServer, caller: Operator) -> Response:
-    """Which keys are free, rest, or have paid for enough today; by their names. What is under way is that of the
-    process that answers.
-    """
-    return JsonReply(await payers(desk.app.context))
+@router.get(
+    "/api/models/keys", verb=OperationVerbs.model_keys, responses=answers(KeysAnswer), summary="List model keys"
+)
+async def keys(session: CallerSession) -> Response:
+    """Return the keys of each provider by their names: which are free, which rest, and which have reached their budget
+    of today. Calls in progress are those of the process that answers."""
+    return JsonReply(await session.operations.model_keys())
 
 
-@router.post("/api/models/ping", responses=answers(PingAnswer), summary="Ask the models")
-async def ping(desk: CurrentServer, caller: Admin) -> Response:
-    """Asks each model that is named for one word. It may cost something."""
-    return JsonReply({"models": [*await ping_models(desk.app.context)]})
+@router.post(
+    "/api/models/ping", verb=OperationVerbs.ping_models, responses=answers(PingAnswer), summary="Ping the models"
+)
+async def ping(session: CallerSession) -> Response:
+    """Send a one-word request to each named model. It may cost something."""
+    return JsonReply(await session.operations.ping_models())
