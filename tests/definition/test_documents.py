@@ -254,18 +254,22 @@ def test_of_several_code_blocks_the_largest_is_read_with_a_warning() -> None:
         assert f"of 2 Markdown code blocks the largest was read, which begins at line {line}" in problem.message
 
 
+def value_position(document: Document, pointer: str) -> tuple[int, int]:
+    return document.line_and_column(document.offset(pointer))
+
+
 def test_places_are_those_of_the_key_and_of_the_value() -> None:
     for text in ('{\n  "a": {"b": [10,\n   20]}\n}', "\na:   {b: [10,\n    20]}\n"):
         document = read_document(text)
-        assert document.position("/a/b/1") == document.value_position("/a/b/1")
+        assert document.position("/a/b/1") == value_position(document, "/a/b/1")
         assert document.position("/a")[0] == 2
-        assert document.value_position("/a")[1] > document.position("/a")[1]
+        assert value_position(document, "/a")[1] > document.position("/a")[1]
         assert document.position("/a/b/1/none/of/this") == document.position("/a/b/1")
 
 
 def test_places_count_characters_and_any_line_break() -> None:
     document = read_document('{"ü🎈":1,\r\n"b":\r2}')
-    assert (document.position("/b"), document.value_position("/b")) == ((2, 1), (3, 1))
+    assert (document.position("/b"), value_position(document, "/b")) == ((2, 1), (3, 1))
 
 
 def test_every_place_of_a_large_document_is_right() -> None:
@@ -309,7 +313,7 @@ def test_positions_in_plain_json_equal_those_of_the_exact_reader(
     chance.shuffle(pointers)
     for pointer in pointers:
         assert plain.position(pointer) == exact.position(pointer)
-        assert plain.value_position(pointer) == exact.value_position(pointer)
+        assert plain.offset(pointer) == exact.offset(pointer)
 
 
 def test_one_position_reads_only_the_values_around_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.decide.data_edits import EditRefused
+from pointsman.engine.decide.outputs import EditRefused
 from pointsman.engine.events.lifecycle import UndoBegan
 from pointsman.engine.reports import ForkRequested, WorkDone
 from pointsman.engine.steps import Branch, DataEdit

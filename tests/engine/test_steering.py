@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from pointsman.engine.decide.data_edits import EditRefused
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.lifecycle import NotSteerable
+from pointsman.engine.decide.outputs import EditRefused
 from pointsman.engine.events.lifecycle import ExecutionSteered
 from pointsman.engine.replay import replay
 from pointsman.engine.reports import SteerRequested

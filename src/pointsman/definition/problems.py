@@ -44,7 +44,7 @@ class CheckReport(TypedDict):
     """The findings of a check."""
 
     ok: bool
-    """There are no errors: warnings and notes do not prevent a run."""
+    """True without errors: warnings and notes do not prevent a run."""
     dialect: str | None
     """Null: the document cannot be read."""
     problems: list[ProblemView]
@@ -139,10 +139,6 @@ class Problems:
 
     def extend(self, problems: Iterable[Problem]) -> None:
         self.found.extend(problems)
-
-    @property
-    def has_errors(self) -> bool:
-        return any(problem.severity == "error" for problem in self.found)
 
     def sorted(self) -> tuple[Problem, ...]:
         return sort_problems(self.found)

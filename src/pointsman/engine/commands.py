@@ -50,7 +50,7 @@ class SetTimer(Struct, frozen=True, kw_only=True):
 
 
 class DropTimer(Struct, frozen=True, kw_only=True):
-    """Drop a timer that is no longer needed. If it fires, it has no effect."""
+    """Drop an unneeded timer. If it fires, it has no effect."""
 
     timer: str
 

@@ -55,7 +55,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def reduced(old: Json, value: Json, reduce: Reducer, path: Sequence[str | int]) -> Json:
-    """Return the value at a path after the write. `old` is None if there was none. Never changes its arguments."""
+    """Return the value at a path after the write. `old` is the present value, or None. Never changes its arguments."""
     match reduce:
         case "set" | "last":
             return value
@@ -137,7 +137,7 @@ class Data(Struct, eq=False):
         _put(holder, path[-1], new, path)
 
     def at(self, path: tuple[str | int, ...]) -> Json:
-        """Return the value at the path; None if there is none."""
+        """Return the value at the path, or None."""
         here: Json = self.root
         for part in path:
             if isinstance(here, list) and not isinstance(part, int):

@@ -49,7 +49,7 @@ class EscalationLevel(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class GateTerms(Struct, frozen=True, kw_only=True, gc=False):
-    """Who may answer, how long they have, and what happens then."""
+    """The approvers, their deadline, and the effect of the timeout."""
 
     approvers: GateApprovers | None = None
     timeout_s: float | None = None

@@ -1,7 +1,7 @@
 """Reports: input from the world. `decide` turns each into events, once.
 
 Executors answer an `Execute` command with `WorkDone` or `WorkFailed`; other reports come from people, timers and child
-executions. A report about something that is no longer open decides nothing.
+executions. A report about something that has closed decides nothing.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pointsman.engine.decide.data_edits import EditRefused, scope_named
+from pointsman.engine.decide.outputs import EditRefused, scope_named
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import DataEdit
 from pointsman.errors import AuthorError

@@ -7,8 +7,8 @@ from typing import Final
 from typing_extensions import TypedDict
 
 from pointsman.engine.data import dotted
-from pointsman.engine.decide.data_edits import undeclared
 from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
+from pointsman.engine.decide.outputs import undeclared
 from pointsman.engine.reports import MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.runtime.driver import Driver

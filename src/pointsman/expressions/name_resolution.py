@@ -240,7 +240,7 @@ class ResolvedPath:
     """A path with its names resolved."""
 
     container: str
-    """Mapping in which the fast path looks up the first fixed key; "" if there is no fast path."""
+    """Mapping in which the fast path looks up the first fixed key; "" without a fast path."""
     keys: tuple[Key, ...]
     """All keys, if all are fixed."""
     base: Probe

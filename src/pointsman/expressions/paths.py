@@ -64,7 +64,7 @@ class Scanned(NamedTuple):
 
 
 def scan_path(source: str, at: int = 0) -> Scanned | None:
-    """Return the longest path that starts at `at`; None if there is none."""
+    """Return the longest path that starts at `at`, or None."""
     dollar = source.startswith("$", at)
     keys: list[ScannedKey] = []
     position = at + 1

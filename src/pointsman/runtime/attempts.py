@@ -92,7 +92,7 @@ async def copy_uses(
 
 
 class LocalAttempt:
-    """The `Run` and the `Effects` of one attempt. After a crash the effects are read once; otherwise there are none."""
+    """The `Run` and the `Effects` of one attempt. After a crash the effects are read once."""
 
     __slots__ = (
         "_command",
@@ -262,7 +262,7 @@ def cache_key_of(state: ExecutionState, command: Execute, does: WorkAction, exec
 
 
 async def cached_result(command: Execute, place: CacheKey, memory: Memory) -> WorkDone | None:
-    """Return the result of an equal earlier step as the result of this one; None if there is none."""
+    """Return the result of an equal earlier step as the result of this one, or None."""
     found = await memory.get(CACHE_SCOPE, place.namespace, place.key)
     if found is None:
         return None

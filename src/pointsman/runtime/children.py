@@ -241,7 +241,7 @@ class ChildExecutions:
             await self._runtime.store.executions.put(wakes, seq=last)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """Handle a child that is no longer driven here.
+        """Handle a child that another process drives now.
 
         If another process drives it, its parent keeps waiting; otherwise the parent's driver fails as well.
         """

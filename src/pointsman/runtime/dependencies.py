@@ -22,7 +22,7 @@ class ExecutorsFor(Protocol):
     """Finds the executor of a command."""
 
     def executor_for(self, command: Execute) -> Executor:
-        """Return the executor. Raises a `PointsmanError` if there is none."""
+        """Return the executor. Raises a `PointsmanError` for an unknown kind."""
         ...
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:

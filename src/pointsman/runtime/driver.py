@@ -308,7 +308,7 @@ class Driver:
             self.notify()  # Waiters for a halt read the status while this task still ran.
 
     async def _lane(self, command: Execute) -> None:
-        """Perform a step, then other ready steps, until there is none."""
+        """Perform a step, then other ready steps, until none is left."""
         task = asyncio.current_task()
         assert task is not None
         stopped = (

@@ -27,7 +27,7 @@ TELLING_S: Final = 30.0
 
 
 class Passivation:
-    """Tracks the summary of one state. Costs nothing per row while there are no timers and no events."""
+    """Tracks the summary of one state. Costs nothing per row without timers and events."""
 
     __slots__ = (
         "_awaits",

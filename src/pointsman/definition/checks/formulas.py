@@ -69,7 +69,7 @@ def _schemas(subject: Subject) -> Schemas:
 
 
 OF_TRIGGERS: Final = frozenset({"event", "headers"})
-"""The only names in formulas of a trigger: there is no execution yet."""
+"""The only names in formulas of a trigger, which is evaluated before an execution exists."""
 OF_REQUEST: Final = ("config", "url")
 """Position of the URL in an HTTP node."""
 

@@ -340,7 +340,7 @@ def _called(source: str, at: int, end: int, name: str, names: Names) -> _Suspect
 
 def _without_strays(body: str, names: Names) -> str:
     """Return the placeholder for the field between stray characters
-    (`x|`); empty if there are none, or no such field."""
+    (`x|`); empty without pipes or without such a field."""
     found = _STRAY.fullmatch(body)
     if found is None or body.strip() == found[1]:
         return ""
@@ -349,7 +349,7 @@ def _without_strays(body: str, names: Names) -> str:
 
 
 def _named(words: str, names: Names, before: str, after: str) -> str:
-    """Return the placeholder for the only field with this name, in any style; empty if there is none."""
+    """Return the placeholder for the only field with this name, in any style; empty if none exists."""
     if words in names.declared:
         return f'{before}state["{words}"]{after}'
     meant = [name for name in names.declared if _letters(name) == _letters(words)]

@@ -134,7 +134,7 @@ def _decided(config: DecisionConfig) -> frozenset[str] | None:
 
 def _next_of(subject: Subject, config: AgentConfig) -> frozenset[str] | None:
     """Return the fixed list of `next` in the agent's output
-    schema; None if there is none and edge labels are offered."""
+    schema; None without one if edge labels are offered."""
     schema = config.output_schema
     if schema is None and config.agent is not None and subject.workflow.agents is not None:
         named = subject.workflow.agents.get(config.agent)

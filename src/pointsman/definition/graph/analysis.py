@@ -156,7 +156,7 @@ class ImpliedEdgeView(TypedDict):
 
 
 class GraphView(TypedDict):
-    """What a picture of a workflow shows beside its nodes and edges."""
+    """The parts of a picture of a workflow beside its nodes and edges."""
 
     regions: list[RegionView]
     implied: list[ImpliedEdgeView]

@@ -228,8 +228,6 @@ class Defaults:
     retry_delay: Seconds = _RETRY_DELAY
     retry_after: Seconds = _RETRY_AFTER
     backoff: float = 2.0
-    agent_iterations: int = 10
-    agent_result: Literal["text", "json", "auto"] = "text"
 
 
 DEFAULTS: Final = Defaults()

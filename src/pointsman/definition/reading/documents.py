@@ -67,10 +67,6 @@ class Document:
         place = self._place(pointer)
         return self.line_and_column(place.key_offset if place.key_offset >= 0 else place.offset)
 
-    def value_position(self, pointer: str) -> tuple[int, int]:
-        """Return line and column (from 1) of the value itself, after its key."""
-        return self.line_and_column(self._place(pointer).offset)
-
     def placed(self, problem: Problem) -> Problem:
         """Return the problem with line and column; a pointer to
         nothing is cut to the nearest existing value around it."""
@@ -180,7 +176,7 @@ class _Fenced(NamedTuple):
 
 
 def _unfenced(text: str) -> _Fenced | None:
-    """Return the largest code block, the first of several of that length. None if there is none."""
+    """Return the largest code block, the first of several of that length. None without code blocks."""
     if text.lstrip()[:1] in ("{", "[") or ("```" not in text and "~~~" not in text):
         return None
     blocks = [

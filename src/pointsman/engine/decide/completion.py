@@ -27,8 +27,7 @@ from pointsman.engine.events.lifecycle import (
 from pointsman.engine.events.steps import BranchSettled, StepCancelled
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.arrivals import NOBODY
-from pointsman.engine.fold.scopes import failure_of
+from pointsman.engine.fold.scopes import NOBODY, failure_of
 from pointsman.engine.state import Compensation, ParallelFrame, StepState, TerminalKey, TerminalValue
 from pointsman.engine.steps import Scope, Step
 from pointsman.errors import PointsmanError

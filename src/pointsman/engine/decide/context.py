@@ -19,8 +19,8 @@ from pointsman.engine.commands import Command
 from pointsman.engine.events.steps import Event, TokenEnded
 from pointsman.engine.events.waits import ChildStopRequested, EventEmitted, OutboxDelivered, WarningRaised
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.arrivals import output_of, scope_of
 from pointsman.engine.fold.dispatch import fold
+from pointsman.engine.fold.scopes import output_of, scope_of
 from pointsman.engine.fold.waits import publication_name, stop_name
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.reports import DeliveryConfirmed, EventReceived
@@ -186,7 +186,7 @@ class DecisionContext:
         return True
 
     def alone(self, scope: ScopeState) -> bool:
-        """Return whether there is no other token in this scope."""
+        """Return whether this scope has no other token."""
         return scope.tokens == 0 and not self.in_flight(scope.key)
 
     def scope(self, key: Scope) -> ScopeState:

@@ -3,7 +3,7 @@
     decide(plan, state, report, at) ─▶ Decision(events, commands)
 
 The state is folded while the events are decided, so a decision costs one pass. If the journal refuses the row, the
-owner of the state discards it and folds the journal again. A report about something that is no longer open decides
+owner of the state discards it and folds the journal again. A report about something that has closed decides
 nothing: no events, no row.
 """
 

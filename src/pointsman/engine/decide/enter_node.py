@@ -68,7 +68,7 @@ from pointsman.engine.events.lifecycle import ExecutionPaused
 from pointsman.engine.events.steps import ArrivalParked, StateRead
 from pointsman.engine.events.waits import ChildRequested
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.fold.scopes import NOBODY
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import HALTED, ScopeState
 from pointsman.engine.steps import Arrival, Lineage, Write, are_concurrent, joint_lineage, merged_lineage

@@ -13,7 +13,7 @@ from pointsman.engine.decide.limits import held_below
 from pointsman.engine.events.steps import InstantStepCompleted, StepFailed, StepStarted
 from pointsman.engine.events.waits import TimerSet
 from pointsman.engine.failures import Failure, is_one_of
-from pointsman.engine.fold.arrivals import parked
+from pointsman.engine.fold.scopes import parked
 from pointsman.engine.gates import ProposedCall
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState, StepOutput, StepState

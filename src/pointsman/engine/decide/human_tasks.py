@@ -20,11 +20,17 @@ from pointsman.engine.actions import HumanTaskAction
 from pointsman.engine.commands import AnnounceGate, DropTimer
 from pointsman.engine.decide import human_task_answers, lifecycle, tool_approval
 from pointsman.engine.decide.context import DecisionContext, ExitStep
-from pointsman.engine.decide.data_edits import EditRefused, check_edits
 from pointsman.engine.decide.entry import Entry, fail_open_step
 from pointsman.engine.decide.gate_questions import put, set_deadline, shown_of, terms_of
 from pointsman.engine.decide.human_task_answers import AnswerInvalid, check_answer, edits_of, is_same_answer
-from pointsman.engine.decide.outputs import answer_must_fit, check_writes, evaluate_outputs, failure_from
+from pointsman.engine.decide.outputs import (
+    EditRefused,
+    answer_must_fit,
+    check_edits,
+    check_writes,
+    evaluate_outputs,
+    failure_from,
+)
 from pointsman.engine.digests import SHORT_CHARS, is_same, names
 from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.events.waits import (

@@ -21,10 +21,9 @@ from pointsman.engine.actions import HumanTaskAction, JoinAction, WorkAction, Wo
 from pointsman.engine.commands import AnnounceGate, SetTimer
 from pointsman.engine.decide import completion, limits, partial_run
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep
-from pointsman.engine.decide.data_edits import check_edits
 from pointsman.engine.decide.entry import execute, outstanding, start_child
 from pointsman.engine.decide.limits import REPEATS_MAX
-from pointsman.engine.decide.outputs import input_must_fit
+from pointsman.engine.decide.outputs import check_edits, input_must_fit
 from pointsman.engine.events.lifecycle import (
     ControlRedirected,
     ExecutionAdmitted,
@@ -37,7 +36,7 @@ from pointsman.engine.events.lifecycle import (
 )
 from pointsman.engine.events.steps import AttemptStarted, StepCancelled
 from pointsman.engine.events.waits import ChildRequested
-from pointsman.engine.fold.arrivals import NOBODY, held_step
+from pointsman.engine.fold.scopes import NOBODY, held_step
 from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,

@@ -31,7 +31,7 @@ from pointsman.engine.events.lifecycle import ExecutionInterrupted, ExecutionPau
 from pointsman.engine.events.steps import ArrivalHeld
 from pointsman.engine.events.waits import ChildUsageCounted, LimitHit, TimerSet, WarningRaised
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.fold.scopes import NOBODY
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.reports import ChildUsageReported, Usage, WorkDone
 from pointsman.engine.state import ExecutionState, Repetition, ScopeState, StepState, UsageTotal
@@ -242,7 +242,7 @@ UNITS: Final = {
 
 
 def used_up_budget(ctx: DecisionContext, does: Action) -> ReachedLimit | None:
-    """Return the used-up budget that forbids starting an action which would spend more of it; None if there is none."""
+    """Return the used-up budget that forbids starting an action which would spend more of it, or None."""
     if not isinstance(does, WorkAction | WorkflowAction) or ctx.plan.limits.budget_policy == "warn":
         return None
     tools = isinstance(does, WorkAction) and does.spec.kind in ("tool", "tool_executor")

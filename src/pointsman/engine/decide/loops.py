@@ -156,7 +156,7 @@ def skipping(ctx: DecisionContext, step: Step) -> PlanNode | None:
 
 
 def skip_round(ctx: DecisionContext, step: Step, failure: Failure) -> bool:
-    """End the round of a loop that skips failures. Return False if there is no such loop."""
+    """End the round of a loop that skips failures. Return False without such a loop."""
     loop = skipping(ctx, step)
     if loop is None:
         return False
@@ -188,7 +188,7 @@ def _goes_on(entry: Entry, does: LoopAction, items: list[Json] | None, loop: Loo
     if does.condition is None:
         return True
     env = entry.ctx.environment(entry.scope, entry.node, entry.incoming.value)
-    if loop is None:  # before the first round there is no previous result
+    if loop is None:  # the first round has no previous result
         item: Json = items[done] if items is not None else None
         env.names = {**env.names, "loop": {"iteration": 0, "index": 0, "previous": None}}
         if items is not None:

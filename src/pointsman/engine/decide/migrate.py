@@ -36,9 +36,9 @@ from pointsman.engine.actions import (
 )
 from pointsman.engine.decide import lifecycle, limits
 from pointsman.engine.decide.context import DecisionContext
-from pointsman.engine.decide.data_edits import check_edits
 from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.decide.lifecycle import WrongStatus
+from pointsman.engine.decide.outputs import check_edits
 from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.reports import ForkRequested, MigrationRequested, ResumeRequested, RetryRequested

@@ -32,7 +32,7 @@ from pointsman.engine.decide.outputs import (
 from pointsman.engine.decide.partial_run import is_short_of
 from pointsman.engine.events.steps import BranchSettled, ScopesClosed, ScopesOpened, StepFailed
 from pointsman.engine.failures import Failure
-from pointsman.engine.fold.arrivals import parked
+from pointsman.engine.fold.scopes import parked
 from pointsman.engine.plan import PlanNode
 from pointsman.engine.state import JoinProgress, ParallelFrame, ScopeState
 from pointsman.engine.steps import Arrival, Step, Write

@@ -15,7 +15,7 @@ from pointsman.engine.decide.entry import Entry
 from pointsman.engine.decide.loops import BODY
 from pointsman.engine.decide.outputs import check_writes, evaluate_outputs
 from pointsman.engine.events.lifecycle import ControlRedirected
-from pointsman.engine.fold.arrivals import NOBODY
+from pointsman.engine.fold.scopes import NOBODY
 from pointsman.engine.plan import PartialRun, Plan, PlanNode, in_full
 from pointsman.engine.state import StepOutput
 from pointsman.engine.steps import Step

@@ -124,7 +124,7 @@ def _give(ctx: DecisionContext, takers: Sequence[EventReceiver], name: str, data
 
 
 def _take_kept(ctx: DecisionContext, at: StepState) -> bool:
-    """Continue a wait with the first buffered event that it accepts. Return False if there is none."""
+    """Continue a wait with the first buffered event that it accepts. Return False if no event fits."""
     for number, event in ctx.state.events.buffered.items():
         if event.name != at.event:
             continue

@@ -13,7 +13,7 @@ from pointsman.engine.events import waits as wait_events
 from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.events.steps import ControlEvent, Event
 from pointsman.engine.events.waits import WaitEvent
-from pointsman.engine.fold import arrivals, lifecycle, scopes, steps, waits
+from pointsman.engine.fold import lifecycle, scopes, steps, waits
 from pointsman.engine.state import ExecutionState, LoopState, Timer
 
 
@@ -47,9 +47,9 @@ def fold(state: ExecutionState, event: Event) -> None:
     elif type(event) is step_events.TokenEnded:
         steps.token_ended(state, event)
     elif type(event) is step_events.ArrivalParked:
-        arrivals.park(state, event)
+        scopes.park_arrival(state, event)
     elif type(event) is step_events.ArrivalHeld:
-        arrivals.hold(state, event)
+        scopes.hold_arrival(state, event)
     else:
         _fold_course(state, event)
 

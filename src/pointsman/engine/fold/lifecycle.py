@@ -8,8 +8,7 @@ from pointsman.engine.data import Data
 from pointsman.engine.events import lifecycle
 from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.fold import scopes
-from pointsman.engine.fold.arrivals import NOBODY, held_step, repark, resume_held
-from pointsman.engine.fold.scopes import edit
+from pointsman.engine.fold.scopes import NOBODY, edit, held_step, repark, resume_held
 from pointsman.engine.fold.steps import MESSAGES
 from pointsman.engine.instants import instant_text
 from pointsman.engine.state import Compensation, ExecutionState, ScopeState, StepOutput, StepState

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.fold import scopes
-from pointsman.engine.fold.arrivals import consume_arrivals, scope_of, waiting
-from pointsman.engine.fold.scopes import write
+from pointsman.engine.fold.scopes import arrivals_parked, consume_arrivals, scope_of, write
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import (
     ExecutionState,
@@ -34,7 +33,7 @@ SAME_ATTEMPT = frozenset({"approved", "worker"})
 def started(state: ExecutionState, event: step_events.StepStarted) -> None:
     step = event.step
     scope = scope_of(state, step.scope)
-    together = waiting(scope, step.node, event.merged) if event.merged else ()
+    together = arrivals_parked(scope, step.node, event.merged) if event.merged else ()
     left = consume_arrivals(state, scope, step.node, event.after, event.merged, event.lineage)
     if event.caller is not None:
         left = replace(left, caller=event.caller)
