@@ -24,9 +24,9 @@ from pointsman.authoring.operations import (
     written_operations,
 )
 from pointsman.definition.graph.analysis import analyse
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.testing.graphs import random_workflow
-from pointsman.tools.schemas import Checker
 from pointsman.values import Json, JsonObject
 from tests.definition.graphs import document
 
@@ -337,10 +337,10 @@ def test_operations_survive_being_written_and_their_schema_takes_what_they_are()
     )
     written: list[Json] = [*written_operations(operations)]
     assert read_operations(written) == operations
-    schema = Checker(operations_schema())
-    assert schema.problems(written) == ""
-    assert schema.problems([{"op": "remove_node"}]) != ""
-    assert schema.problems([{"op": "explode", "node": "a"}]) != ""
+    schema = JsonSchema(operations_schema())
+    assert schema.correction(written) == ""
+    assert schema.correction([{"op": "remove_node"}]) != ""
+    assert schema.correction([{"op": "explode", "node": "a"}]) != ""
 
 
 graphs = st.builds(random_workflow, st.integers(0, 400), st.integers(1, 25), unruly=st.booleans())

@@ -32,6 +32,8 @@ DRAFTS: Final = (
 """All drafts that `$schema` may name."""
 MISFITS_MAX: Final = 20
 """Problems reported for one value or one schema."""
+MISFITS_EXPLAINED_MAX: Final = 5
+"""Problems in one text for a model."""
 MESSAGE_CHARS_MAX: Final = 300
 PATTERNS_MAX: Final = 500
 """Regular expressions in one schema: each is compiled."""
@@ -105,6 +107,11 @@ class JsonSchema:
     def fits(self, value: Json) -> bool:
         """Return whether the schema allows the value. False also if validation would take too long."""
         return not self.misfits(value, most=1)
+
+    def correction(self, value: Json) -> str:
+        """Return a text that explains to a model what to correct; empty if the value is valid."""
+        found = self.misfits(value, most=MISFITS_EXPLAINED_MAX)
+        return "; ".join(f"at {'/'.join(map(str, one.path)) or 'the top'}: {one.message}" for one in found)
 
     def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[SchemaViolation]:
         """Return the misfits of a value; empty if it is valid. A single misfit if finding all would take too long."""

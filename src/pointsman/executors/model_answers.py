@@ -15,6 +15,7 @@ from typing import Final, Literal, cast
 
 import msgspec
 
+from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.failures import Failure
 from pointsman.executors.effect_ledger import Ledger
 from pointsman.executors.failures import WorkRefused
@@ -22,7 +23,6 @@ from pointsman.models.repair import ParsedJson, read_json, read_whole
 from pointsman.models.transcript import assistant_message, user_message
 from pointsman.ports import ModelRequest
 from pointsman.redaction import head
-from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
 
 REASKS_MAX: Final = 2
@@ -51,7 +51,7 @@ class Expected:
         """The schema as models receive it."""
         self._result: Final = result
         try:
-            self._checker = None if schema is None else Checker(schema)
+            self._checker = None if schema is None else JsonSchema(schema)
         except SchemaWrong as why:
             raise WorkRefused(Failure(code="output-schema-wrong", message=str(why), hint=why.hint)) from why
 
@@ -77,7 +77,7 @@ class Expected:
         """Return the value if it fits the schema."""
         if self._lenient is not None:
             value = taken(value, self._lenient)
-        problems = "" if self._checker is None else self._checker.problems(value)
+        problems = "" if self._checker is None else self._checker.correction(value)
         if problems:
             return Wrong(f"Your answer does not fit its schema: {problems}. Answer again, corrected.")
         return ParsedJson(value)

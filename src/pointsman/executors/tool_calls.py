@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import is_about
@@ -31,7 +32,6 @@ from pointsman.engine.reports import ToolCall, ToolCallsProposed
 from pointsman.models.repair import read_whole
 from pointsman.ports import Tools, ToolSpec
 from pointsman.tools.failures import ToolFailed
-from pointsman.tools.schemas import Checker
 from pointsman.values import END, Json, JsonObject, NodeId
 
 
@@ -91,7 +91,7 @@ class Approvals:
 
     def _fits(self, number: int, call: ToolCall, tool: ToolSpec) -> bool:
         """Return whether the arguments fit the tool's parameters, so that the caller need not check them."""
-        wrong = Checker(tool.parameters).problems(call.arguments)
+        wrong = JsonSchema(tool.parameters).correction(call.arguments)
         if wrong:
             message = f"arguments of {call.name!r}: {wrong}"
             self._wrong[number] = Failure(code="tool-arguments", message=message, hint="Call it again, corrected.")
@@ -306,7 +306,7 @@ def memory_command(command: Execute, call: ToolCall, tool: ToolSpec, number: int
         hint = "Memory tools are for nodes of the type agent; others use a memory node."
         raise ToolFailed(Failure(code="memory-no-owner", message=message, hint=hint))
     named = [str(scope) for scope in scopes]
-    if wrong := Checker(offered(tool, named).parameters).problems(call.arguments):
+    if wrong := JsonSchema(offered(tool, named).parameters).correction(call.arguments):
         message = f"arguments of {call.name!r}: {wrong}"
         raise ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))
     given: JsonObject = {

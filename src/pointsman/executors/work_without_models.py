@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, cast
 
+from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
@@ -21,7 +22,6 @@ from pointsman.tool_output import CHARS_MAX
 from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter
 from pointsman.tools.sandbox.results import ResultUnusable
 from pointsman.tools.sandbox.selection import SandboxMissing
-from pointsman.tools.schemas import Checker, SchemaWrong
 from pointsman.values import Json, JsonObject
 
 
@@ -151,7 +151,7 @@ class RecordExecutor:
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         schema = spec.config.get("schema")
         try:
-            checker = Checker(schema if isinstance(schema, dict) else {})
+            checker = JsonSchema(schema if isinstance(schema, dict) else {})
         except SchemaWrong as why:
             return work_failed(command, Failure(code="output-schema-wrong", message=str(why), hint=why.hint))
         given = command.input
@@ -163,7 +163,7 @@ class RecordExecutor:
         quotes = _quotes(data, given.get("source"))
         if quotes:
             record["quotes"] = quotes
-        problems = checker.problems(data)
+        problems = checker.correction(data)
         if problems:
             record["problems"] = problems
         unfound = any(isinstance(quote, dict) and quote["found"] is False for quote in quotes)

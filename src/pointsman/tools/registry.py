@@ -12,6 +12,7 @@ from typing import Final, cast
 import msgspec
 from msgspec.structs import replace
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
@@ -21,7 +22,6 @@ from pointsman.tool_output import printing
 from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.functions import FunctionTool
 from pointsman.tools.json_results import not_json
-from pointsman.tools.schemas import Checker
 from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource, need_of
 from pointsman.tools.tracebacks import raised
 from pointsman.values import Json
@@ -39,7 +39,7 @@ class ToolRegistry:
         self._builtin: dict[str, Tool] = {}
         self._scripted: dict[str, Tool] = {}
         self._origins: dict[str, Origin] = {}
-        self._checkers: dict[str, Checker] = {}
+        self._checkers: dict[str, JsonSchema] = {}
         self._sources: list[ToolSource] = []
         self._listed: set[str] = set()
         self._from: dict[str, set[str]] = {}
@@ -181,10 +181,10 @@ class ToolRegistry:
     def _check_arguments(self, tool: Tool, call: ToolCall) -> None:
         checker = self._checkers.get(call.name)
         if checker is None:
-            checker = Checker(tool.spec.parameters)
+            checker = JsonSchema(tool.spec.parameters)
             if call.name in self._tools or call.name in self._scripted:
                 self._checkers[call.name] = checker
-        if wrong := checker.problems(call.arguments):
+        if wrong := checker.correction(call.arguments):
             raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
 
     def _away(self, name: str) -> Failure | None:

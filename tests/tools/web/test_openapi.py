@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from pointsman.definition.json_schema import JsonSchema
 from pointsman.tools.http.config import HttpToolDescription
 from pointsman.tools.http.openapi import OpenApiUnreadable, read_openapi
-from pointsman.tools.schemas import Checker
 from pointsman.values import Json, JsonObject
 
 PETS: JsonObject = {
@@ -61,9 +61,9 @@ PETS: JsonObject = {
 }
 
 
-def checker(described: JsonObject) -> Checker:
+def checker(described: JsonObject) -> JsonSchema:
     schema = HttpToolDescription.model_validate(described).schema_of_arguments
-    return Checker(schema)
+    return JsonSchema(schema)
 
 
 def test_each_operation_becomes_a_tool() -> None:
@@ -85,13 +85,13 @@ def test_each_operation_becomes_a_tool() -> None:
 def test_arguments_are_checked_as_the_document_says() -> None:
     tools = read_openapi(PETS).tools
     show, add = checker(tools["showPet"]), checker(tools["add_pet"])
-    assert show.problems({"id": 1, "fields": ["a"]}) == ""
-    assert "0 is less than" in show.problems({"id": 0})
-    assert "id" in show.problems({})
-    assert "extra" in show.problems({"id": 1, "extra": 2})
-    assert add.problems({"body": {"name": None, "parent": {"name": "x", "age": 0.5}}}) == ""
-    assert "body/parent/age" in add.problems({"body": {"name": "x", "parent": {"name": "x", "age": 0}}})
-    assert "body/parent/parent" in add.problems({"body": {"name": "x", "parent": {"name": "x", "parent": {}}}})
+    assert show.correction({"id": 1, "fields": ["a"]}) == ""
+    assert "0 is less than" in show.correction({"id": 0})
+    assert "id" in show.correction({})
+    assert "extra" in show.correction({"id": 1, "extra": 2})
+    assert add.correction({"body": {"name": None, "parent": {"name": "x", "age": 0.5}}}) == ""
+    assert "body/parent/age" in add.correction({"body": {"name": "x", "parent": {"name": "x", "age": 0}}})
+    assert "body/parent/parent" in add.correction({"body": {"name": "x", "parent": {"name": "x", "parent": {}}}})
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_schemas_that_refer_to_each_other_end() -> None:
     found = read_openapi(around(paths={"/a": {"post": body}}, components={"schemas": schemas}))
     tool = found.tools["post_a"]
     assert len(msgspec.json.encode(tool)) < 400_000
-    assert checker(tool).problems({"body": {"p1": {"p2": {"p3": {}}}}}) == ""
-    assert "p2" in checker(tool).problems({"body": {"p1": {"p2": 7}}})
+    assert checker(tool).correction({"body": {"p1": {"p2": {"p3": {}}}}}) == ""
+    assert "p2" in checker(tool).correction({"body": {"p1": {"p2": 7}}})
 
 
 def test_a_document_that_nests_for_ever_is_refused() -> None:
