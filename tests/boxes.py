@@ -7,9 +7,9 @@ from typing import Final, Literal, NoReturn
 
 import pytest
 
-from pointsman.tools.sandbox import selection as boxes
-from pointsman.tools.sandbox.selection import NoBox, Sandbox, SandboxMissing, find_box
-from pointsman.tools.sandbox.syscalls import Machine
+from pointsman.tools.sandbox import process as boxes
+from pointsman.tools.sandbox.process import NoBox, Sandbox, SandboxMissing, find_box
+from pointsman.tools.sandbox.seccomp import Machine
 
 BoxName = Literal["bubblewrap", "landlock"]
 BOXES: Final[tuple[BoxName, ...]] = ("bubblewrap", "landlock")

@@ -13,7 +13,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.models.failures import ModelFailed
 from pointsman.ports import Clock, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Tools, ToolSpec
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json
 
 CANCELLED = Failure(code="cancelled", message="the call was given up")

@@ -37,8 +37,7 @@ from pointsman.store.api import Store, Workflows, open_store
 from pointsman.store.memory import MemoryStore
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
-from pointsman.tools.scripted import canned_tools
-from pointsman.tools.unscripted import UnscriptedTools
+from pointsman.tools.scripted import UnscriptedTools, canned_tools
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.definitions import DECLARED_TRIGGERS
 from pointsman.workflows.library import LIBRARY, Library

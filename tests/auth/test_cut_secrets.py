@@ -19,7 +19,7 @@ from pointsman.redaction import MASK, head, hiding, redaction_of, tail, unfinish
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tool_output import CHARS_MAX, apart_from_tools
-from pointsman.tools.http.responses import EXCERPT
+from pointsman.tools.http.messages import EXCERPT
 from pointsman.tools.mcp.process import CHARS_MAX as STDERR_CHARS_MAX
 from pointsman.tools.mcp.process import Stderr
 from pointsman.tools.tool import Tool

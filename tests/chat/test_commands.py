@@ -63,7 +63,7 @@ def test_a_command_that_says_nothing_to_do_is_refused(text: str) -> None:
     [
         ("Write a memo, send to bob@example.org and ann@example.org", "several addresses"),
         ("Write a memo, send to bob@example.org, ann@example.org", "several addresses"),
-        ("Write a memo, send to bob@nowhere", "'bob@nowhere' is no mail address"),
+        ("Write a memo, send to bob@nowhere", "'bob@nowhere' is not a mail address"),
         ("x" * (CHARS_MAX + 1), "characters"),
     ],
 )

@@ -20,8 +20,7 @@ from pointsman.operations.archive import ImportRefused
 from pointsman.runtime import local
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreFull
-from pointsman.tools.files.config import FileSettings
-from pointsman.tools.files.directory import Jail
+from pointsman.tools.files import FileSettings, Jail
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.installation import HandClock, opened
 from tests.operations.test_export import change, exported, forged, full

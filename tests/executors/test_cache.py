@@ -10,9 +10,8 @@ import pytest
 from pointsman.engine.failures import Failure
 from pointsman.executions.timeline import timeline
 from pointsman.testing.clock import run_virtually
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
-from pointsman.tools.tool import Tool
+from pointsman.tools.tool import Tool, ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.scenarios import Played, installation, play, written
 

@@ -20,7 +20,7 @@ from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
 from pointsman.store.transfer import StoreNotEmpty, StoreUncopyable, TransferPart, Value, transfer_of
-from pointsman.tools.files.directory import Jail
+from pointsman.tools.files import Jail
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows

@@ -72,7 +72,7 @@ async def test_a_goal_is_run_too(path: str, body: dict[str, Any], email: str | N
         ("/run", {"command": ", send to a@example.org"}, 400, "nothing to do"),
         ("/run", {"goal": "  "}, 400, "nothing to do"),
         ("/run/legacy", {}, 422, "body/goal"),
-        ("/run/legacy", {"goal": "a", "email": "nobody"}, 400, "'nobody' is no mail address"),
+        ("/run/legacy", {"goal": "a", "email": "nobody"}, 400, "'nobody' is not a mail address"),
     ],
 )
 async def test_what_cannot_be_meant_is_refused_with_its_place(

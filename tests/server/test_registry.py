@@ -10,8 +10,8 @@ import pytest
 from pointsman.auth.callers import Role
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.settings import Settings
-from pointsman.tools.files.config import FileSettings
-from pointsman.tools.mcp.config import McpServerDescription
+from pointsman.tools.files import FileSettings
+from pointsman.tools.mcp.server import McpServerDescription
 from pointsman.values import ExecutionId
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER, TALK, secret_of

@@ -10,9 +10,8 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import ToolCall
 from pointsman.models.script import Script
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
-from pointsman.tools.tool import Tool
+from pointsman.tools.tool import Tool, ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import list_tools
 

@@ -7,13 +7,13 @@ import pytest
 from pointsman.engine.reports import ToolCall
 from pointsman.json_meter import DIGITS_MAX, VALUES_MAX, JsonUnreadable, TooMuchJson, decode_json
 from pointsman.models.repair import read_json
-from pointsman.tools.egress.failures import AnswerUnreadable
+from pointsman.tools.egress.addresses import AnswerUnreadable
 from pointsman.tools.egress.http_calls import HttpResponse
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
-from pointsman.tools.http.responses import data_of
+from pointsman.tools.http.messages import data_of
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.sandbox.results import ResultMeter, ResultUnusable
+from pointsman.tools.sandbox.interpreter import ResultMeter, ResultUnusable
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json
 
 LONG = "7" * (DIGITS_MAX + 1)

@@ -16,11 +16,10 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.store.errors import StoreUnreachable
 from pointsman.tools import registry as registry_module
-from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.tools.functions import tool
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
-from pointsman.tools.tool import Origin, Tool, ToolContext
+from pointsman.tools.tool import Origin, Tool, ToolContext, ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tools import calculator
 

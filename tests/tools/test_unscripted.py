@@ -7,9 +7,9 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.unscripted import UnscriptedTools
+from pointsman.tools.scripted import UnscriptedTools
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import JsonObject
 from pointsman.workflows.tools import calculator
 

@@ -16,7 +16,7 @@ from pointsman.engine.decide.human_tasks import GateChangedMeanwhile
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
-from pointsman.tools.egress.failures import AddressRefused, NotReached
+from pointsman.tools.egress.addresses import AddressRefused, NotReached
 from pointsman.triggers.notifications import ATTEMPTS_MAX, NoSuchNotice, Notifier, post
 from pointsman.triggers.signatures import key_of, verify
 from pointsman.values import Json, JsonObject

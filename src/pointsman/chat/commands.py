@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from pointsman.errors import CallerError
-from pointsman.tools.mail.addresses import AddressWrong, address_of
+from pointsman.tools.mail import AddressWrong, address_of
 from pointsman.values import JsonObject
 
 CHARS_MAX: Final = 100_000

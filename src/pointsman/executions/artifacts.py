@@ -12,7 +12,7 @@ async def artifacts_of(settings: Settings, execution: str) -> list[ArtifactView]
     """Return [{"path", "bytes"}] sorted by name; empty if this installation keeps no files."""
     if settings.files is None:
         return []
-    from pointsman.tools.files.directory import Jail  # Imported late: most installations keep no files.
+    from pointsman.tools.files import Jail  # Imported late: most installations keep no files.
 
     found = await asyncio.to_thread(Jail(settings.files, execution).files)
     return [{"path": file.path, "bytes": file.size} for file in found]
@@ -21,7 +21,7 @@ async def artifacts_of(settings: Settings, execution: str) -> list[ArtifactView]
 async def artifact(settings: Settings, execution: str, path: str) -> bytes:
     """Return one file of an execution. Raises `ToolFailed`."""
     assert settings.files is not None, "somebody keeps files"
-    from pointsman.tools.files.directory import Jail  # As above.
+    from pointsman.tools.files import Jail  # As above.
 
     return await asyncio.to_thread(Jail(settings.files, execution).read, path)
 
@@ -29,7 +29,7 @@ async def artifact(settings: Settings, execution: str, path: str) -> bytes:
 async def delete_artifacts(settings: Settings, execution: str) -> None:
     """Delete all files of an execution for good."""
     if settings.files is not None:
-        from pointsman.tools.files.directory import Jail  # As above.
+        from pointsman.tools.files import Jail  # As above.
 
         await asyncio.to_thread(Jail(settings.files, execution).remove)
 
@@ -37,6 +37,6 @@ async def delete_artifacts(settings: Settings, execution: str) -> None:
 async def copy_artifacts(settings: Settings, origin: str, execution: str) -> None:
     """Copy all files of an execution to another one. Raises `ToolFailed`."""
     if settings.files is not None:
-        from pointsman.tools.files.directory import Jail  # As above.
+        from pointsman.tools.files import Jail  # As above.
 
         await asyncio.to_thread(Jail(settings.files, execution).take_over, Jail(settings.files, origin))

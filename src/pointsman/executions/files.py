@@ -12,7 +12,7 @@ from pointsman.auth.subjects import InputInvalid
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
 FILE_BYTES_MAX: Final = 20_000_000
@@ -47,7 +47,7 @@ async def artifact(app: AppContext, execution: str, path: str) -> bytes:
 
 def _read(settings: Settings, execution: str, path: str) -> bytes:
     if settings.files is not None:
-        from pointsman.tools.files.directory import Jail  # Imported late: most installations keep no files.
+        from pointsman.tools.files import Jail  # Imported late: most installations keep no files.
 
         try:
             return Jail(settings.files, execution).read(path)

@@ -20,8 +20,8 @@ from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, Work
 from pointsman.errors import CallerError
 from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.ports import ExecutionPort, Executor, Tools, ToolSpec
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
 INSIDE: Final = frozenset({"scripted", "workflow", "client"})

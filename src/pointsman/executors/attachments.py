@@ -19,7 +19,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import content_of, text_of
 from pointsman.redaction import head
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Bytes, Json, JsonObject
 
 BYTES_MAX: Final = Bytes(20_000_000)

@@ -43,7 +43,7 @@ from pointsman.ports import (
 )
 from pointsman.redaction import NOTHING, Redaction, hiding, tail
 from pointsman.tool_output import CHARS_MAX, gathering
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json
 
 TOO_LONG: Final = "model-context-too-long"

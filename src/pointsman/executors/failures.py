@@ -9,7 +9,7 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import Usage, WorkFailed
 from pointsman.errors import EngineBug, OperatorError, Outage, PointsmanError
 from pointsman.models.failures import ModelFailed
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 
 
 class WorkRefused(OperatorError):

@@ -14,8 +14,7 @@ from pointsman.executors.secrets import Masks, Revealed, revealed
 from pointsman.ports import ExecutionPort, Secrets
 from pointsman.redaction import hiding
 from pointsman.tools.egress.http_calls import HttpCall, Outgoing
-from pointsman.tools.http.requests import request_of
-from pointsman.tools.http.responses import ResponseType, failure_of_call, failure_of_status, result_of
+from pointsman.tools.http.messages import ResponseType, failure_of_call, failure_of_status, request_of, result_of
 from pointsman.values import Json
 
 

@@ -31,7 +31,7 @@ from pointsman.engine.gates import CallVerdict, ProposedCall
 from pointsman.engine.reports import ToolCall, ToolCallsProposed
 from pointsman.models.repair import read_whole
 from pointsman.ports import Tools, ToolSpec
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import END, Json, JsonObject, NodeId
 
 

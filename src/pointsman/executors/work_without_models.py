@@ -19,9 +19,8 @@ from pointsman.models.transcript import as_text, read_call, text_of, tool_messag
 from pointsman.ports import ExecutionPort
 from pointsman.redaction import tail
 from pointsman.tool_output import CHARS_MAX
-from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter
-from pointsman.tools.sandbox.results import ResultUnusable
-from pointsman.tools.sandbox.selection import SandboxMissing
+from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter, ResultUnusable
+from pointsman.tools.sandbox.process import SandboxMissing
 from pointsman.values import Json, JsonObject
 
 

@@ -28,8 +28,8 @@ from pointsman.errors import CallerError
 from pointsman.settings import Settings
 from pointsman.store.chain import first_hash, row_hash
 from pointsman.store.compression import Form
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.directory import Jail, names_in
+from pointsman.tools.files import Jail, names_in
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
 

@@ -30,8 +30,8 @@ from pointsman.store.sqlite.connection import connect, explained
 from pointsman.store.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
 from pointsman.store.sqlite.transfer import executions_in, find_damage, read_parts, write_new
 from pointsman.store.transfer import COPIED, TransferPart, transfer_of
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.directory import Jail
+from pointsman.tools.files import Jail
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.version import VERSION
 from pointsman.workflows.sources import FileUnreadable

@@ -32,9 +32,9 @@ from pointsman.settings import FILE, Settings, config_directory
 from pointsman.store.errors import LeaderExists
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.sqlite.connection import path_of
-from pointsman.tools.files.directory import UNFINISHED
-from pointsman.tools.sandbox.selection import Sandbox, SandboxMissing, find_box
-from pointsman.tools.sandbox.workers import interpreter
+from pointsman.tools.files import UNFINISHED
+from pointsman.tools.sandbox.interpreter import interpreter
+from pointsman.tools.sandbox.process import Sandbox, SandboxMissing, find_box
 from pointsman.triggers.notifications import Outbox
 from pointsman.values import ExecutionId, JsonObject
 

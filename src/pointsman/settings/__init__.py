@@ -40,18 +40,18 @@ from pointsman.settings.sections import (
     VaultSettings,
 )
 from pointsman.tools.client_tools import ClientToolDescription
-from pointsman.tools.commands.config import NAME as COMMAND_NAME
-from pointsman.tools.commands.config import CommandDescription
-from pointsman.tools.files.config import FileSettings
-from pointsman.tools.http.config import NAME, HttpToolDescription
-from pointsman.tools.mail.config import MailSettings
-from pointsman.tools.mcp.config import NAME as MCP_NAME
-from pointsman.tools.mcp.config import McpServerDescription
-from pointsman.tools.pages.config import PageSettings
-from pointsman.tools.sandbox.config import SandboxSettings
-from pointsman.tools.search.config import SearchSettings
-from pointsman.tools.sql.config import NAME as SQL_NAME
-from pointsman.tools.sql.config import DatabaseDescription
+from pointsman.tools.commands import NAME as COMMAND_NAME
+from pointsman.tools.commands import CommandDescription
+from pointsman.tools.files import FileSettings
+from pointsman.tools.http.tool import NAME, HttpToolDescription
+from pointsman.tools.mail import MailSettings
+from pointsman.tools.mcp.server import NAME as MCP_NAME
+from pointsman.tools.mcp.server import McpServerDescription
+from pointsman.tools.pages import PageSettings
+from pointsman.tools.sandbox.limits import SandboxSettings
+from pointsman.tools.sql.queries import NAME as SQL_NAME
+from pointsman.tools.sql.queries import DatabaseDescription
+from pointsman.tools.web_search import SearchSettings
 
 FILE: Final = "pointsman.toml"
 PREFIX: Final = "POINTSMAN_"

@@ -15,9 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.http.config import AnObject
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, ToolContext, ToolLimits
+from pointsman.tools.http.tool import AnObject
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject
 
 

@@ -11,8 +11,7 @@ from typing import Final
 from pointsman.definition.model.agents import MEMORY_TOOLS
 from pointsman.engine.failures import Failure
 from pointsman.ports import ToolSpec
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import ToolContext, ToolLimits
+from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject
 
 KEY: Final[JsonObject] = {"type": "string", "minLength": 1, "maxLength": 500, "description": "What it is called."}

@@ -19,10 +19,19 @@ from pointsman.errors import Outage, PointsmanError
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.tool_output import printing
-from pointsman.tools.failures import ToolFailed, ToolMisdefined, ToolNameTaken, ToolNotLoaded
-from pointsman.tools.functions import FunctionTool
-from pointsman.tools.json_results import not_json
-from pointsman.tools.tool import RESERVED, Origin, Tool, ToolContext, ToolSource, need_of
+from pointsman.tools.functions import FunctionTool, not_json
+from pointsman.tools.tool import (
+    RESERVED,
+    Origin,
+    Tool,
+    ToolContext,
+    ToolFailed,
+    ToolMisdefined,
+    ToolNameTaken,
+    ToolNotLoaded,
+    ToolSource,
+    need_of,
+)
 from pointsman.tools.tracebacks import raised
 from pointsman.values import Json
 

@@ -1,29 +1,32 @@
-"""Scripted tools: answer from a script, so that workflows run without outside access. Listings mark them as scripted.
+"""Tools of runs with the scripted model: tools that answer from a script, and stand-ins for tools without one.
 
-web_search:
-  description: Search the web.
-  results:
-    - {when: {query: port}, result: [{title: Harbour}]}
-    - {contains: strike, result: [], times: 1}
-    - {fail: the index is down}
-pay: {requiresApproval: true, result: {paid: true}}
+    web_search:
+      description: Search the web.
+      results:
+        - {when: {query: port}, result: [{title: Harbour}]}
+        - {contains: strike, result: [], times: 1}
+        - {fail: the index is down}
+    pay: {requiresApproval: true, result: {paid: true}}
+
+Listings mark scripted tools as such. Stand-ins make it possible to try a definition that names `web_search` before the
+tool is written. Scripted models call only the tools in their script; a call of a stand-in fails.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from pointsman.engine.failures import Failure
-from pointsman.ports import ToolSpec
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import ToolContext, ToolLimits
+from pointsman.engine.reports import ToolCall
+from pointsman.ports import ExecutionPort, Tools, ToolSpec
+from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits, need_of
 from pointsman.use_counts import UseCounts
 from pointsman.values import Json, JsonObject
 
-_ANYTHING: Final[JsonObject] = {"type": "object"}
+ANYTHING: Final[JsonObject] = {"type": "object"}
 
 
 class CannedTool:
@@ -39,7 +42,7 @@ class CannedTool:
         self.spec = ToolSpec(
             name=name,
             description=str(script.get("description", "A scripted tool.")),
-            parameters=parameters if isinstance(parameters, dict) else _ANYTHING,
+            parameters=parameters if isinstance(parameters, dict) else ANYTHING,
             idempotent=True,
             requires_approval=script.get("requiresApproval") is True,
             scripted=True,
@@ -88,3 +91,33 @@ def _failure(fail: Json) -> Failure:
         message=str(fail.get("message", "")),
         retryable=fail.get("retryable") is True,
     )
+
+
+class UnscriptedTools:
+    """The tools of an app; any other name is a stand-in for a tool without a script."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def find(self, name: str) -> ToolSpec | None:
+        """Return the tool, or a stand-in of that name."""
+        found = self._tools.find(name)
+        if found is not None and not found.off:
+            return found
+        return ToolSpec(name=name, description="Not registered here.", parameters=ANYTHING, stands_in=True)
+
+    async def prepare(self, names: Iterable[str]) -> None:
+        """Prepare the tools of the app."""
+        await self._tools.prepare(names)
+
+    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
+        """Call the tool. Raises `ToolFailed` (`tool-not-scripted`) for a stand-in."""
+        found = self._tools.find(call.name)
+        if found is not None and not found.off:
+            return await self._tools.call(call, key=key, run=run)
+        about, hint = f"there is no tool {call.name!r} here", "Register it with the installation"
+        if found is not None:
+            about, hint = f"the tool {call.name!r} is off here", found.off.rstrip(".")
+        message = f"{about}, and no script of it"
+        hint = f"{hint}, or give it results under `tools:` in the script."
+        raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint, needs=need_of(call.name)))

@@ -1,12 +1,17 @@
-"""Interfaces between the registry and tools."""
+"""Interfaces between the registry and tools, and the errors of tools.
+
+`ToolFailed` carries the `Failure` that a step reports or a model receives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.failures import Failure
+from pointsman.errors import AuthorError, OperatorError
 from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.values import Bytes, Json, JsonObject
 
@@ -88,3 +93,31 @@ def need_of(tool: str) -> str:
     """Return what a worker needs to call the tool, in the form of `Failure.needs`. Empty for saved workflows: every
     worker has them in the store, so another worker would fail in the same way."""
     return "" if tool.startswith(WORKFLOW_PREFIX) else f"tool:{tool}"
+
+
+class ToolFailed(OperatorError):
+    """Raised when a tool call fails. Tools may raise it to report a specific failure and whether to retry."""
+
+    code: ClassVar[str] = "tool-failed"
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message, hint=failure.hint)
+        self.failure = failure
+
+
+class ToolMisdefined(AuthorError):
+    """Raised for a function that cannot become a tool because of its name, its parameters or their types."""
+
+    code: ClassVar[str] = "tool-misdefined"
+
+
+class ToolNameTaken(OperatorError):
+    """Raised when two tools with the same name are registered."""
+
+    code: ClassVar[str] = "tool-name-taken"
+
+
+class ToolNotLoaded(OperatorError):
+    """Raised when a tool of an installed package cannot be loaded."""
+
+    code: ClassVar[str] = "tool-not-loaded"

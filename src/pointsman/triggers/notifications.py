@@ -38,8 +38,7 @@ from pointsman.settings import Settings
 from pointsman.settings.sections import NotificationSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
-from pointsman.tools.egress.addresses import EVERYWHERE
-from pointsman.tools.egress.failures import AddressRefused, NotReached
+from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReached
 from pointsman.tools.egress.http_calls import HttpCall, Outgoing
 from pointsman.tools.egress.transport import EgressPolicy
 from pointsman.triggers.signatures import key_of, sign

@@ -19,7 +19,7 @@ from pointsman.executors.secrets import masked_failure
 from pointsman.paging import page_by
 from pointsman.redaction import hiding
 from pointsman.searching import says
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
 ORIGINS: Final = ("function", "workflow", "http", "mcp", "command", "plugin", "client", "scripted", "builtin")

@@ -19,11 +19,10 @@ from pointsman.extras import install_hint, is_installed
 from pointsman.ports import ToolSpec
 from pointsman.settings import Settings
 from pointsman.tools.client_tools import ClientTool
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.functions import tool
 from pointsman.tools.memory import memory_tools
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.tool import Tool, ToolContext, ToolLimits
+from pointsman.tools.tool import Tool, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.builtin import TOOLS
 from pointsman.workflows.workflow_tools import ShippedTool
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
     from pointsman.tools.egress.addresses import Address
     from pointsman.tools.egress.http_calls import Outgoing
     from pointsman.tools.egress.transport import Door
-    from pointsman.tools.mcp.config import McpServerDescription
-    from pointsman.tools.pages.config import PageSettings
-    from pointsman.tools.search.config import SearchSettings
+    from pointsman.tools.mcp.server import McpServerDescription
+    from pointsman.tools.pages import PageSettings
+    from pointsman.tools.web_search import SearchSettings
 
 
 def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
@@ -46,7 +45,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         for tool in http_tools(settings):
             registry.add(tool, origin="http")
     for name, command in settings.commands.items():
-        from pointsman.tools.commands.tool import CommandTool  # Import only if needed, as above.
+        from pointsman.tools.commands import CommandTool  # Import only if needed, as above.
 
         registry.add(CommandTool(name, command, box=settings.sandbox.box), origin="command")
     known = known_redaction(settings)
@@ -125,7 +124,7 @@ def _sql(settings: Settings) -> Tool:
 def _search(settings: Settings) -> Tool:
     if settings.search is None:
         return OffTool("web_search", "Search the web.", because="Name an engine in the settings: [search].")
-    from pointsman.tools.search.tool import WebSearchTool
+    from pointsman.tools.web_search import WebSearchTool
 
     def outgoing(search: SearchSettings) -> Outgoing:
         from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.
@@ -145,10 +144,10 @@ def _pages(settings: Settings) -> Tool:
         return OffTool("fetch_page", "Fetch a page of the web as text.", because=because)
     if not is_installed("tools"):
         return OffTool("fetch_page", "Fetch a page of the web as text.", because=install_hint("tools"))
-    from pointsman.tools.pages.tool import FetchPageTool
+    from pointsman.tools.pages import FetchPageTool
 
     def outgoing(pages: PageSettings) -> Outgoing:
-        from pointsman.tools.egress.failures import AddressRefused
+        from pointsman.tools.egress.addresses import AddressRefused
         from pointsman.tools.egress.http_calls import Outgoing
         from pointsman.tools.egress.transport import resolve
 
@@ -173,7 +172,7 @@ def _mail(settings: Settings) -> Tool:
         return OffTool("send_email", "Send an e-mail as plain text.", because=because)
     if not is_installed("tools"):
         return OffTool("send_email", "Send an e-mail as plain text.", because=install_hint("tools"))
-    from pointsman.tools.mail.tool import SendEmailTool
+    from pointsman.tools.mail import SendEmailTool
 
     return SendEmailTool(settings.mail, resolved=settings.resolved, now=lambda: datetime.now(UTC))
 
@@ -184,7 +183,7 @@ def _files(settings: Settings) -> Iterator[Tool]:
             because = "Say in the settings where executions keep files: [files] directory."
             yield OffTool(name, f"{does} files of the execution.", because=because)
         return
-    from pointsman.tools.files.tools import FileTool
+    from pointsman.tools.files import FileTool
 
     yield FileTool("read_file", settings.files)
     yield FileTool("write_file", settings.files)

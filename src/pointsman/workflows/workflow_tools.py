@@ -17,8 +17,7 @@ from pointsman.errors import EngineBug
 from pointsman.ports import ToolSpec
 from pointsman.store.api import Workflows
 from pointsman.store.records import WorkflowEntry
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, Origin, Tool, ToolContext, ToolLimits
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, Origin, Tool, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject, WorkflowId
 from pointsman.workflows.builtin import BUILT_IN, TOOLS, shipped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.tools.mail.tool import plain_letter
+from pointsman.tools.mail import plain_letter
 
 
 @pytest.mark.requirement("S2-O8")

@@ -25,8 +25,8 @@ from pointsman import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.mcp.registries import tools
 
@@ -90,7 +90,7 @@ import asyncio, sys, threading
 from pointsman.workflows.tools import registry_for
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 imported_by = set()
 class Finder:
     def find_spec(self, name, path=None, target=None):

@@ -11,7 +11,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import list_tools, server_views
 

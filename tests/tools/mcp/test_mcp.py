@@ -21,10 +21,9 @@ from pointsman.engine.reports import ToolCall
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.tools.egress.secret_hosts import SecretRefused
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.mcp.config import McpServerDescription
-from pointsman.tools.mcp.server import McpServer
+from pointsman.tools.mcp.server import McpServer, McpServerDescription
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.mcp.peer import server as peer
 from tests.tools.mcp.registries import tools

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.tools.egress.addresses import EVERYWHERE
-from pointsman.tools.egress.failures import AddressRefused, NotReached
+from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReached
 from pointsman.tools.egress.http_calls import HttpCall, Outgoing
 from pointsman.tools.egress.transport import EgressPolicy
 

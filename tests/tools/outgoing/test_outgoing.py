@@ -8,13 +8,13 @@ import ipaddress
 
 import pytest
 
-from pointsman.tools.egress.addresses import is_outside
-from pointsman.tools.egress.failures import (
+from pointsman.tools.egress.addresses import (
     AddressRefused,
     AnswerTooLarge,
     AnswerUnreadable,
     NotReached,
     RedirectRefused,
+    is_outside,
 )
 from pointsman.tools.egress.http_calls import HttpCall, Outgoing
 from pointsman.tools.egress.transport import EgressPolicy

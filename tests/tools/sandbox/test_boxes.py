@@ -17,11 +17,18 @@ from typing import Final
 
 import pytest
 
-from pointsman.tools.sandbox import landlock, syscalls
+from pointsman.tools.sandbox import landlock, seccomp
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, SandboxLimits
-from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded
-from pointsman.tools.sandbox.seccomp_filter import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
-from pointsman.tools.sandbox.selection import SandboxMissing, box_for, find_box
+from pointsman.tools.sandbox.process import (
+    OutputTooLarge,
+    ProcessResult,
+    SandboxMissing,
+    TookTooLong,
+    bounded,
+    box_for,
+    find_box,
+)
+from pointsman.tools.sandbox.seccomp import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
 from pointsman.values import Bytes, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
 from tests.tools.sandbox import probes
@@ -301,7 +308,7 @@ async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) 
     started = tmp_path / "starts.py"
     started.write_text(
         "import asyncio, sys\n"
-        "from pointsman.tools.sandbox.selection import find_box\n"
+        "from pointsman.tools.sandbox.process import find_box\n"
         "from pointsman.tools.sandbox.limits import Job, SandboxLimits\n"
         "from pointsman.tools.sandbox.process import bounded\n"
         "job = Job(program='/bin/sleep', arguments=('619',), bounds=SandboxLimits(seconds=600))\n"
@@ -348,7 +355,7 @@ async def test_a_program_has_no_rights_and_can_come_to_none(box: BoxName) -> Non
 IN_A_CONTAINER: Final = """
 import base64, ctypes, sys
 from pointsman.tools.sandbox.confine import Kernel, filter_calls
-from pointsman.tools.sandbox.selection import SandboxMissing, find_box
+from pointsman.tools.sandbox.process import SandboxMissing, find_box
 
 kernel = Kernel()
 kernel.prctl(38, ctypes.c_ulong(1))
@@ -364,13 +371,13 @@ for preference in ("bubblewrap", "auto"):
 
 def filter_of_containers() -> bytes:
     """Return the refusals of Docker's profile that concern namespaces and mounts."""
-    machine = syscalls.MACHINES[os.uname().machine]
+    machine = seccomp.MACHINES[os.uname().machine]
     load, any_bit, equal, answer = 0x20, 0x45, 0x15, 0x06
     steps = [(load, 0, 0, 0)]
     for name in ("mount", "umount2", "unshare", "setns", "pivot_root"):
-        steps += [(equal, 0, 1, syscalls.REFUSED[name][machine.column]), (answer, 0, 0, REFUSE)]
+        steps += [(equal, 0, 1, seccomp.REFUSED[name][machine.column]), (answer, 0, 0, REFUSE)]
     steps += [(equal, 0, 1, CLONE3), (answer, 0, 0, UNKNOWN)]
-    steps += [(equal, 0, 3, syscalls.CLONE[machine.column]), (load, 0, 0, 16)]
+    steps += [(equal, 0, 3, seccomp.CLONE[machine.column]), (load, 0, 0, 16)]
     steps += [(any_bit, 0, 1, NEW_NAMESPACES), (answer, 0, 0, REFUSE), (answer, 0, 0, ALLOW)]
     return b"".join(struct.pack("=HBBI", kind, yes, no, value) for kind, yes, no, value in steps)
 
@@ -424,12 +431,12 @@ async def test_a_job_that_a_box_cannot_do_is_refused() -> None:
 
 
 def test_no_call_is_named_twice_and_all_have_a_number_somewhere() -> None:
-    tables = {**syscalls.REFUSED, **syscalls.REFUSED_AMONG_OTHERS, **syscalls.STARTING}
-    assert len(tables) == len(syscalls.REFUSED) + len(syscalls.REFUSED_AMONG_OTHERS) + len(syscalls.STARTING)
+    tables = {**seccomp.REFUSED, **seccomp.REFUSED_AMONG_OTHERS, **seccomp.STARTING}
+    assert len(tables) == len(seccomp.REFUSED) + len(seccomp.REFUSED_AMONG_OTHERS) + len(seccomp.STARTING)
     for column in (0, 1):
         numbers = [one[column] for one in tables.values() if one[column] is not None]
         assert len({*numbers}) == len(numbers)
-        assert max(number for number in numbers if number is not None) < syscalls.NEW
+        assert max(number for number in numbers if number is not None) < seccomp.NEW
 
 
 def _running(mark: str) -> list[int]:

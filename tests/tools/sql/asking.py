@@ -8,10 +8,10 @@ import pytest
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.sql.config import DatabaseDescription
+from pointsman.tools.sql.queries import DatabaseDescription
 from pointsman.tools.sql.tool import SqlTool
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
 

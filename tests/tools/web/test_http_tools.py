@@ -14,9 +14,9 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings, SettingsInvalid
 from pointsman.settings.sections import HttpSettings
-from pointsman.tools.failures import ToolFailed
 from pointsman.tools.http.openapi import OpenApiUnreadable
 from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.http_tools import http_tools, import_openapi, tool_file
 from tests.tools.outgoing.peer import Peer, answer, peering

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from pointsman.definition.json_schema import JsonSchema
-from pointsman.tools.http.config import HttpToolDescription
 from pointsman.tools.http.openapi import OpenApiUnreadable, read_openapi
+from pointsman.tools.http.tool import HttpToolDescription
 from pointsman.values import Json, JsonObject
 
 PETS: JsonObject = {

@@ -28,8 +28,7 @@ from pointsman.redaction import NOTHING, Redaction
 from pointsman.runtime.local import LocalRuntime
 from pointsman.tools.egress.secret_hosts import ANYWHERE
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.scripted import canned_tools
-from pointsman.tools.unscripted import UnscriptedTools
+from pointsman.tools.scripted import UnscriptedTools, canned_tools
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.workflow_tools import PREFIX as WORKFLOW
 

@@ -1,13 +1,16 @@
-"""Classification of IP addresses: public ("outside"), or internal to this machine, its network or its cloud ("inside").
+"""Classification of IP addresses, public ("outside") or internal ("inside"), and the errors of outgoing HTTP calls.
 
-Uses its own lists: the `is_global` of the standard library differs between Python versions.
+An internal address belongs to this machine, its network or its cloud. The lists are our own: the `is_global` of the
+standard library differs between Python versions.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
+
+from pointsman.errors import OperatorError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -72,3 +75,33 @@ def is_outside(address: Address) -> bool:
 def is_in(address: Address, networks: Iterable[Network]) -> bool:
     """Return whether the address, or its embedded IPv4 address, is in one of the networks."""
     return any(one in network for network in networks for one in (address, unwrapped(address)))
+
+
+class AddressRefused(OperatorError):
+    """Raised for an address that is not a web address, or that is internal and not allowed. Nothing was sent."""
+
+    code: ClassVar[str] = "address-refused"
+
+
+class RedirectRefused(OperatorError):
+    """Raised for a redirect that this call must not follow."""
+
+    code: ClassVar[str] = "redirect-refused"
+
+
+class NotReached(OperatorError):
+    """Raised when no complete response arrives in time: unknown host, no connection, or timeout."""
+
+    code: ClassVar[str] = "not-reached"
+
+
+class AnswerTooLarge(OperatorError):
+    """Raised when the response exceeds the size limit. The rest is not read."""
+
+    code: ClassVar[str] = "answer-too-large"
+
+
+class AnswerUnreadable(OperatorError):
+    """Raised for a response in an unrequested encoding or an unexpected format."""
+
+    code: ClassVar[str] = "answer-unreadable"

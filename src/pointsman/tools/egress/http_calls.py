@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Final, TypeVar
 
 import httpx2
 from msgspec import Struct
 
 from pointsman.engine.failures import connection_problem
-from pointsman.tools.egress.context import TRACEPARENT
-from pointsman.tools.egress.failures import (
+from pointsman.tools.egress.addresses import (
     AddressRefused,
     AnswerTooLarge,
     AnswerUnreadable,
@@ -21,6 +21,10 @@ from pointsman.tools.egress.failures import (
 from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
 from pointsman.tools.egress.transport import Door, EgressPolicy, Resolve, resolve
 from pointsman.values import Bytes
+
+TRACEPARENT: Final[ContextVar[str | None]] = ContextVar("traceparent", default=None)
+"""W3C `traceparent` header for calls whose address comes from data; None: tracing is off."""
+
 
 T = TypeVar("T")
 

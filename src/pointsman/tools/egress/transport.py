@@ -19,8 +19,7 @@ import httpcore2
 import httpx2
 from msgspec import Struct
 
-from pointsman.tools.egress.addresses import Address, Network, is_in, is_outside
-from pointsman.tools.egress.failures import AddressRefused
+from pointsman.tools.egress.addresses import Address, AddressRefused, Network, is_in, is_outside
 
 WEB_PORTS: Final = frozenset({80, 443})
 PORT_MAX: Final = 65_535

@@ -1,9 +1,10 @@
-"""Client of one MCP server: one shared connection, reopened by the next call after it breaks.
+"""Client of one MCP server, a local command or a URL: one shared connection, reopened by the next call after it breaks.
 
     tools(), call() ─▶ connected? ─ no ─▶ a new task opens the connection and holds it until close() or a break
                            └─ yes ─▶ send the request, within the timeout of the server
 
 The connection has its own task because the SDK requires the same task to open and close it, while callers come and go.
+Only the operator defines servers, in the settings.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
+from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.extras import ExtraMissing, need
 from pointsman.ports import SecretRule
 from pointsman.redaction import NOTHING, Redaction, head, redaction_of
 from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.mcp.config import McpServerDescription
 from pointsman.tools.mcp.process import MALFORMED, NOT_JSON_RPC, ServerProcess
-from pointsman.values import Json, JsonObject
+from pointsman.tools.tool import ToolFailed
+from pointsman.values import Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,6 +43,35 @@ if TYPE_CHECKING:
     from pointsman.tools.egress.transport import Door
 
     Place = tuple[str | int, ...]
+
+
+NAME = r"^[A-Za-z_][\w-]{0,30}$"
+
+
+class McpServerDescription(BaseModel):
+    """One server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    command: tuple[str, ...] = ()
+    """The program and its arguments, spoken to by its standard input and output."""
+    env: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    """All it sees of the environment beside what finds programs and home. Values may be handles: `secret.NAME`."""
+    url: str = ""
+    """Or where it listens (streamable HTTP)."""
+    headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
+    """Values may be handles."""
+    tools: tuple[str, ...] = ("*",)
+    """Patterns of the tools that may be called."""
+    requires_approval: tuple[str, ...] = ()
+    """Patterns of those that a person must agree to first."""
+    timeout: Duration = Duration(Seconds(60.0))
+    """Of a connection, and of a call."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> McpServerDescription:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("give either `command` or `url`")
+        return self
 
 
 def misfit(why: ValidationError) -> str:
@@ -198,13 +230,9 @@ class McpServer:
 
     async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
         """Send a request, over a new connection if the present one is broken. A request is never sent twice."""
-        try:
-            need("tools", f"The MCP server {self.name!r}")
-        except ExtraMissing as why:
-            raise ToolFailed(failure_by(why)) from why
         if self._connection is None:
             # The import takes more than a second and would block the event loop.
-            await asyncio.to_thread(_import_sdk)
+            await asyncio.to_thread(self._import_sdk)
         bound, connection = asyncio.timeout(self.timeout_s), None
         try:
             async with bound:
@@ -220,6 +248,14 @@ class McpServer:
             raise self._failure_of(_innermost(why), what, connection) from why
         finally:
             self._warn_of_noise()
+
+    def _import_sdk(self) -> None:
+        try:
+            need("tools", f"The MCP server {self.name!r}")
+        except ExtraMissing as why:
+            raise ToolFailed(failure_by(why)) from why
+        for name in ("mcp", "mcp.client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.types", "httpx2"):
+            import_module(name)
 
     def _failure_of(self, why: BaseException, what: str, connection: _Connection | None) -> ToolFailed:
         """Return the failure of a call for an exception of the SDK; `connection` is None if it could not be opened."""
@@ -506,8 +542,3 @@ def _retrieve(task: asyncio.Task[None]) -> None:
     """Mark the exception of a task as retrieved; the caller that opened the connection has received it."""
     if not task.cancelled():
         task.exception()
-
-
-def _import_sdk() -> None:
-    for name in ("mcp", "mcp.client", "mcp.client.stdio", "mcp.client.streamable_http", "mcp.types", "httpx2"):
-        import_module(name)

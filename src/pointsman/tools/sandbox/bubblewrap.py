@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pointsman.tools.sandbox.limits import FILES_OPEN_MAX, Job
-from pointsman.tools.sandbox.seccomp_filter import filter_for
-from pointsman.tools.sandbox.syscalls import Machine
+from pointsman.tools.sandbox.seccomp import Machine, filter_for
 
 NOBODY: Final = "65534"
 WORK: Final = "/tmp"

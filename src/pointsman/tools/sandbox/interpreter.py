@@ -6,33 +6,47 @@
 A worker serves one execution only, so that code which escapes the interpreter finds no data of another execution.
 Three layers limit the code: the interpreter (pydantic-monty, with its own time and memory limits), the sandbox around
 its process, and the parent, which kills the process after the deadline or when the caller stops waiting.
+
+Results are measured while they are read, because a small structure can be a large text:
+
+    a = [0] * 10
+    for _ in range(20): a = [a] * 10        # a few hundred bytes in memory, 10²⁰ numbers as text
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
+import shlex
+import shutil
 import signal
+import sysconfig
+import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from msgspec import Struct
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError
+from pointsman.extras import install_hint
+from pointsman.json_meter import DIGITS_MAX
 from pointsman.redaction import head, masked, tail
-from pointsman.tools.sandbox.limits import Preference
-from pointsman.tools.sandbox.results import ResultMeter, ResultUnusable
-from pointsman.tools.sandbox.workers import Workers
+from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
+from pointsman.tools.sandbox.process import SandboxMissing, box_for
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
-    from pydantic_monty import Frame, MontyRuntimeError, MontySession, MontySyntaxError, ResourceLimits
+    from pydantic_monty import Frame, Monty, MontyRuntimeError, MontySession, MontySyntaxError, ResourceLimits
+
 
 PRINTED_BYTES_MAX: Final = 100_000
 """Maximum size of the printed output of one run."""
@@ -281,3 +295,168 @@ def _told(why: MontySyntaxError | MontyRuntimeError) -> str:
     said = said if len(said) <= MESSAGE_CHARS_MAX else f"{said[:MESSAGE_CHARS_MAX]}…"
     frames = why.traceback()
     return f"{said} (line {frames[-1].line})" if frames else said
+
+
+PROGRAM: Final = "monty"
+BESIDE_BYTES: Final = 300_000_000
+"""Address space of the interpreter, in addition to the memory of the code."""
+LIFE: Final = Seconds(3600.0)
+"""Time limit of one worker process."""
+
+
+class Worker(Struct, eq=False):
+    """An interpreter process and the execution it is reserved for."""
+
+    pool: Monty
+    execution: str
+
+    def end(self) -> None:
+        self.pool.__exit__(None, None, None)
+
+
+class Workers:
+    """Pool of idle workers, each waiting for more code of its execution. Thread-safe."""
+
+    def __init__(self, *, memory_bytes: int, most: int, box: Preference) -> None:
+        """`most`: maximum number of idle workers."""
+        self._memory_bytes = memory_bytes
+        self._most = most
+        self._box: Preference = box
+        self._lock = threading.Lock()
+        self._waiting: list[Worker] = []
+        self._start: Path | None = None
+
+    def take(self, execution: str) -> Worker:
+        """Return the idle worker of an execution, or a new one. Raises `SandboxMissing`."""
+        with self._lock:
+            known = next((one for one in self._waiting if one.execution == execution), None)
+            if known is not None:
+                self._waiting.remove(known)
+                return known
+            start = self._start = self._start or self._launcher()
+        return Worker(_pool(start), execution)
+
+    def keep(self, worker: Worker) -> None:
+        """Return a worker to the pool. If the pool is full, end the worker that has been idle longest."""
+        with self._lock:
+            self._waiting.append(worker)
+            surplus = self._waiting.pop(0) if len(self._waiting) > self._most else None
+        if surplus is not None:
+            surplus.end()
+
+    def close(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for worker in waiting:
+            worker.end()
+
+    def _launcher(self) -> Path:
+        """Write a script that starts the interpreter in the sandbox: its client accepts only a path."""
+        bounds = SandboxLimits(seconds=LIFE, memory_bytes=Bytes(self._memory_bytes + BESIDE_BYTES))
+        job = Job(program=interpreter(), arguments=("subprocess",), bounds=bounds, only_libraries=True)
+        line = shlex.join(box_for(job, self._box).command_line(job))
+        hand_nothing_on()
+        directory = Path(tempfile.mkdtemp(prefix="pointsman-code-"))
+        weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
+        start = directory / "start"
+        start.write_text(f"#!/bin/sh\nexec {line} 2>/dev/null\n", encoding="utf-8")
+        start.chmod(0o700)
+        return start
+
+
+def _pool(start: Path) -> Monty:
+    from pydantic_monty import Monty
+
+    pool = Monty(binary_path=start, min_processes=1, max_processes=1)
+    return pool.__enter__()
+
+
+def interpreter() -> str:
+    """Return the path of the interpreter. Raises `SandboxMissing`."""
+    beside = Path(sysconfig.get_path("scripts")) / PROGRAM
+    found = str(beside) if beside.is_file() else shutil.which(PROGRAM)
+    if found is None:
+        raise SandboxMissing("the interpreter of code nodes is not installed", hint=install_hint("code"))
+    return str(Path(found).resolve())
+
+
+def hand_nothing_on() -> None:
+    """Mark files inherited from this process's parent as not inheritable. Python's own files already are."""
+    for name in os.listdir("/proc/self/fd"):
+        number = int(name)
+        try:
+            if number > 2 and os.get_inheritable(number):
+                os.set_inheritable(number, False)  # noqa: FBT003 - it has no names
+        except OSError:
+            continue  # The descriptor of the directory listing itself is already closed.
+
+
+DEPTH_MAX: Final = 100
+TOO_LONG: Final = 10**DIGITS_MAX
+"""The smallest integer with too many digits."""
+
+
+class ResultUnusable(AuthorError):
+    """Raised when the result of code is not JSON, or is too large."""
+
+    code: ClassVar[str] = "code-result"
+
+
+class ResultMeter:
+    """Reads one result and limits its approximate size as JSON text."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._left = bytes_max
+
+    def read(self, value: object, depth: int = 0) -> Json:
+        """Return the value as JSON; tuples become lists. Raises `ResultUnusable`."""
+        if depth > DEPTH_MAX:
+            raise ResultUnusable(f"the result is nested deeper than {DEPTH_MAX} levels", hint="Return less of it.")
+        self._count(1)
+        match value:
+            case None | bool():
+                return value
+            case str():
+                self._count(len(value))
+                return value
+            case float() if math.isfinite(value):
+                return value
+            case int() if -TOO_LONG < value < TOO_LONG:
+                self._count(value.bit_length() // 4)
+                return value
+            case list() | tuple():
+                return [self.read(one, depth + 1) for one in cast("list[object]", value)]
+            case dict():
+                return self._object(cast("dict[object, object]", value), depth)
+            case _:
+                hint = "Make texts, numbers, lists, and objects with texts as keys of it."
+                raise ResultUnusable(f"the result has {_kind_of(value)}, which is no JSON", hint=hint)
+
+    def _object(self, value: dict[object, object], depth: int) -> JsonObject:
+        found: JsonObject = {}
+        for key, one in value.items():
+            if not isinstance(key, str):
+                raise ResultUnusable(f"the result has the key {key!r:.50}", hint="Keys are texts: str(key).")
+            self._count(len(key))
+            found[key] = self.read(one, depth + 1)
+        return found
+
+    def _count(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ResultUnusable(
+                f"the result has more than {self._bytes_max} bytes",
+                hint="Return less of it, or allow more: `result` under [sandbox] in the settings.",
+            )
+
+
+def _kind_of(value: object) -> str:
+    match value:
+        case float():
+            return f"the number {value}"
+        case int():
+            return f"a number with more than {DIGITS_MAX} digits"
+        case _:
+            name = type(value).__name__
+            return "an instance of a class" if name.startswith("Monty") else f"a {name}"

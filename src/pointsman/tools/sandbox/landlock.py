@@ -17,8 +17,7 @@ from typing import Final
 from pointsman.tools.sandbox import confine
 from pointsman.tools.sandbox.bubblewrap import ENVIRONMENT, LIBRARIES, SYSTEM
 from pointsman.tools.sandbox.limits import FILES_OPEN_MAX, Job
-from pointsman.tools.sandbox.seccomp_filter import filter_for
-from pointsman.tools.sandbox.syscalls import Machine
+from pointsman.tools.sandbox.seccomp import Machine, filter_for
 
 DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom")
 ABI_MIN: Final = 3

@@ -1,11 +1,13 @@
-"""Programs to run in a sandbox, and their limits."""
+"""Programs to run in a sandbox, their limits, and the settings of the sandbox."""
 
 from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from pydantic import BaseModel, ConfigDict, Field
 
+from pointsman.definition.model.base import Duration, Size
 from pointsman.values import Bytes, Seconds
 
 Preference: TypeAlias = Literal["auto", "bubblewrap", "landlock"]
@@ -51,3 +53,17 @@ class Job(Struct, frozen=True, kw_only=True):
     """Absolute paths that it may read, besides the program and the system libraries."""
     only_libraries: bool = False
     """The program sees only shared libraries of the machine: no other programs, devices or process list."""
+
+
+class SandboxSettings(BaseModel):
+    """Which box, and how much the code of code nodes may use of this machine."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    box: Preference = "auto"
+    timeout: Duration = Duration(Seconds(10.0))
+    """Of one run of code, whatever its node allows."""
+    memory: Size = Size(Bytes(128_000_000))
+    result: Size = Size(Bytes(1_000_000))
+    """Of what code may leave behind."""
+    at_once: int | None = Field(default=None, ge=1, le=1_000)
+    """Codes that run at the same time. Absent: one for each processor."""

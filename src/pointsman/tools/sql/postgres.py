@@ -18,7 +18,7 @@ import msgspec
 import psycopg
 from psycopg.rows import TupleRow
 
-from pointsman.tools.sql.results import FETCHED, SqlQuery, Table, cell, failed, refused, too_slow, unreachable
+from pointsman.tools.sql.queries import FETCHED, SqlQuery, Table, cell, failed, refused, too_slow, unreachable
 from pointsman.values import JsonObject
 
 Cursor = psycopg.AsyncRawCursor[TupleRow]

@@ -1,16 +1,128 @@
-"""`sql`: lets a model or a tool node read databases of the operator."""
+"""The tool `sql`: lets a model or a tool node read databases of the operator; and queries on SQLite.
+
+A file of SQLite is opened read-only, and an authorizer refuses all other operations before they run. Queries run in a
+thread. A cancelled caller sets `stop`; the deadline ends the query in any case.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+import threading
+import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, cast
+from urllib.parse import quote
 
 from pointsman.extras import need
 from pointsman.ports import ToolSpec
-from pointsman.tools.sql.config import DatabaseDescription, engine_of
-from pointsman.tools.sql.results import SqlQuery, failed
+from pointsman.tools.sql.queries import (
+    DatabaseDescription,
+    SqlQuery,
+    Table,
+    cell,
+    engine_of,
+    failed,
+    file_of,
+    refused,
+    too_slow,
+    unreachable,
+)
 from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject
+
+READING: Final = frozenset(
+    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+)
+FUNCTIONS: Final = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_log"})
+"""Functions with side effects, in some builds of SQLite."""
+QUERY_BYTES_MAX: Final = 100_000
+VALUE_BYTES_MAX: Final = 16_000_000
+"""Maximum size of one text or blob during evaluation."""
+LOOKS_EACH: Final = 10_000
+"""Virtual machine instructions between two checks of the deadline."""
+WAIT_S: Final = 2.0
+"""Time to wait for a writer's lock."""
+DENIED: Final = ("not authorized", "authorization denied", "prohibited")
+
+
+async def ask_sqlite(question: SqlQuery) -> JsonObject:
+    """Run a query and return its rows. Raises `ToolFailed`."""
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(_ask, question, stop)
+    finally:
+        stop.set()
+
+
+def _ask(question: SqlQuery, stop: threading.Event) -> JsonObject:
+    ends = time.monotonic() + question.bounds.timeout.seconds
+    connection = _opened(question)
+    try:
+        # The query is interrupted as soon as the handler returns true.
+        connection.set_progress_handler(lambda: stop.is_set() or time.monotonic() >= ends, LOOKS_EACH)
+        return _answer(connection, question)
+    except (sqlite3.Error, sqlite3.Warning) as why:
+        if isinstance(why, sqlite3.OperationalError) and str(why) == "interrupted":
+            raise too_slow(question) from why
+        if any(word in str(why) for word in DENIED):
+            raise refused(question, str(why)) from why
+        if "one statement" in str(why):
+            raise refused(question, "several statements at once") from why
+        raise failed("sql-failed", f"{question.database!r}: {why}", hint="Correct the query.") from why
+    except (OverflowError, UnicodeEncodeError) as why:
+        raise failed("sql-failed", f"{question.database!r} cannot take a parameter: {why}") from why
+    finally:
+        connection.close()
+
+
+def _opened(question: SqlQuery) -> sqlite3.Connection:
+    path = file_of(question.url)
+    if not path.is_file():
+        raise unreachable(question, "there is no such file")
+    try:
+        connection = sqlite3.connect(
+            f"file://{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=WAIT_S
+        )
+    except sqlite3.Error as why:
+        raise unreachable(question, str(why)) from why
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except sqlite3.Error as why:
+        connection.close()
+        raise unreachable(question, str(why)) from why
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, QUERY_BYTES_MAX)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.set_authorizer(_authorize)
+    # Bytes that are not UTF-8 are replaced.
+    connection.text_factory = _text
+    return connection
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _authorize(action: int, one: str | None, other: str | None, database: str | None, trigger: str | None) -> int:
+    if action not in READING or (action == sqlite3.SQLITE_FUNCTION and (other or "").lower() in FUNCTIONS):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _answer(connection: sqlite3.Connection, question: SqlQuery) -> JsonObject:
+    parameters = {str(number): value for number, value in enumerate(question.parameters, start=1)}
+    cursor = connection.execute(question.query, parameters)
+    described = cast("tuple[tuple[str, ...], ...] | None", cursor.description)
+    if described is None:
+        raise refused(question, "the statement gives no rows")
+    table = Table([column[0] for column in described], question.bounds)
+    while (row := cast("tuple[object, ...] | None", cursor.fetchone())) is not None:
+        if not table.add([cell(value) for value in row]):
+            break
+    return table.to_json()
+
 
 NAME: Final = "sql"
 DESCRIPTION: Final = "Read a database with one SELECT. Values go to `parameters` ($1, $2 …), not into the query."
@@ -36,8 +148,6 @@ class SqlTool:
         """Run a query; return {"columns", "rows", "truncated"?}. Raises `ToolFailed`."""
         question = self._question(arguments)
         if engine_of(question.url) == "SQLite":
-            from pointsman.tools.sql.sqlite import ask_sqlite
-
             return await ask_sqlite(question)
         need("postgres", f"The database {question.database!r}")
         from pointsman.tools.sql.postgres import ask_postgres

@@ -13,8 +13,8 @@ from pointsman.engine.reports import ToolCall
 from pointsman.redaction import hiding, redaction_of
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.pages import tool as fetch_page
+from pointsman.tools import pages
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 
@@ -170,9 +170,9 @@ async def test_hostile_pages_are_read_or_refused_and_nobody_hangs(page: str) -> 
 async def test_a_reader_that_takes_too_long_or_dies_is_a_failure_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(ARTICLE.encode(), HTML)
-        monkeypatch.setattr(fetch_page, "SECONDS", 0)
+        monkeypatch.setattr(pages, "SECONDS", 0)
         failure = await refusal(peer)
         assert failure.code == "page-unreadable"
         monkeypatch.undo()
-        monkeypatch.setattr(fetch_page, "MEMORY_BYTES", 1_000_000)
+        monkeypatch.setattr(pages, "MEMORY_BYTES", 1_000_000)
         assert (await refusal(peer)).code == "page-unreadable"

@@ -12,7 +12,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
 from pointsman.settings.display import shown
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import Peer, answer, peering
 

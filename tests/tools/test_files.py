@@ -13,9 +13,8 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.settings import Settings
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.files.config import FileSettings
-from pointsman.tools.files.directory import Jail
+from pointsman.tools.files import FileSettings, Jail
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
 ODD = [

@@ -1,23 +1,65 @@
-"""`web_search`: search with the operator's search engine."""
+"""The tool `web_search`: search with the operator's search engine.
+
+[search]
+engine = "searxng"                  needs `url`        ·  "tavily", "brave": need `key`
+url = "http://searx.internal:8080"
+"""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
 from pointsman.redaction import head, redaction_of
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.search.config import SearchSettings
-from pointsman.tools.tool import ToolContext, ToolLimits
-from pointsman.values import Json, JsonObject
+from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
+from pointsman.values import Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import Outgoing
+
+
+ADDRESSES: Final = {
+    "tavily": "https://api.tavily.com/search",
+    "brave": "https://api.search.brave.com/res/v1/web/search",
+}
+
+
+class SearchSettings(BaseModel):
+    """Which engine, where it is and who pays."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    engine: Literal["searxng", "tavily", "brave"]
+    url: str = ""
+    """Where it is; needed of SearXNG. May be inside this network: it is the operator's own word."""
+    key: str = Field(default="", repr=False)
+    """Best a handle: `secret.NAME`."""
+    hits_max: int = Field(default=10, ge=1, le=50)
+    timeout: Duration = Duration(Seconds(20.0))
+
+    @model_validator(mode="after")
+    def _complete(self) -> SearchSettings:
+        if self.engine == "searxng" and not self.url:
+            raise ValueError("`url` is missing: where is this SearXNG?")
+        if self.engine != "searxng" and not self.key:
+            raise ValueError(f"`key` is missing: {self.engine} wants one")
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise ValueError("`url` must begin with http:// or https://")
+        return self
+
+    @property
+    def address(self) -> str:
+        """The address of the search endpoint."""
+        if self.engine == "searxng":
+            return f"{self.url.rstrip('/').removesuffix('/search')}/search"
+        return self.url or ADDRESSES[self.engine]
 
 
 TEXT_CHARS_MAX: Final = 2000
@@ -104,8 +146,7 @@ class WebSearchTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Return [{"title", "url", "text"}], best match first. Raises `ToolFailed`."""
-        from pointsman.tools.http.requests import request_of
-        from pointsman.tools.http.responses import data_of, failure_of_call, failure_of_status
+        from pointsman.tools.http.messages import data_of, failure_of_call, failure_of_status, request_of
 
         limit = arguments.get("limit")
         most = limit if isinstance(limit, int) else self._settings.hits_max

@@ -1,31 +1,53 @@
-"""`fetch_page`: the text of a web page, without menus and scripts.
+"""The tool `fetch_page`: the text of a web page, without menus and scripts.
 
-A separate process converts HTML; other text is returned as it is.
+    [pages]
+    hosts = ["*.example.org", "en.wikipedia.org"]        ["*"]: every public host
+
+A separate process (`page_reader`) converts HTML; other text is returned as it is.
 """
 
 from __future__ import annotations
 
 import asyncio
 import codecs
+import fnmatch
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
+from pydantic import BaseModel, ConfigDict, Field
 
+from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import ToolSpec
 from pointsman.redaction import masked, masked_cut
-from pointsman.tools.failures import ToolFailed
-from pointsman.tools.pages.config import PageSettings
-from pointsman.tools.pages.reader import TEXT_CHARS_MAX, TITLE_CHARS_MAX
-from pointsman.tools.tool import ToolContext, ToolLimits
-from pointsman.values import Bytes, Json, JsonObject
+from pointsman.tools.page_reader import TEXT_CHARS_MAX, TITLE_CHARS_MAX
+from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
+from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.http_calls import HttpResponse, Outgoing
+
+
+class PageSettings(BaseModel):
+    """Without hosts nothing is fetched."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    hosts: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Patterns of names. Where a page leads on to, they hold as well."""
+    timeout: Duration = Duration(Seconds(30.0))
+    bytes_max: int = Field(default=5_000_000, ge=1, le=50_000_000)
+    """Of a page as it comes."""
+    chars_max: int = Field(default=20_000, ge=100, le=1_000_000)
+    """Of the text handed out at once."""
+
+    def allows(self, host: str) -> bool:
+        """Return whether pages of the host may be fetched."""
+        return any(fnmatch.fnmatchcase(host.lower().rstrip("."), pattern.lower()) for pattern in self.hosts)
+
 
 NAME: Final = "fetch_page"
 DESCRIPTION: Final = "Fetch a page of the web as text. A long one comes in parts: go on with `from` at `next`."
@@ -44,7 +66,7 @@ PARAMETERS: Final[JsonObject] = {
     "additionalProperties": False,
 }
 
-READER: Final = Path(__file__).with_name("reader.py")
+READER: Final = Path(__file__).with_name("page_reader.py")
 SECONDS: Final = 20
 MEMORY_BYTES: Final = 1_000_000_000
 SAID_BYTES_MAX: Final = 30_000_000
@@ -72,7 +94,7 @@ class FetchPageTool:
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Fetch a page; return {"url", "title", "text", "next"?}. Raises `ToolFailed`."""
         from pointsman.tools.egress.http_calls import HttpCall  # Loads an HTTP client.
-        from pointsman.tools.http.responses import failure_of_call, failure_of_status
+        from pointsman.tools.http.messages import failure_of_call, failure_of_status
 
         call = HttpCall(
             method="GET", url=str(arguments["url"]), headers={"accept": "text/html, text/*;q=0.9, */*;q=0.1"}

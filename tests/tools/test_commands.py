@@ -12,9 +12,8 @@ from pydantic import ValidationError
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.settings import Settings
-from pointsman.tools.commands.arguments import filled, standard_input
-from pointsman.tools.commands.config import CommandDescription
-from pointsman.tools.failures import ToolFailed
+from pointsman.tools.commands import CommandDescription, filled, standard_input
+from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tools import registry_for
 from tests.boxes import BOXES, BoxName, box_or_skip, needs_box, take_boxes_away

@@ -1,0 +1,294 @@
+"""Command tools: local programs that the operator names, run in the sandbox. The result is the standard output.
+
+    argv = ["/usr/bin/grep", "--count", ["--max-count", "{most}"], "--", "{word}"]
+
+A placeholder is a whole argument, never a part of one, and no shell is involved. An inner list is left out as a whole
+if its argument is missing. Each value stays one argument and cannot become an option.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal, cast
+
+import msgspec
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from pointsman.definition.model.base import Duration, Size
+from pointsman.engine.failures import Failure
+from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
+from pointsman.ports import ToolSpec
+from pointsman.redaction import tail
+from pointsman.tools.sandbox.limits import FILES_MAX, Job, Preference, SandboxLimits
+from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded, box_for
+from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
+from pointsman.values import Bytes, Json, JsonObject, Seconds
+
+NAME: Final = r"^[A-Za-z_][\w-]{0,63}$"
+"""The tool names that model providers accept."""
+
+PLACE: Final = re.compile(r"\{([A-Za-z_][\w-]*)\}")
+
+
+def _absolute(value: object) -> object:
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError("must be an absolute path")
+    return value
+
+
+def _object(value: object) -> object:
+    if not isinstance(value, dict):
+        raise ValueError("an object is expected")
+    return cast("object", value)
+
+
+AbsolutePath = Annotated[str, BeforeValidator(_absolute)]
+Argument = str | Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class CommandDescription(BaseModel):
+    """One command."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    description: str = ""
+    argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    """The program by its absolute path, then its arguments."""
+    stdin: str = ""
+    """Its standard input: `"{name}"`, or nothing."""
+    parameters: Annotated[dict[str, object], BeforeValidator(_object)] = Field(default_factory=dict[str, object])
+    """JSON Schema of the arguments. Absent: a text for each place."""
+    output: Literal["text", "json"] = "text"
+    exit_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(min_length=1)] = (0,)
+    """Those that mean success."""
+    read: tuple[AbsolutePath, ...] = ()
+    """Paths that it may read beside the programs and libraries of this machine."""
+    timeout: Duration = Duration(Seconds(30.0))
+    memory: Size = Size(Bytes(256_000_000))
+    """Of each of its processes."""
+    output_max: Size = Size(Bytes(1_000_000))
+    files: Size = Size(Bytes(0))
+    """Room for files of its own, gone when it ends. It begins there."""
+    files_max: int = Field(default=FILES_MAX, ge=1, le=1_000_000)
+    """How many files, directories and links it may have there."""
+    processes: int = Field(default=1, ge=1, le=256)
+    """1: it starts no other."""
+    requires_approval: bool = False
+    idempotent: bool = False
+
+    @model_validator(mode="after")
+    def _sound(self) -> CommandDescription:
+        program = self.argv[0]
+        if not isinstance(program, str) or not program.startswith("/") or PLACE.search(program):
+            raise ValueError("`argv` begins with the absolute path of a program, without a place in it")
+        for text in (*(one for argument in self.argv for one in _texts(argument)), self.stdin):
+            if PLACE.search(text) and not PLACE.fullmatch(text):
+                raise ValueError(f"{text!r}: a place such as {{name}} is a whole argument")
+        if self.stdin and not PLACE.fullmatch(self.stdin):
+            raise ValueError('`stdin` is a place: "{name}"')
+        if constant := next((one for one in self.argv if isinstance(one, tuple) and not places(one)), None):
+            raise ValueError(f"{[*constant]!r}: a list inside `argv` is for a place that may be missing")
+        known = self.parameters.get("properties")
+        if isinstance(known, dict) and (unknown := {*self.places} - {*cast("dict[str, object]", known)}):
+            raise ValueError(f"`parameters` knows nothing of {', '.join(sorted(unknown))}")
+        return self
+
+    @property
+    def program(self) -> str:
+        return cast("str", self.argv[0])
+
+    @property
+    def places(self) -> list[str]:
+        """The names of all placeholders, in order."""
+        found = [name for argument in self.argv for name in places(argument)]
+        return list(dict.fromkeys([*found, *places(self.stdin)]))
+
+    @property
+    def schema_of_arguments(self) -> JsonObject:
+        if self.parameters:
+            return cast("JsonObject", self.parameters)
+        optional = {name for argument in self.argv if isinstance(argument, tuple) for name in places(argument)}
+        required: list[Json] = [name for name in self.places if name not in optional]
+        return {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in self.places},
+            "required": required,
+            "additionalProperties": False,
+        }
+
+
+def _texts(argument: Argument) -> tuple[str, ...]:
+    return (argument,) if isinstance(argument, str) else argument
+
+
+def places(argument: Argument) -> list[str]:
+    """Return the names of the placeholders in an argument."""
+    return [found[1] for text in _texts(argument) if (found := PLACE.fullmatch(text))]
+
+
+BYTES_MAX: Final = 100_000
+"""Maximum size of one argument; the kernel accepts little more."""
+ALL_BYTES_MAX: Final = 1_000_000
+"""Maximum size of all arguments together."""
+END_OF_OPTIONS: Final = "--"
+
+
+def filled(described: CommandDescription, arguments: JsonObject) -> tuple[str, ...]:
+    """Return the arguments after the program. Raises `ToolFailed`."""
+    found: list[str] = []
+    for argument in described.argv[1:]:
+        found += _argument(argument, arguments, is_data=END_OF_OPTIONS in found)
+    if sum(len(one.encode()) + 1 for one in found) > ALL_BYTES_MAX:
+        raise _wrong(f"the arguments have more than {ALL_BYTES_MAX} bytes")
+    return tuple(found)
+
+
+def standard_input(described: CommandDescription, arguments: JsonObject) -> bytes:
+    """Return the standard input: a string as it is, other values as JSON. Raises `ToolFailed`."""
+    place = PLACE.fullmatch(described.stdin)
+    value = None if place is None else arguments.get(place[1])
+    if value is None:
+        return b""
+    return _encoded(value) if isinstance(value, str) else msgspec.json.encode(value)
+
+
+def _argument(argument: Argument, arguments: JsonObject, *, is_data: bool) -> Iterator[str]:
+    texts = (argument,) if isinstance(argument, str) else argument
+    names = [place[1] for text in texts if (place := PLACE.fullmatch(text))]
+    if any(arguments.get(name) is None for name in names):
+        return
+    for text in texts:
+        place = PLACE.fullmatch(text)
+        if place is None:
+            yield text
+        else:
+            yield from _value(place[1], arguments[place[1]], is_data=is_data)
+
+
+def _value(name: str, value: Json, *, is_data: bool) -> Iterator[str]:
+    """Yield the value as arguments; a list becomes several."""
+    match value:
+        case list():
+            for one in value:
+                if isinstance(one, list):
+                    raise _wrong(f"the argument {name!r} is a list of lists")
+                yield from _value(name, one, is_data=is_data)
+        case bool():
+            yield "true" if value else "false"
+        case int() | float():
+            yield str(value)
+        case str():
+            yield _text(name, value, is_data=is_data)
+        case _:
+            raise _wrong(f"the argument {name!r} is no text, no number and no list of them")
+
+
+def _text(name: str, value: str, *, is_data: bool) -> str:
+    if value.startswith("-") and not is_data:
+        raise _wrong(f"the argument {name!r} begins with a dash: it would be an option")
+    if "\0" in value:
+        raise _wrong(f"the argument {name!r} has a character that no argument can have")
+    if len(_encoded(value)) > BYTES_MAX:
+        raise _wrong(f"the argument {name!r} has more than {BYTES_MAX} bytes")
+    return value
+
+
+def _encoded(value: str) -> bytes:
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise _wrong("a text has half a character") from None
+
+
+def _wrong(message: str) -> ToolFailed:
+    return ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))
+
+
+SAID_CHARS_MAX: Final = 500
+ESCAPED: Final = 6
+"""Maximum number of JSON bytes for one byte of text."""
+
+
+class CommandTool:
+    """A command tool."""
+
+    def __init__(self, name: str, described: CommandDescription, *, box: Preference) -> None:
+        self.name = name
+        self.limits = ToolLimits(output_bytes_max=Bytes(described.output_max.bytes * ESCAPED + 2))
+        self.spec = ToolSpec(
+            name=name,
+            description=described.description,
+            parameters=described.schema_of_arguments,
+            idempotent=described.idempotent,
+            requires_approval=described.requires_approval,
+        )
+        self._described = described
+        self._box: Preference = box
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Run the command; return its output as text or JSON. Raises `ToolFailed`, `SandboxMissing`, `BoxFailed`."""
+        described = self._described
+        job = self._job(filled(described, arguments))
+        given = standard_input(described, arguments)
+        box = await asyncio.to_thread(box_for, job, self._box)
+        if not os.access(described.program, os.X_OK):
+            hint = f"Install it, or correct `commands.{self.name}.argv` in the settings."
+            raise _failed("command-missing", f"there is no program {described.program!r}", hint=hint)
+        try:
+            ended = await bounded(box, job, given)
+        except TookTooLong:
+            message = f"the command {self.name!r} did not end within {job.bounds.seconds:g} s"
+            hint = f"Ask for less, or raise `commands.{self.name}.timeout` in the settings."
+            raise _failed("tool-timeout", message, retryable=True, hint=hint) from None
+        except OutputTooLarge:
+            message = f"the command {self.name!r} said more than {job.bounds.output_bytes} bytes"
+            hint = f"Ask for less, or raise `commands.{self.name}.output_max`."
+            raise _failed("tool-output-too-large", message, hint=hint) from None
+        if ended.code not in described.exit_codes:
+            raise _failed("command-failed", f"the command {self.name!r} {_how(ended)}")
+        return self._answer(ended.output)
+
+    def _job(self, arguments: tuple[str, ...]) -> Job:
+        described = self._described
+        bounds = SandboxLimits(
+            seconds=described.timeout.seconds,
+            memory_bytes=described.memory.bytes,
+            output_bytes=described.output_max.bytes,
+            files_bytes=described.files.bytes,
+            files_max=described.files_max,
+            processes=described.processes,
+        )
+        return Job(program=described.program, arguments=arguments, bounds=bounds, readable=described.read)
+
+    def _answer(self, output: bytes) -> Json:
+        if self._described.output == "text":
+            return output.decode(errors="replace").removesuffix("\n")
+        try:
+            return decode_json(output)
+        except TooMuchJson as why:
+            raise _failed("command-output", f"what the command {self.name!r} printed {why}") from None
+        except JsonUnreadable as why:
+            raise _failed("command-output", f"what the command {self.name!r} said is no JSON: {why}") from None
+
+
+def _how(ended: ProcessResult) -> str:
+    said = tail((ended.errors.strip() or ended.output.strip()).decode(errors="replace"), SAID_CHARS_MAX)
+    if ended.code < 0:
+        how = f"was ended by {_signal(-ended.code)}"
+    else:
+        how = f"ended with {ended.code}"
+    return f"{how}: {said}" if said else how
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"the signal {number}"
+
+
+def _failed(code: str, message: str, *, retryable: bool = False, hint: str = "") -> ToolFailed:
+    return ToolFailed(Failure(code=code, message=message, retryable=retryable, hint=hint))

@@ -1,1 +1,0 @@
-"""Files of an execution, confined to one directory."""

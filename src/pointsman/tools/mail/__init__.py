@@ -1,1 +1,0 @@
-"""Mail through the operator's server."""

@@ -1,1 +1,0 @@
-"""Web search: one tool for the search engine that the operator configures."""
