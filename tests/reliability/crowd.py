@@ -25,7 +25,7 @@ from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
-from pointsman.workflows import model_setup
+from pointsman.workflows import models
 from tests.models.slow_provider import END, words
 from tests.reliability.findings import Finding
 
@@ -143,12 +143,12 @@ def in_virtual_time(size: int) -> tuple[House, list[str]]:
         }
     )
     settings = Settings(providers={"house": provider})
-    real = model_setup.provider_for
+    real = models.provider_for
 
     def inside(settings: Settings, name: str, one: ProviderSettings) -> Provider:
         return replace(real(settings, name, one), http=house)
 
-    with patch.object(model_setup, "provider_for", inside):
+    with patch.object(models, "provider_for", inside):
         found = run_virtually(crowd(size, settings, VirtualClock()))
     found += lost_or_served_out_of_turn(house, size)
     found += too_early([at for at, _, _ in house.heard], PACE_S, "the provider")

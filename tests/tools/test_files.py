@@ -6,7 +6,6 @@ import base64
 import os
 import stat
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -186,10 +185,10 @@ async def test_an_execution_keeps_its_files_until_it_is_deleted(tmp_path: Path) 
         other = await app.start(Workflow.of(WORKFLOW))
         await other.settled()
     async with installed(tmp_path) as app:
-        assert (await app.view(execution.id))["artifacts"] == [{"path": "r/a.md", "bytes": 7}]
+        assert (await app.view(execution.id)).get("artifacts") == [{"path": "r/a.md", "bytes": 7}]
         await app.storage.delete(execution.id)
         assert [one.name for one in sorted((tmp_path / "files").iterdir())] == [other.id]
-        assert len(cast("list[Json]", (await app.view(other.id))["artifacts"])) == 1
+        assert len((await app.view(other.id)).get("artifacts", [])) == 1
 
 
 @pytest.mark.integration

@@ -159,7 +159,7 @@ async def ended_notice(app: AppContext, summary: Summary) -> Notice | None:
                 case ExecutionFailed():
                     node = event.step.node if event.step is not None else None
                     about = "failed"
-                    details["error"] = {**failure_view(event.failure, node), "details": None}
+                    details["error"] = {**cast("JsonObject", failure_view(event.failure, node)), "details": None}
                 case ExecutionCancelled():
                     about = "cancelled"
                     details |= {"reason": event.reason, "by": event.by}
