@@ -34,7 +34,7 @@ from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
 from pointsman.store.memory import MemoryStore
 from pointsman.values import ExecutionId, Json
-from pointsman.workflows.library import LIBRARY, Library
+from pointsman.workflows.library import LIBRARY, Library, RunnableDefinition
 
 Name = TypeVar("Name", bound=str)
 
@@ -75,11 +75,11 @@ class Fleeting:
         self._spoken: dict[str, float] = {}
         """Time when the last execution of a conversation ended, in the order of ending."""
 
-    async def start(self, definition: WorkflowDefinition, input: Json, wish: StartRequest) -> Execution:
+    async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
         """Start an execution. Raises the errors of `Starts.start`."""
         models = self._app.services.models_to_check
         starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)
-        started = await starts.start(definition, input, wish)
+        started = await starts.start(runnable, input, wish)
         self._held[started.id] = started
         return started
 

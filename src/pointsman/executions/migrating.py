@@ -23,7 +23,7 @@ async def onto_definition(library: Library, prepared: Prepared, state: Execution
     """Return the request to continue with a definition, which is saved in the store for it."""
     kept: JsonObject = {name: value for name, value in state.setup.options.items() if name not in OF_DEFINITIONS}
     options = {**kept, **await library.options(prepared)}
-    return MigrationRequested(definition=await library.keep(prepared.definition), options=options, by=by)
+    return MigrationRequested(definition=await library.keep(prepared.runnable), options=options, by=by)
 
 
 async def move(

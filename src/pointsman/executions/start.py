@@ -71,7 +71,7 @@ async def start(
     options |= {name: value for name, value in given.items() if value is not None}
     wish = StartRequest(options, how.get("session"), how.get("config") or {}, how.get("execution"), how.get("key"))
     if fleeting is not None:
-        return await fleeting.start(definition, input, wish)
+        return await fleeting.start(prepared.runnable, input, wish)
     if app.services.script is not None:
         options[SCRIPT_OPTION] = await keep_script(app.store, app.services.script)
 
@@ -79,7 +79,7 @@ async def start(
         return await driver_for(app, execution)
 
     starts = Starts(app.runtime, app[LIBRARY], app[PLACES], opened, app.services.models_to_check)
-    return await starts.start(definition, input, wish)
+    return await starts.start(prepared.runnable, input, wish)
 
 
 async def prepared_for(

@@ -29,7 +29,7 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import TRIAL
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.library import Library
+from pointsman.workflows.library import Library, RunnableDefinition
 from pointsman.workflows.models import (
     ModelUse,
     is_answered_by_script,
@@ -126,15 +126,16 @@ class Starts:
         self._places = places
         self._open = open_
 
-    async def start(self, definition: WorkflowDefinition, input: Json, wish: StartRequest) -> Execution:
+    async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
         """Start an execution, or return the one that was started under the key. Raises `InputInvalid`, `KeyReused`,
         `PlaceTaken`, and `ModelUnusable` or `ModelUnnamed` if a model cannot be called from here."""
+        definition = runnable.definition
         given = input_for(definition, input)
         turn = await self._turn(definition, wish)
         name = turn.name
         if wish.key is not None and await self._runtime.journal.last(name):
             return await self._same(name, given, wish.key)
-        report = await self._report(definition, given, wish, turn.history)
+        report = await self._report(runnable, given, wish, turn.history)
         report = await self._with_models(report)
         place = await self._places.before(definition, given, name)
         if place is not None:
@@ -170,12 +171,13 @@ class Starts:
         return turn if named is None else SessionTurn(named, turn.history)
 
     async def _report(
-        self, definition: WorkflowDefinition, given: JsonObject, wish: StartRequest, history: tuple[Json, ...]
+        self, runnable: RunnableDefinition, given: JsonObject, wish: StartRequest, history: tuple[Json, ...]
     ) -> Start:
+        definition = runnable.definition
         options = dict(wish.options)
         if is_conversational(definition):
             options["history"] = len(history)
-        digest = await self._library.keep(definition)
+        digest = await self._library.keep(runnable)
         plan = await self._library.pinned(digest, options)
         return Start(
             input=given,

@@ -49,6 +49,12 @@ class Prices:
         """`own`: prices by `provider:model`, or `provider:*` for all other models of a provider."""
         self._own = own or {}
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prices) and self._own == other._own
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._own))
+
     def own(self, provider: str, model: str) -> Price | None:
         """Return the operator's price; None: there is none."""
         return self._own.get(f"{provider}:{model}") or self._own.get(f"{provider}:*")

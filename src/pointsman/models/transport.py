@@ -60,13 +60,22 @@ class ModelChoice:
         return tuple(dict.fromkeys((first, *(request.fallback or self.fallback))))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KnownModels:
     """Model names and refusals without providers, for use in another process."""
 
     choice: ModelChoice
     refusals: dict[str, ModelUnusable | ModelUnnamed]
     """Name -> why the model cannot be called. Others are assumed to be callable."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KnownModels) and self._compared() == other._compared()
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - unhashable, as its dict is
+
+    def _compared(self) -> tuple[object, ...]:
+        # Errors are equal only to themselves, their texts to those of the next look-up.
+        return self.choice, {name: (why.code, str(why), why.hint) for name, why in self.refusals.items()}
 
     def names_for(self, request: ModelRequest) -> tuple[str, ...]:
         return self.choice.names_for(request)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import ClassVar, Final, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -31,7 +32,7 @@ from pointsman.workflows.agents import configs_of, saved_agents
 from pointsman.workflows.builtin import IDS
 from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, check_workflow
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
-from pointsman.workflows.library import LIBRARY, Prepared, disabled
+from pointsman.workflows.library import LIBRARY, Prepared, RunnableDefinition, disabled
 from pointsman.workflows.sources import Outline, Workflow, draft_of, invalid, source_of
 from pointsman.workflows.variables import substituted
 from pointsman.workflows.workflow_tools import PREFIX, by_tool_name
@@ -114,9 +115,12 @@ async def check(
 ) -> CheckedSource:
     """Return all problems of a workflow, limited to what `reader` may see. Raises `DocumentTooExpensive`,
     `TooManyRequests`."""
+    return await check_against(_basis(app, model), workflow, lenient=lenient, reader=reader)
+
+
+def _basis(app: AppContext, model: str | None = None) -> CheckBasis:
     services = app.services
-    known = CheckBasis(app.settings, app.tools, app[DOCUMENTS], model or services.model, services.models, app)
-    return await check_against(known, workflow, lenient=lenient, reader=reader)
+    return CheckBasis(app.settings, app.tools, app[DOCUMENTS], model or services.model, services.models, app)
 
 
 async def check_against(
@@ -127,9 +131,13 @@ async def check_against(
     if found.head is None:
         return CheckedSource(found.problems, found.dialect, workflow)
     facts = await _facts(known, found, lenient=lenient, reader=reader)
+    return await _checked(known, workflow, facts, reader)
+
+
+async def _checked(known: CheckBasis, workflow: Workflow, facts: CheckFacts, reader: Caller) -> CheckedSource:
     job = partial(known.documents.run, check_workflow, workflow, facts, by=reader.name, chars=workflow.chars)
     result = await job(of=workflow.digest)
-    return CheckedSource(result.problems, found.dialect, workflow, result.repaired)
+    return CheckedSource(result.problems, workflow.outline.dialect, workflow, result.repaired)
 
 
 async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Caller) -> CheckFacts:
@@ -161,6 +169,18 @@ async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Ca
     )
 
 
+class _CheckedWorkflow(NamedTuple):
+    """A workflow without errors, and the facts for which that holds."""
+
+    facts: CheckFacts
+    runnable: RunnableDefinition
+
+
+CHECKED: Final = Part[WeakKeyDictionary[Workflow, _CheckedWorkflow]]("checked", lambda _: WeakKeyDictionary())
+"""Checked workflows, as long as the caller or the cache of saved documents holds them. A check depends on the document
+and on `CheckFacts` alone, so that a start with equal facts does not check again."""
+
+
 async def runnable(
     app: AppContext, workflow: Workflow, *, lenient: bool = False, revision: int = 0, reader: Caller = LOCAL
 ) -> Prepared:
@@ -168,14 +188,22 @@ async def runnable(
 
     Raises `WorkflowInvalid` with all problems, `Disabled`.
     """
-    checked = await check(app, workflow, lenient=lenient, reader=reader)
-    if not checked.ok:
-        raise invalid(checked.problems)
-    if workflow.head.enabled is False:
-        raise disabled(str(workflow.head.id))
-    definition = await app[DOCUMENTS].here(lambda: checked.workflow, chars=workflow.chars, of=workflow.digest)
-    assert definition is not None, "it has no errors"
-    return await app[LIBRARY].prepared(definition, revision, reader)
+    basis = _basis(app)
+    found = await outlined(basis.documents, workflow, by=reader.name)
+    if found.head is None:
+        raise invalid(found.problems)
+    facts = await _facts(basis, found, lenient=lenient, reader=reader)
+    ready = app[CHECKED].get(workflow)
+    if ready is None or ready.facts != facts:
+        checked = await _checked(basis, workflow, facts, reader)
+        if not checked.ok:
+            raise invalid(checked.problems)
+        definition = await basis.documents.here(lambda: checked.workflow, chars=workflow.chars, of=workflow.digest)
+        assert definition is not None, "it has no errors"
+        ready = app[CHECKED][workflow] = _CheckedWorkflow(facts, await app[LIBRARY].runnable(definition))
+    if found.head.enabled is False:
+        raise disabled(str(found.head.id))
+    return await app[LIBRARY].prepared(ready.runnable, revision, reader)
 
 
 async def _models_named(
@@ -193,7 +221,7 @@ async def _models_named(
     written += [choice.only or "", choice.default, *choice.purposes.values(), *choice.fallback]
     names = [str(substituted(one, granted)) for one in dict.fromkeys(written)]
     some = _worth_a_look(dict.fromkeys(names[-NAMES_MAX:]), providers)
-    is_long = any(name.partition(":")[0] not in KINDS for name in some)  # May import its client.
+    is_long = any(name and name.partition(":")[0] not in KINDS for name in some)  # May import its client.
     refusals = await beside(is_long * (SHORT_CHARS_MAX + 1), lambda: {name: models.refusal(name) for name in some})
     return KnownModels(choice, {name: why for name, why in refusals.items() if why is not None})
 

@@ -6,6 +6,7 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property
 from hashlib import sha256
 from typing import ClassVar, Final, NamedTuple, Protocol, cast
 
@@ -100,15 +101,54 @@ class Rights(Protocol):
         ...
 
 
+class RunnableDefinition:
+    """A definition with its variables replaced, and the facts about it that each start needs, each computed once."""
+
+    def __init__(self, definition: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> None:
+        """`agents`: those of the settings."""
+        self.definition = definition
+        self._agents = agents
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """The native document in its stored form."""
+        return encoded(self.definition)
+
+    @cached_property
+    def agents_named(self) -> frozenset[str]:
+        """The agents that the definition names and the settings do not describe."""
+        return frozenset(agents_named(self.definition) - self._agents.keys())
+
+    @cached_property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that its nodes and agents may call, each once."""
+        return tuple(dict.fromkeys(tools_in(self.definition, self._agents)))
+
+    @cached_property
+    def workflows(self) -> tuple[str, ...]:
+        """The workflows that its nodes call, and the built-in ones that its agents may call."""
+        called = [node.config.workflow for node in self.definition.nodes if isinstance(node.config, WorkflowCallConfig)]
+        return (*called, *shipped_among(self.tools))
+
+    def compute(self) -> RunnableDefinition:
+        """Compute all facts now."""
+        _ = self.encoded, self.agents_named, self.tools, self.workflows
+        return self
+
+
 class Prepared(NamedTuple):
     """A definition that is ready to run, for the people in whose name it runs."""
 
-    definition: WorkflowDefinition
+    runnable: RunnableDefinition
     revision: int
     """The saved revision; 0 for a document."""
     authors: dict[str, Json]
     """The recorded authors of the saved agents that the definition uses."""
     reader: Caller
+
+    @property
+    def definition(self) -> WorkflowDefinition:
+        return self.runnable.definition
 
 
 class Library:
@@ -164,23 +204,29 @@ class Library:
             raise AuthorError(f"after its variables were replaced: {problems[0].message}")
         return found
 
-    async def prepared(self, workflow: WorkflowDefinition, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
-        """Return the resolved definition with the saved agents that it names and `reader` may use."""
+    async def runnable(self, workflow: WorkflowDefinition) -> RunnableDefinition:
+        """Return the resolved definition. Raises `VariableUnresolved`."""
+        return await beside(
+            size_of(workflow), lambda: RunnableDefinition(self.resolved(workflow), self.agents).compute()
+        )
+
+    async def prepared(self, runnable: RunnableDefinition, revision: int = 0, reader: Caller = LOCAL) -> Prepared:
+        """Return the definition with the saved agents that it names and `reader` may use."""
 
         async def sees(name: str) -> bool:
             return self.rights is None or await self.rights.sees_agent(reader, name)
 
-        def ready() -> tuple[WorkflowDefinition, set[str]]:
-            resolved = self.resolved(workflow)
-            return resolved, agents_named(resolved) - self._settings.agents.keys()
+        if not runnable.agents_named:
+            return Prepared(runnable, revision, {}, reader)
+        found = await with_saved_agents(runnable.definition, runnable.agents_named, self._entries, sees)
+        if found.workflow is not runnable.definition:
+            runnable = RunnableDefinition(found.workflow, self.agents)
+        return Prepared(runnable, revision, found.authors, reader)
 
-        resolved, named = await beside(size_of(workflow), ready)
-        found = await with_saved_agents(resolved, named, self._entries, sees)
-        return Prepared(found.workflow, revision, found.authors, reader)
-
-    async def keep(self, workflow: WorkflowDefinition) -> str:
+    async def keep(self, runnable: RunnableDefinition) -> str:
         """Store the definition of an execution and return its digest."""
-        return await self._store.blobs.put(await beside(size_of(workflow), lambda: encoded(workflow)))
+        data = await beside(size_of(runnable.definition), lambda: runnable.encoded)
+        return await self._store.blobs.put(data)
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         """Return the plan of a stored definition, compiled according to the options of its execution."""
@@ -283,7 +329,7 @@ class Library:
         are such workflows are omitted. Raises `AuthorError` for more than `PINS_MAX` sub-workflows.
         """
         pinned: dict[str, Json] = {}
-        waiting = [(one, prepared.reader) for one in await self.called(prepared.definition, prepared.reader)]
+        waiting = [(one, prepared.reader) for one in await self._called(prepared.runnable, prepared.reader)]
         while waiting:
             reference, caller = waiting.pop()
             if self.rights is not None and not await self.rights.sees_workflow(caller, reference):
@@ -293,29 +339,30 @@ class Library:
             if len(pinned) >= PINS_MAX:
                 raise AuthorError(f"the workflow calls more than {PINS_MAX} sub-workflows")
             child = await self._child(await self.startable(reference), prepared.reader)
-            pin: JsonObject = {"definition": await self.keep(child.definition), "revision": child.revision}
+            pin: JsonObject = {"definition": await self.keep(child.runnable), "revision": child.revision}
             pinned[reference] = {**pin, AUTHORS: child.authors} if child.authors else pin
             if tools is not None:
-                tools |= {*tools_in(child.definition, self.agents)}
-            waiting += [(one, child.reader) for one in await self.called(child.definition, child.reader)]
+                tools.update(child.runnable.tools)
+            waiting += [(one, child.reader) for one in await self._called(child.runnable, child.reader)]
         return pinned
 
     async def _child(self, saved: SavedWorkflow, reader: Caller) -> Prepared:
         """Return a sub-workflow as it runs for both the people of `reader` and its own author."""
         reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
-        return await self.prepared(await read_saved_beside(saved), saved.revision, reader)
+        runnable = await self.runnable(await read_saved_beside(saved))
+        return await self.prepared(runnable, saved.revision, reader)
 
     async def called(self, workflow: WorkflowDefinition, reader: Caller = LOCAL) -> list[str]:
         """Return the workflows that the nodes call, and the saved workflows that are tools of the agents and visible to
         `reader`."""
-        called = [node.config.workflow for node in workflow.nodes if isinstance(node.config, WorkflowCallConfig)]
-        tools = [*tools_in(workflow, self.agents)]
-        called += shipped_among(tools)
-        saved = [name for name in tools if name.startswith(PREFIX)]
+        return await self._called(RunnableDefinition(workflow, self.agents), reader)
+
+    async def _called(self, runnable: RunnableDefinition, reader: Caller) -> list[str]:
+        saved = [name for name in runnable.tools if name.startswith(PREFIX)]
         if not saved:
-            return called
+            return [*runnable.workflows]
         named = workflows_named(saved, [one for one in await self._saved.list() if one.enabled])
-        return [*called, *[one for one in named if await self._sees(reader, one)]]
+        return [*runnable.workflows, *[one for one in named if await self._sees(reader, one)]]
 
     async def called_by(self, workflow: WorkflowDefinition, node: str) -> list[str]:
         """Return the workflows that one node calls, as `called` does."""
@@ -347,7 +394,7 @@ class Library:
             options["revision"] = prepared.revision
         if prepared.authors:
             options[AUTHORS] = prepared.authors
-        tools = {*tools_in(prepared.definition, self.agents)}
+        tools = {*prepared.runnable.tools}
         pins = await self.pins(prepared, tools=tools)
         if pins:
             options["pins"] = pins
