@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ToolListChangedNotification
 
 from mcp import Client
-from pointsman.server.mcp_transport import VALUES_MAX
+from pointsman.server.mcp_transport import SESSIONS_MAX, VALUES_MAX
 from pointsman.values import Json, JsonObject
 from tests.mcp.conftest import CALC, MODES, Mode, call, names, refused
 from tests.patience import PATIENCE_S
@@ -240,3 +240,57 @@ async def test_a_large_workflow_travels_as_text_over_http() -> None:
         assert (reply.status_code, reply.json()["code"]) == (400, "body-invalid")
         assert f"more than {VALUES_MAX} values" in reply.json()["detail"]
         assert "as text" in reply.json()["hint"]
+
+
+INITIALIZE: JsonObject = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+}
+TAKEN = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ('{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}', "the key 'id' is there twice"),
+        ('{"jsonrpc": "2.0", "id": {"a": 1}, "method": "ping"}', "not a JSON-RPC 2.0 message"),
+        ('{"jsonrpc": "2.0", "id": true, "method": "ping"}', "not a JSON-RPC 2.0 message"),
+        ('{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', "not a JSON-RPC 2.0 message"),
+        ("[]", "not a JSON-RPC 2.0 message"),
+        ("", "not JSON"),
+        ("{", "not JSON"),
+    ],
+)
+async def test_bodies_that_are_not_messages_are_answered_with_an_error(sent: str, message: str) -> None:
+    async with serving() as served:
+        opened = await served.client.post("/mcp", json=INITIALIZE, headers=TAKEN)
+        headers = {**TAKEN, "mcp-session-id": opened.headers["mcp-session-id"], "content-type": "application/json"}
+        reply = await served.client.post("/mcp", content=sent, headers=headers)
+        assert reply.status_code == 400
+        assert message in reply.json()["error"]["message"]
+        ping = await served.client.post("/mcp", json={"jsonrpc": "2.0", "id": 2, "method": "ping"}, headers=headers)
+        assert ping.status_code == 200
+
+
+async def test_a_new_session_beyond_the_limit_ends_the_oldest_of_its_caller() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "admin"), await served.key("bob", "viewer")
+
+        async def begin(key: dict[str, str]) -> str:
+            reply = await served.client.post("/mcp", json=INITIALIZE, headers={**TAKEN, **key})
+            return str(reply.headers["mcp-session-id"])
+
+        async def status(key: dict[str, str], session: str) -> int:
+            ping: JsonObject = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+            headers = {**TAKEN, **key, "mcp-session-id": session}
+            return (await served.client.post("/mcp", json=ping, headers=headers)).status_code
+
+        others, first, second = await begin(ada), await begin(bob), await begin(bob)
+        for _ in range(SESSIONS_MAX - 2):
+            await begin(bob)
+        assert await status(bob, first) == 200
+        await begin(bob)
+        assert [await status(bob, one) for one in (first, second)] == [200, 404]
+        assert await status(ada, others) == 200

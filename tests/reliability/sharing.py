@@ -387,7 +387,7 @@ WITHOUT_AUTHOR: Final = frozenset(
 )
 WITHOUT_STARTER: Final = frozenset({"schedule", "webhook"})
 BY_VERB: Final = frozenset({"verb", "agent-verb"})
-EDITORS_START: Final = frozenset({"draft-trial", "trial", "agent-trial"})
+EDITORS_START: Final = frozenset({"draft-trial", "trial", "agent-trial", "move"})
 
 
 def cells() -> Iterator[Cell]:

@@ -3,13 +3,11 @@
     client ── line ─▶ within limits? ─▶ JSON-RPC? ─ yes ─▶ SDK ─▶ handlers
                             └───────────────┴────── no ──▶ an error as the answer
 
-The transport of the SDK reads lines of any length, decodes them without limits, and ignores a line that is not a
-message, so that its sender waits for an answer until it gives up.
+The transport of the SDK reads lines of any length, and ignores a line that is not a message.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
@@ -18,21 +16,14 @@ from typing import BinaryIO, Final, cast
 import anyio.to_thread
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCNotification,
-    jsonrpc_message_adapter,
-)
+from mcp.types import JSONRPCError
 
 from pointsman import Pointsman
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.json_meter import LESS, excess_of
+from pointsman.json_meter import LESS
+from pointsman.mcp.messages import error_of, invalid
 from pointsman.mcp.server import McpEndpoint
 from pointsman.tools.mcp.process import LINE_BYTES_MAX
-from pointsman.values import Json
 
 CHUNK_BYTES: Final = 1_048_576
 
@@ -84,39 +75,7 @@ class MessageLines:
             if len(line) == LINE_BYTES_MAX and not line.endswith(b"\n"):
                 while (rest := self._stream.readline(CHUNK_BYTES)) and not rest.endswith(b"\n"):
                     pass
-                return _error(INVALID_REQUEST, f"the message has more than {LINE_BYTES_MAX} bytes. {LESS}")
+                return invalid(f"the message has more than {LINE_BYTES_MAX} bytes. {LESS}")
             if line.strip():
-                return _error_of(line) or line.decode()
+                return error_of(line) or line.decode()
         return ""
-
-
-def _error_of(line: bytes) -> JSONRPCError | None:
-    """Return the error that answers a line; None: it is a message."""
-    if excess := excess_of(line):
-        return _error(INVALID_REQUEST, f"the message {excess}. {LESS}")
-    try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        if not isinstance(message, JSONRPCNotification) or b'"id"' not in line:
-            return None
-    except ValueError:
-        message = None
-    try:
-        value = cast("Json", json.loads(line))
-    except ValueError:
-        return _error(PARSE_ERROR, "the line is not JSON. Each line of standard input is one message.")
-    if message is not None and isinstance(value, dict) and "id" not in value:
-        return None
-    about = value.get("id") if isinstance(value, dict) else None
-    if isinstance(about, bool) or not isinstance(about, int | str) or not _is_encodable(about):
-        about = None
-    text = "the line is not a JSON-RPC 2.0 message. A request has `method`, and an `id` that is a text or an integer."
-    return _error(INVALID_REQUEST, text, about)
-
-
-def _is_encodable(about: int | str) -> bool:
-    """Return whether an id can be sent back: a text with a lone surrogate cannot be encoded."""
-    return isinstance(about, int) or about.encode(errors="replace").decode() == about
-
-
-def _error(code: int, message: str, about: int | str | None = None) -> JSONRPCError:
-    return JSONRPCError(jsonrpc="2.0", id=about, error=ErrorData(code=code, message=message))

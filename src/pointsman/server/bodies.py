@@ -101,10 +101,10 @@ class RequestBody:
         if is_json(self._headers.get("content-type", "")):
             await self.measure_json()
 
-    async def measure_json(self, values_max: int = VALUES_MAX, hint: str = LESS) -> None:
-        """Read the body, and check what decoding it as JSON would cost. Raises `Refused`."""
+    async def measure_json(self, values_max: int = VALUES_MAX, hint: str = LESS) -> bytes:
+        """Read the body, check what decoding it as JSON would cost, and return it. Raises `Refused`."""
         if self._is_read_only:
-            return
+            return b""
         chunks: list[bytes] = []
         while not self._is_complete:
             chunks.append((await self()).get("body", b""))
@@ -115,6 +115,7 @@ class RequestBody:
         if meter.excess:
             raise _not_json(f"the body {meter.excess}", hint)
         self._ready.append({"type": "http.request", "body": body, "more_body": False})
+        return body
 
     async def __call__(self) -> Message:
         if self._ready:

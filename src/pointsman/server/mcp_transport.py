@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, cast
 
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pointsman.auth.callers import Caller
 from pointsman.errors import PointsmanError
@@ -20,6 +22,7 @@ from pointsman.server.context import BEARER, LOGIN, ServerContext, address_of, c
 from pointsman.server.middleware.security import Refused, refused
 from pointsman.server.problems import refusal
 from pointsman.server.streaming.sse import while_seated
+from pointsman.workflows.document_work import beside
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -32,9 +35,57 @@ BODY_BYTES_MAX: Final = 16 * 1024 * 1024
 """The limit of a workflow document."""
 VALUES_MAX: Final = 25_000
 """The SDK decodes and validates a message on the event loop, in about 1.5 µs for each value."""
+SESSION: Final = "mcp-session-id"
+SESSIONS_MAX: Final = 100
+"""Sessions of one caller."""
 AS_TEXT: Final = (
     "Send a large workflow as text (`document` may be a string of JSON or YAML), and other large data as a file."
 )
+
+
+class ClientSessions:
+    """The sessions of each caller: opening one more than a caller may have ends the one that was unused the longest.
+
+    A session holds about 40 kB, and clients rarely end theirs.
+    """
+
+    def __init__(self, most: int = SESSIONS_MAX) -> None:
+        self._most = most
+        self._by_caller: dict[str, dict[str, None]] = {}
+
+    def used(self, caller: str, session: str) -> list[str]:
+        """Record that a caller used a session; empty: none. Return the sessions to end."""
+        sessions = self._by_caller.setdefault(caller, {})
+        if session:
+            sessions.pop(session, None)
+            sessions[session] = None
+        ended = [*sessions][: max(0, len(sessions) - self._most)]
+        for one in ended:
+            del sessions[one]
+        return ended
+
+
+def _noting(send: Send, opened: list[str]) -> Send:
+    """Return a `send` that adds the id of an opened session to `opened`."""
+
+    async def noted(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == HTTPStatus.OK:
+            opened[:] = [value.decode() for name, value in message["headers"] if name.lower() == SESSION.encode()]
+        await send(message)
+
+    return noted
+
+
+async def _end(manager: StreamableHTTPSessionManager, scope: Scope, session: str) -> None:
+    """End a session of the caller of `scope`, as its client would."""
+
+    async def nothing() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def unheard(message: Message) -> None: ...
+
+    headers = [(b"host", b"localhost"), (SESSION.encode(), session.encode())]
+    await manager.handle_request({**scope, "method": "DELETE", "headers": headers}, nothing, unheard)
 
 
 class McpDoor:
@@ -45,6 +96,7 @@ class McpDoor:
         self._desk = desk
         self._serving: asyncio.Task[None] | None = None
         self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._sessions = ClientSessions()
         self._stopped = asyncio.Event()
         desk.on_stop.append(self._stopped.set)
 
@@ -58,16 +110,26 @@ class McpDoor:
             body = body_of(scope)
             body.allow(BODY_BYTES_MAX)
             # For any media type: the SDK reads more types as JSON than the API does.
-            await body.measure_json(VALUES_MAX, AS_TEXT)
+            sent = await body.measure_json(VALUES_MAX, AS_TEXT)
         except Refused as why:
             await refused(why)(scope, receive, send)
         except PointsmanError as why:
             await refusal(why)(scope, receive, send)
         else:
             manager = await self._opened()
+            from pointsman.mcp.messages import error_of  # Imports the SDK.
+
+            error = await beside(len(sent), lambda: error_of(sent)) if request.method == "POST" else None
+            if error is not None:
+                content = error.model_dump_json(by_alias=True)
+                await Response(content, HTTPStatus.BAD_REQUEST, media_type="application/json")(scope, receive, send)
+                return
             scope = {**scope, CALLER: caller, "user": _user(request, caller)}
             seat = self._desk.presence.enter(caller, lambda: None)
-            await while_seated(seat, manager.handle_request(scope, receive, send))
+            opened: list[str] = []
+            await while_seated(seat, manager.handle_request(scope, receive, _noting(send, opened)))
+            for session in self._sessions.used(caller.name, request.headers.get(SESSION) or "".join(opened)):
+                await _end(manager, scope, session)
 
     async def _opened(self) -> StreamableHTTPSessionManager:
         """Return the session manager, started at the first call; it runs in its own task until the server stops."""
