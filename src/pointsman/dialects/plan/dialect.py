@@ -119,10 +119,8 @@ class _Migration:
     def _is_over_items(self, step: Record) -> bool:
         method = object_of(step.value.get("method"))
         tools = list_of(method.get("tools"))
-        return (
-            any(tool in tools for tool in CONSTRUCTS)
-            and _OVER.search(text_of(method.get("approach")) or "") is not None
-        )
+        named = [tool for tool in CONSTRUCTS if tool in tools]  # The items of `tools` may be unhashable.
+        return bool(named) and _OVER.search(text_of(method.get("approach")) or "") is not None
 
     def _step(self, index: int, step: Record, sources: list[str | int]) -> None:
         for source in sources:
