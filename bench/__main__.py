@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -16,9 +22,9 @@ from bench.measure import Measured
 from bench.profiling import Shares
 from bench.report import Cell, Found, written_report
 from bench.resume import Resumed
-from bench.server import NewAddress, a_server
 from bench.shapes import Shape, read_shapes
 from bench.startup import startups
+from tests.postgres import CONFIGURED, Cluster, binaries
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "bench" / "RESULTS.md"
@@ -87,6 +93,31 @@ def ask(module: str, arguments: list[str], answer: type[T]) -> T:
     command = [sys.executable, "-m", f"bench.{module}", *arguments]
     done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=PROCESS_S_MAX)
     return msgspec.json.decode(done.stdout, type=answer)
+
+
+NewAddress: TypeAlias = Callable[[], str]
+"""Of a schema where nothing is yet."""
+
+
+@contextmanager
+def a_server() -> Generator[NewAddress | None, None, None]:
+    """None: there is none here, and nothing it could be made of."""
+    numbers = count(1)
+    if configured := os.environ.get(CONFIGURED):
+        sign = "&" if "?" in configured else "?"
+        yield lambda: f"{configured}{sign}schema=bench_{os.getpid()}_{next(numbers)}"
+        return
+    if binaries() is None:
+        yield None
+        return
+    folder = Path(tempfile.mkdtemp(prefix="bench-pg-"))
+    cluster = Cluster(folder)
+    cluster.make()
+    try:
+        yield lambda: cluster.url(schema=f"bench_{next(numbers)}")
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import httpx2
 from playwright.async_api import Browser
 
-from bench.browser import FRAMES, WINDOW, counters, spread
+from bench.watching import FRAMES, WINDOW, counters, spread
 
 CROWDS: Final = (8, 300)
 """As many branches of so many steps each."""

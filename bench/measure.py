@@ -14,28 +14,33 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
+import sqlite3
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
-from bench.answers import Answers
-from bench.bare import bare_commits
 from bench.shapes import Shape, read_shapes
-from bench.spent import Spent
 from pointsman.cli import YOUNG_OBJECTS_MAX
 from pointsman.definition.model.workflow import WorkflowDefinition
+from pointsman.engine.actions import WorkSpec
+from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import Start
+from pointsman.engine.reports import Start, ToolCall, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
+from pointsman.ports import ExecutionPort
 from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, open_store
-from pointsman.values import ExecutionId, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject
 
 WARM_SIZES: Final = (100, 1000)
 """The least and greatest size of the run before: what runs for the first time runs slower, Python has not specialised
@@ -150,6 +155,125 @@ def main() -> None:
         address = given[0] if given else "memory:" if store == "memory" else f"sqlite:///{beside}/store.db"
         found = asyncio.run(measure(name, int(size), store, address, Path(beside)))
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
+
+
+class Spent:
+    """CPU and wall time since it was made, in µs."""
+
+    def __init__(self) -> None:
+        self._cpu, self._wall = time.process_time(), time.perf_counter()
+
+    def cpu(self) -> float:
+        return (time.process_time() - self._cpu) * 1e6
+
+    def wall(self) -> float:
+        return (time.perf_counter() - self._wall) * 1e6
+
+
+COMMITS: Final = 300
+ROW: Final = b"x" * 200
+
+
+def bare_commits(store: str, address: str, path: Path) -> tuple[float, float]:
+    """CPU and wall time of one commit by itself, in µs; nothing where no step waits for one. `path`: a new file."""
+    if store == "sqlite":
+        return _each(in_sqlite(path))
+    return _each(in_postgresql(address)) if store == "postgresql" else (0.0, 0.0)
+
+
+def _each(connected: AbstractContextManager[Callable[[], object]]) -> tuple[float, float]:
+    with connected as commit_one:
+        for _ in range(COMMITS // 10):
+            commit_one()
+        spent = Spent()
+        for _ in range(COMMITS):
+            commit_one()
+        return spent.cpu() / COMMITS, spent.wall() / COMMITS
+
+
+@contextmanager
+def in_sqlite(path: Path) -> Generator[Callable[[], object], None, None]:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, data BLOB)")
+    yield lambda: connection.execute("INSERT INTO rows (data) VALUES (?)", (ROW,))
+    connection.close()
+
+
+@contextmanager
+def in_postgresql(address: str) -> Generator[Callable[[], object], None, None]:
+    import psycopg  # Only this store needs it.
+
+    with psycopg.connect(_without_schema(address), autocommit=True) as connection:
+        connection.execute("CREATE TABLE bare_rows (id bigserial PRIMARY KEY, data bytea)")
+        yield lambda: connection.execute("INSERT INTO bare_rows (data) VALUES (%s)", (ROW,))
+        connection.execute("DROP TABLE bare_rows")
+
+
+def _without_schema(address: str) -> str:
+    """The address as other programs know it."""
+    parts = urlsplit(address)
+    kept = [(name, value) for name, value in parse_qsl(parts.query) if name != "schema"]
+    return parts._replace(query=urlencode(kept)).geturl()
+
+
+class Answers:
+    """Executors of a run of some size."""
+
+    def __init__(self, size: int) -> None:
+        self._by_kind = {"tool": Tool(size), "agent": Agent(size), "tool_executor": ToolExecutor()}
+
+    def executor_for(self, command: Execute) -> Tool | Agent | ToolExecutor:
+        return self._by_kind[command.work]
+
+    def basis(self, command: Execute, spec: WorkSpec) -> Json:
+        """Nothing but its definition and its input decides a result."""
+        return None
+
+    async def has(self, need: str) -> bool:
+        """Every attempt can be performed here: none waits for another process."""
+        return True
+
+
+class Tool:
+    """`answer` gives 1, `count` how often it was asked, `wide` an object of as many keys as the size says."""
+
+    def __init__(self, size: int) -> None:
+        self._wide: JsonObject = {f"key_{number}": number for number in range(size)}
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
+        tool = command.input["tool"]
+        result: Json = self._wide if tool == "wide" else command.step.visit if tool == "count" else 1
+        return WorkDone(step=command.step, attempt=command.attempt, result=result)
+
+
+class Agent:
+    """Asks for a tool as often as the size says, then is content. Says something else each time."""
+
+    def __init__(self, size: int) -> None:
+        self._rounds = size
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
+        turn = command.step.visit
+        assert len(command.messages) == 2 * (turn - 1)
+        text = f"I look again ({turn})."
+        said: tuple[Json, ...] = ({"role": "assistant", "content": text},)
+        if turn > self._rounds:
+            return WorkDone(step=command.step, attempt=command.attempt, result=text, messages=said, next="done")
+        calls = (ToolCall(id=f"call-{turn}", name="look", arguments={"at": turn}),)
+        return WorkDone(step=command.step, attempt=command.attempt, result=text, messages=said, pending=calls)
+
+
+class ToolExecutor:
+    """Answers the calls an agent left pending."""
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
+        calls = command.input["calls"]
+        assert isinstance(calls, list)
+        seen: list[Json] = [f"what there is to see, {command.step.visit}" for _ in calls]
+        said: tuple[Json, ...] = tuple({"role": "tool", "content": text} for text in seen)
+        return WorkDone(step=command.step, attempt=command.attempt, result=seen, messages=said)
 
 
 if __name__ == "__main__":

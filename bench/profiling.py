@@ -15,9 +15,8 @@ from typing import Final
 
 import msgspec
 
-from bench.measure import Stage
+from bench.measure import Spent, Stage
 from bench.shapes import read_shapes
-from bench.spent import Spent
 from pointsman.store.api import open_store
 
 INTERVAL_S: Final = 0.004

@@ -9,9 +9,8 @@ import tempfile
 
 import msgspec
 
-from bench.measure import Stage, execution_of
+from bench.measure import Spent, Stage, execution_of
 from bench.shapes import read_shapes
-from bench.spent import Spent
 from pointsman.store.api import open_store
 
 

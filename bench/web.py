@@ -19,9 +19,8 @@ import httpx2
 from playwright.async_api import Browser, Page, async_playwright
 
 from bench import crowd
-from bench.browser import FRAMES, WINDOW, counters, spread
 from bench.serving import machine, server
-from bench.watching import STEPS, section, watched
+from bench.watching import FRAMES, STEPS, WINDOW, counters, section, spread, watched
 
 PAGE: Final = Path(__file__).parent / "WEB.md"
 EXECUTIONS: Final = "<!-- executions -->"

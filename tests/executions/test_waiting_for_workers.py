@@ -93,7 +93,7 @@ async def parent_started(app: Pointsman) -> Execution:
     return execution
 
 
-def objects(value: Json) -> list[JsonObject]:
+def objects(value: object) -> list[JsonObject]:
     return cast("list[JsonObject]", value)
 
 
@@ -425,7 +425,7 @@ async def test_a_tool_of_an_mcp_server_waits_for_a_worker_that_has_the_server(st
 async def test_a_kind_of_work_waits_for_a_worker_that_has_its_package(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installed = [EntryPoint("shout", "tests.executors.test_extension_nodes:Shout", registry.GROUP)]
+    installed = [EntryPoint("shout", "tests.executors.test_node_types:Shout", registry.GROUP)]
 
     def announced(**_: str) -> list[EntryPoint]:
         return installed

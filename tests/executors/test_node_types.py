@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from importlib.metadata import EntryPoint
+from typing import Final, cast
 
 import pytest
 
 from pointsman.app import Pointsman
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.engine.actions import WorkAction
+from pointsman.engine.actions import WorkAction, WorkSpec
+from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.failures import Failure
+from pointsman.engine.reports import WorkDone, WorkFailed
+from pointsman.executors import registry
+from pointsman.executors.effect_ledger import World
+from pointsman.ports import ExecutionPort
 from pointsman.settings import Settings
-from pointsman.testing.clock import VirtualClock
+from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
+from tests.scenarios import installation, play, written
 
 CONFIGS: Final[dict[str, JsonObject]] = {
     "agent": {"prompt": "x"},
@@ -77,3 +85,74 @@ async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: st
         assert does.spec.kind in await kinds_of_work()
     else:
         assert type(does).__name__ == OF_THE_CORE[kind]
+
+
+class Shout:
+    """Does the work of nodes of the type `shout`: inputs in, one result out, or a failure."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
+        inputs = cast(JsonObject, command.input["inputs"])
+        text = str(inputs["text"])
+        if not text:
+            failure = Failure(code="nothing-to-shout", message="there is no text")
+            return WorkFailed(step=command.step, attempt=command.attempt, failure=failure)
+        mark = cast(JsonObject, command.input["config"]).get("mark", "!")
+        return WorkDone(step=command.step, attempt=command.attempt, result=f"{text.upper()}{mark}")
+
+
+DOCUMENT: JsonObject = {
+    "id": "loud",
+    "input": {"type": "object", "properties": {"text": {"type": "string"}, "done": {"type": "boolean"}}},
+    "nodes": [
+        {
+            "id": "loud",
+            "type": "shout",
+            "inputs": {"text": "input.text"},
+            "outputs": {"said.loudly": "result"},
+            "config": {"mark": "?"},
+        },
+        {"id": "after", "type": "transform", "config": {"set": {"copy": "said.loudly"}}},
+    ],
+    "edges": [{"source": "loud", "target": "after"}],
+}
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def announced(**_: str) -> list[EntryPoint]:
+        return [EntryPoint("shout", f"{__name__}:Shout", registry.GROUP)]
+
+    monkeypatch.setattr(registry, "entry_points", announced)
+
+
+@pytest.mark.requirement("S3-74", "S3-75", "S3-76", "S3-97")
+@pytest.mark.usefixtures("registered")
+def test_a_registered_type_reads_its_inputs_runs_and_writes_its_outputs() -> None:
+    played = play(DOCUMENT, {"text": "hello"}, lenient=True)
+    assert (played.status, played.path) == ("completed", ["loud", "after"])
+    assert (played.data["said"], played.data["copy"]) == ({"loudly": "HELLO?"}, "HELLO?")
+
+
+@pytest.mark.requirement("S3-77")
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(
+    ("given", "skip", "kind"),
+    [("hello", None, "step_succeeded"), ("", None, "step_failed"), ("", "true", "step_passed")],
+)
+def test_a_step_succeeds_fails_with_a_reason_or_is_skipped(given: str, skip: Json, kind: str) -> None:
+    loud = {**cast("list[JsonObject]", DOCUMENT["nodes"])[0], **({"skipWhen": skip} if skip is not None else {})}
+    played = play({**DOCUMENT, "nodes": [loud], "edges": []}, {"text": given}, lenient=True)
+    assert bool(played.told(kind))
+    assert [error["code"] for error in played.errors] == (["nothing-to-shout"] if kind == "step_failed" else [])
+
+
+@pytest.mark.requirement("S3-74")
+def test_a_type_that_nobody_registered_is_named_before_anything_runs() -> None:
+    async def check() -> list[tuple[str, str]]:
+        async with installation() as app:
+            return [(p.code, p.pointer) for p in (await app.check(written(DOCUMENT))).problems if p.severity == "error"]
+
+    assert run_virtually(check()) == [("unbound-node-type", "/nodes/0/type")]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import pytest
 
+from pointsman.store.sqlite.database import load_extension
 from pointsman.testing.journals import DURABLE_KEEPER_RULES, DURABLE_RULES, JOURNAL_RULES, Rule
+from pointsman.testing.memories import VECTOR_RULES
 from pointsman.testing.stores import DURABLE_FOLLOWER_RULES, STORE_RULES
+from tests.postgres import Cluster
 
 ALL_RULES: Final = [*JOURNAL_RULES, *DURABLE_RULES, *DURABLE_KEEPER_RULES, *DURABLE_FOLLOWER_RULES, *STORE_RULES]
 
@@ -34,3 +40,19 @@ async def test_a_store_in_sqlite(rule: Rule, tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", ALL_RULES, ids=name_of)
 async def test_a_store_in_postgresql(rule: Rule, postgres_url: str) -> None:
     await rule(postgres_url)
+
+
+@pytest.mark.parametrize("rule", VECTOR_RULES, ids=name_of)
+async def test_sqlite_vec_compares_as_this_process_does(rule: Rule, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        if not load_extension(connection):
+            pytest.skip("this build of Python loads no extensions of SQLite")
+    await rule(f"sqlite:///{tmp_path}/store.db")
+
+
+async def test_pgvector_compares_as_plain_sql_does(cluster: Cluster) -> None:
+    if cluster.value("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'") == "0":
+        pytest.skip("the server has no pgvector (apt-get install postgresql-NN-pgvector)")
+    cluster.sql("CREATE EXTENSION vector")
+    for rule in VECTOR_RULES:
+        await rule(cluster.url(schema=f"test_{uuid4().hex}"))

@@ -379,3 +379,11 @@ async def test_people_can_look_into_the_file(store: SqliteStore, tmp_path: Path)
     shell.close()
     assert (execution, seq, at) == (ONE, 1, "2023-11-14 22:13:21")
     assert '"hello"' in events
+
+
+async def test_several_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'store.db'}"
+    stores = await asyncio.gather(*(open_sqlite(address) for _ in range(4)))
+    assert [await store.verify() for store in stores] == [[], [], [], []]
+    for store in stores:
+        await store.close()
