@@ -15,9 +15,9 @@ ROLES: Final = ("viewer", "operator", "editor", "admin")
 GROUP: Final = "desk"
 OWNERS_ALONE: Final = frozenset({"DELETE /api/workflows/{id}", "PUT /api/workflows/{id}/sharing"})
 ALSO_A_WORKFLOW: Final = frozenset(
-    {"POST /api/workflows/executions/{eid}/move", "POST /api/workflows/executions/{eid}/replay"}
+    f"POST /api/workflows/executions/{{eid}}/{verb}" for verb in ("fork", "move", "replay", "retry", "steer")
 )
-"""They are sent a revision of the workflow, too."""
+"""They run steps of the workflow or compare with it, so that the caller must see the workflow, too."""
 OF_SCHEDULES: Final = frozenset({"PUT /api/schedules/{sid}", "DELETE /api/schedules/{sid}"})
 """For the owners of schedules, which are made by an admin here."""
 STARTS: Final = "operator"
