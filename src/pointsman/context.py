@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from pointsman.ports import Meaning
 
 if TYPE_CHECKING:
-    from pointsman.call_observers import CallObservers
+    from pointsman.executors.call_observers import CallObservers
     from pointsman.executors.registry import Executors
     from pointsman.models.script import Script
     from pointsman.models.transport import PydanticModels

@@ -1,9 +1,9 @@
-"""Paging of lists that are in memory as a whole, by a sort key."""
+"""Search and paging of lists that are in memory as a whole: filter by words, sort by a key."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 Entry = TypeVar("Entry", bound=Mapping[str, Any])
 
@@ -41,3 +41,24 @@ async def page_by(
 def revision_place(entry: Mapping[str, Any]) -> str:
     """Return the sort key of a revision of one thing."""
     return f"{entry['revision']:015d}"
+
+
+def has_words(words: str, *values: object) -> bool:
+    """Return whether each of the words occurs in the texts of `values`, ignoring case; true without words."""
+    wanted = words.casefold().split()
+    if not wanted:
+        return True
+    text = "\n".join(text for one in values for text in _texts(one)).casefold()
+    return all(word in text for word in wanted)
+
+
+def _texts(value: object) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case list():
+            return [text for one in cast("Iterable[object]", value) for text in _texts(one)]
+        case dict():
+            return [text for one in cast("dict[str, object]", value).values() for text in _texts(one)]
+        case _:
+            return []

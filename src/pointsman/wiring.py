@@ -12,7 +12,6 @@ from pointsman.auth.secrets import SecretAccess
 from pointsman.auth.subjects import DEFINITIONS
 from pointsman.auth.tool_secrets import FreshTools
 from pointsman.auth.vault import VAULT, Vault
-from pointsman.call_observers import CallObservers, HeardModels, HeardTools
 from pointsman.context import AppContext, Part, Services
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import PointsmanError
@@ -24,6 +23,7 @@ from pointsman.executions.isolation import Isolation
 from pointsman.executions.opening import SCRIPTS, must_reach_models, turn_ended
 from pointsman.executions.step_rights import GuardedExecutors, GuardedTools
 from pointsman.executors.attachments import Fetched
+from pointsman.executors.call_observers import CallObservers, HeardModels, HeardTools
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script

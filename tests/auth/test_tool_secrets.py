@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.authoring.agents import offer_verbs
+from pointsman.authoring.tools import offer_verbs
 from pointsman.settings import Settings
 from pointsman.tools.tool import Tool
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 CANARY = "sesame-open-the-door"
 HANDLES: JsonObject = {"key": "secret.DOOR", "headers": [{"Authorization": "Bearer {secret.DOOR}"}]}
@@ -50,7 +50,7 @@ async def everything_said(app: Pointsman, execution: str, folder: Path) -> str:
     """What anybody can be told of an execution, and every byte that is kept of it."""
     exported = b"".join([line async for line in app.storage.export(execution)])
     _, events = await app.look(execution)
-    told: list[Json] = [await app.view(execution), [*events], [*await app.bulletins(execution)]]
+    told: list[Json] = [json_of(await app.view(execution)), [*events], [*await app.bulletins(execution)]]
     return str(told) + (exported + kept_in(folder)).decode(errors="replace")
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.authoring.agents import offer_verbs
-from pointsman.authoring.tools import verbs
+from pointsman.authoring.tools import offer_verbs, verbs
 from pointsman.authoring.workbench import DEPTH_MAX
 from pointsman.models.script import Script
 from pointsman.settings import Settings

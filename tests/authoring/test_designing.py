@@ -10,9 +10,17 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL, Caller, NotAllowed
-from pointsman.authoring.briefing import design_briefing, edit_briefing
-from pointsman.authoring.design import NODES_MAX, ROUNDS_MAX, NoDesigner, Round, design, edit_by_words
-from pointsman.authoring.guide import GUIDE
+from pointsman.authoring.design import (
+    GUIDE,
+    NODES_MAX,
+    ROUNDS_MAX,
+    NoDesigner,
+    Round,
+    design,
+    design_briefing,
+    edit_briefing,
+    edit_by_words,
+)
 from pointsman.authoring.verbs import DesignFailed
 from pointsman.authoring.workbench import Workbench
 from pointsman.models.failures import ModelFailed

@@ -12,10 +12,8 @@ import pytest
 
 from pointsman import Client, PointsmanError
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.client.calls import AddressInvalid, ServerCalls
-from pointsman.client.errors import ServerUnreachable
-from pointsman.client.executions import Begin, RemoteExecution
-from pointsman.client.streams import StreamEvent
+from pointsman.client.calls import AddressInvalid, ServerCalls, ServerUnreachable
+from pointsman.client.executions import Begin, RemoteExecution, StreamEvent
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executions.starting import KeyReused

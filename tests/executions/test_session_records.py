@@ -13,10 +13,10 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.subjects import InputInvalid, UnknownSession
 from pointsman.chat.commands import parse_command
-from pointsman.chat.records import free_session, records_of
+from pointsman.chat.conversations import free_session, records_of
 from pointsman.settings import Settings
 from pointsman.store.records import Summary
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import load_script
 from tests.tools.mail.server import MailServer, mail_server
 
@@ -46,7 +46,7 @@ async def ran(app: Pointsman, command: str = COMMAND) -> tuple[str, JsonObject]:
     asked = parse_command(command)
     execution = await app.start(Workflow.load(EXAMPLE / "agentforge.yaml"), asked.input, session=session)
     assert await execution.settled() == "completed"
-    return session, await execution.view()
+    return session, json_of(await execution.view())
 
 
 def listed(found: JsonObject, name: str) -> list[JsonObject]:
@@ -58,7 +58,7 @@ async def test_a_session_has_a_name_that_the_store_did_not_have(monkeypatch: pyt
     names = iter(["ses_00000001", "ses_00000001", "ses_00000002"])
     async with pipeline("memory:") as app:
         assert re.fullmatch(r"ses_[0-9a-f]{8}", await free_session(app.context))
-        monkeypatch.setattr("pointsman.chat.records.new_session", lambda: next(names))
+        monkeypatch.setattr("pointsman.chat.conversations.new_session", lambda: next(names))
         first, _ = await ran(app)
         second, _ = await ran(app)
     assert (first, second) == ("ses_00000001", "ses_00000002")

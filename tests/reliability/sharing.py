@@ -15,7 +15,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from pointsman.authoring.agents import offer_verbs
+from pointsman.authoring.tools import offer_verbs
 from pointsman.settings import Settings
 from pointsman.settings.sections import AccessSettings
 from pointsman.store.records import ExecutionQuery

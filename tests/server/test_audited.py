@@ -10,8 +10,7 @@ from fastapi.routing import APIRoute
 
 from mcp import MCPError
 from pointsman.app import Workflow
-from pointsman.authoring.agents import AgentVerb
-from pointsman.authoring.tools import VERBS
+from pointsman.authoring.tools import VERBS, AgentVerb
 from pointsman.server.application import ROUTERS
 from pointsman.server.middleware.security import READING
 from pointsman.server.required_roles import described, least_of, verb_of

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openly  # pyright: ignore[reportUnknownVariableType] - untyped
 from prometheus_client.parser import text_string_to_metric_families as read_plainly
 
-from pointsman.call_observers import ModelCalled
 from pointsman.engine.reports import Usage
+from pointsman.executors.call_observers import ModelCalled
 from pointsman.models.script import Script
 from pointsman.operations.metrics import MODELS_MAX, OTHER, Bounded
 from pointsman.ports import ModelReply, ModelRequest

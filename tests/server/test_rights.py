@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.auth.callers import NOBODY, Caller, together
-from pointsman.authoring.agents import offer_verbs
+from pointsman.authoring.tools import offer_verbs
 from pointsman.executions.ephemeral import acting_for
 from pointsman.models.script import Script
 from pointsman.settings import ProviderSettings, Settings

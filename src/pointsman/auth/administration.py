@@ -11,15 +11,14 @@ from pointsman.auth.keys import KEYS, KeyPage, key_view
 from pointsman.auth.logins import LOGINS, LoginPage, LoginView
 from pointsman.auth.people import PEOPLE, PeoplePage, people
 from pointsman.auth.verbs import Verbs, verb
-from pointsman.paging import page_by
-from pointsman.searching import says
+from pointsman.paging import has_words, page_by
 from pointsman.values import Instant
 
 DAY_S: Final = 86_400.0
 
 
 class AccessVerbs(Verbs):
-    """What a caller may do with keys, people, logins and the audit log."""
+    """Actions of a caller on keys, people, logins and the audit log."""
 
     @verb("admin", "make or revoke keys", audit=False)
     async def keys(
@@ -70,7 +69,7 @@ class AccessVerbs(Verbs):
         """Return a page of the people, by name: those with this role, and all words of `search` in name or groups."""
         app = self.app
         known = people(await app[KEYS].all(), await app[LOGINS].all(), await app[PEOPLE].all(), app.clock.now())
-        found = (one for one in known if role in (None, one["role"]) and says(search, one["name"], *one["groups"]))
+        found = (one for one in known if role in (None, one["role"]) and has_words(search, one["name"], *one["groups"]))
         page = await page_by("name", found, after=after, limit=limit, backwards=backwards)
         return {"people": page.entries, "next": page.next}
 
@@ -102,7 +101,7 @@ class AccessVerbs(Verbs):
         if everyone:
             self.caller.must_have("admin", "see the logins of others")
         found = await self.app[LOGINS].all(None if everyone else self.caller.name)
-        wanted = (one for one in found if says(search, one["name"], one["agent"]))
+        wanted = (one for one in found if has_words(search, one["name"], one["agent"]))
         page = await page_by(_place_of, wanted, after=after, limit=limit, backwards=backwards)
         return {"logins": page.entries, "next": page.next}
 

@@ -22,8 +22,8 @@ from typing_extensions import TypedDict
 from pointsman.auth.callers import Caller, Role
 from pointsman.context import Part
 from pointsman.errors import CallerError
+from pointsman.paging import has_words
 from pointsman.ports import Clock
-from pointsman.searching import says
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.values import Instant
@@ -133,7 +133,9 @@ class Keys:
 
     async def found(self, words: str = "", *, role: Role | None = None) -> list[ApiKey]:
         """Return the keys whose name or groups contain all of these words, with this role, by name."""
-        return [key for key in await self.all() if role in (None, key.role) and says(words, key.name, [*key.groups])]
+        return [
+            key for key in await self.all() if role in (None, key.role) and has_words(words, key.name, [*key.groups])
+        ]
 
     async def revoke(self, name: str, *, but_last_admin: bool = False) -> None:
         """Revoke a key. Raises `NoSuchKey`; with `but_last_admin`, raises `LastAdmin` for the last admin key, without

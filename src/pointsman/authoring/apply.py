@@ -1,9 +1,24 @@
-"""Application of operations to a native document: all in order, or none."""
+"""Application of operations to a native document: all in order, or none.
+
+A node is placed behind another node, onto an edge, or into a loop or parallel, and can be removed from there:
+
+    a ──▶ b      on a->b:  a ──▶ n ──▶ b        within a loop:      its iterations end with n
+                 bridged:  a ─────────▶ b       within a parallel:  n is a branch, for which its join waits
+
+Renaming a node replaces its id wherever the workflow refers to it; all other text stays as written:
+
+    edges, entry, branches …      the id itself
+    expressions, JSONPath         nodes.draft, nodeOutputs["draft"], $.outputs.draft
+    paths and templates           {nodes.draft.text}, {{#if nodes.draft}}
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, assert_never
 
 from pointsman.authoring.draft import Draft, change
@@ -22,8 +37,13 @@ from pointsman.authoring.operations import (
     RemoveNode,
     RenameNode,
 )
-from pointsman.authoring.placement import must_be_movable, put_after, put_on, put_within, take_out
-from pointsman.authoring.renaming import must_be_free, rename
+from pointsman.definition.graph.analysis import Graph, analyse
+from pointsman.definition.model.nodes import TYPE_ALIASES
+from pointsman.definition.text_locations import Site, sites_of
+from pointsman.expressions.environment import ROOTS
+from pointsman.expressions.failures import ExpressionError
+from pointsman.expressions.parser import Token, read_tokens
+from pointsman.expressions.paths import scan_path
 from pointsman.values import END, Json, JsonObject
 
 NOT_HERE: Final = ("nodes", "edges", "id", "pointsman")
@@ -160,3 +180,314 @@ def _order(parts: list[Json], names: Sequence[str], wanted: Sequence[str], kind:
     first = dict.fromkeys(wanted)
     rest = [part for name, part in known.items() if name not in first]
     parts[:] = [*(known[name] for name in first), *rest, *others]
+
+
+FIXED: Final = ("start", "end", "loop", "parallel", "join")
+"""Types whose edges determine the structure around them, or where an execution begins and ends."""
+LISTS: Final = ("branches", "body")
+"""Lists of nodes in the configuration of loops and parallels."""
+
+
+def put_on(draft: Draft, node: str, edge: JsonObject) -> None:
+    """Insert the node into an edge: the edge leads to the node, and a new edge to the former target."""
+    onward: JsonObject = {"source": node, "target": edge["target"]}
+    if "targetHandle" in edge:
+        onward["targetHandle"] = edge.pop("targetHandle")
+    if edge.get("mark") == "continue":
+        onward["mark"] = edge.pop("mark")
+    edge["target"] = node
+    draft.connect(onward, behind=edge)
+
+
+def put_after(draft: Draft, node: str, after: str) -> None:
+    """Insert the node between `after` and its successors. After a loop or parallel: behind its end."""
+    kind = type_of(draft.node(after))
+    ways = [edge for edge in draft.ways_from(after) if not is_condition(edge, "error")]
+    mark: JsonObject = {}
+    if kind in ("loop", "parallel"):
+        graph = analyse(draft.workflow())
+        number = graph.index[after]
+        if kind == "parallel" and number in graph.join_of:
+            put_after(draft, node, graph.ids[graph.join_of[number]])
+            return
+        ways = _ways_out(draft, graph, number)
+        mark = {"mark": "exit"} if kind == "loop" else {}
+    if len(ways) == 1:
+        put_on(draft, node, ways[0])
+        return
+    if any("condition" in edge or "label" in edge for edge in ways):
+        raise OperationRefused(
+            f"{after!r} is left by {len(ways)} edges with conditions", hint="Say `on` which of them the node comes."
+        )
+    for edge in ways:
+        edge["source"] = node
+    draft.connect({"source": after, "target": node, **mark}, behind=ways[0] if ways else None)
+
+
+def put_within(draft: Draft, node: str, around: str) -> None:
+    """Insert the node at the end of a loop's body, or as a branch of a parallel."""
+    kind = type_of(draft.node(around))
+    if kind not in ("loop", "parallel"):
+        raise OperationRefused(f"{around!r} is a {kind}: nothing is within it", hint="Name a loop or a parallel.")
+    config = draft.node(around).get("config")
+    listed = config.get("body" if kind == "loop" else "branches") if isinstance(config, dict) else None
+    if isinstance(listed, list):
+        listed.append(node)
+        if kind == "loop":
+            return  # Listed nodes run in order and return to the loop.
+    graph = analyse(_without(draft, node).workflow())
+    if kind == "parallel":
+        _branch(draft, graph, node, around)
+    else:
+        _end_rounds(draft, graph, node, around)
+
+
+def _without(draft: Draft, node: str) -> Draft:
+    """Return the draft without the node, because lists that already name it would falsify the analysis."""
+    nodes: list[Json] = [one for one in draft.nodes if not isinstance(one, dict) or one.get("id") != node]
+    return Draft({**draft.document, "nodes": nodes})
+
+
+def _branch(draft: Draft, graph: Graph, node: str, around: str) -> None:
+    draft.connect({"source": around, "target": node})
+    join = graph.join_of.get(graph.index[around])
+    if join is not None:
+        draft.connect({"source": node, "target": graph.ids[join]})
+
+
+def _end_rounds(draft: Draft, graph: Graph, node: str, around: str) -> None:
+    shape = graph.loops[graph.index[around]]
+    written = _written(draft, graph)
+    ends = [written[number] for number in shape.back_edges if number < len(written)]
+    if len(ends) == 1:
+        put_on(draft, node, ends[0])
+        return
+    for edge in ends:
+        edge["target"] = node
+    if not ends:
+        draft.connect({"source": around, "target": node, "mark": "body"})
+    draft.connect({"source": node, "target": around})
+
+
+def _ways_out(draft: Draft, graph: Graph, number: int) -> list[JsonObject]:
+    """Return the edges that a loop or parallel takes after its end."""
+    numbers = graph.loops[number].exit_edges if number in graph.loops else graph.forks[number].after
+    written = _written(draft, graph)
+    return [written[edge] for edge in numbers if edge < len(written)]
+
+
+def _written(draft: Draft, graph: Graph) -> list[JsonObject]:
+    """Return the document's edges in the order of their numbers in the graph. Edges with higher numbers are implied and
+    not in the document."""
+    edges = [edge for _, edge in draft.named_edges()]
+    assert len(edges) <= len(graph.edges), "a workflow whose shape is right has objects for edges"
+    return edges
+
+
+def take_out(draft: Draft, node: str, *, bridge: bool, keeps_errors: bool = False) -> None:
+    """Remove a node's edges and its entries in lists. `bridge` connects its predecessors with its successor.
+    `keeps_errors` keeps its error edges."""
+    into = [edge for edge in draft.ways_to(node) if edge.get("source") != node]
+    out = draft.ways_from(node)
+    if bridge:
+        kept = [edge for edge in out if keeps_errors and is_condition(edge, "error")]
+        _bridge(draft, node, into, [edge for edge in out if edge.get("target") != node])
+        for edge in kept:
+            draft.connect(edge)
+    else:
+        draft.drop([*into, *out])
+    for one in draft.nodes:
+        config = one.get("config") if isinstance(one, dict) else None
+        if isinstance(config, dict):
+            _unlist(config, node)
+
+
+def _unlist(config: JsonObject, node: str) -> None:
+    for key in LISTS:
+        listed = config.get(key)
+        if isinstance(listed, list):
+            config[key] = [name for name in listed if name != node]
+
+
+def _bridge(draft: Draft, node: str, into: Sequence[JsonObject], out: Sequence[JsonObject]) -> None:
+    onward = [edge for edge in out if not is_condition(edge, "error")]
+    if into and len(onward) > 1:
+        raise OperationRefused(
+            f"{node!r} is left by {len(onward)} edges: it is not said where what comes to it goes on",
+            hint="Remove it without `bridge`, and connect what is left.",
+        )
+    if into and out and not onward:
+        raise OperationRefused(
+            f"{node!r} is left only where it fails: what comes to it leads nowhere else",
+            hint="Remove it without `bridge`, and connect what is left.",
+        )
+    draft.drop(draft.ways_from(node))
+    if not onward:
+        draft.drop(into)
+        return
+    target = onward[0].get("target")
+    for edge in into:
+        edge["target"] = target
+        twins = [other for other in draft.ways_from(str(edge["source"])) if other is not edge]
+        own = edge["source"] == target and type_of(draft.node(str(target))) != "loop"
+        plain = "condition" not in edge and "label" not in edge
+        if own or (plain and any(other.get("target") == target and "condition" not in other for other in twins)):
+            draft.drop([edge])
+    if draft.document.get("entry") == node and isinstance(target, str):
+        draft.document["entry"] = target
+
+
+def must_be_movable(draft: Draft, node: str) -> None:
+    """Raise `OperationRefused` for a node that determines the structure of others."""
+    kind = type_of(draft.node(node))
+    if kind in FIXED:
+        raise OperationRefused(
+            f"{node!r} is of type {kind!r}: what it holds together would fall apart",
+            hint="Disconnect it and connect it again where it shall be.",
+        )
+
+
+def type_of(node: JsonObject) -> str:
+    """Return the type of a node in its present spelling."""
+    kind = str(node.get("type"))
+    return TYPE_ALIASES.get(kind, kind)
+
+
+def is_condition(edge: JsonObject, kind: str) -> bool:
+    condition = edge.get("condition")
+    return isinstance(condition, dict) and condition.get("type") == kind
+
+
+WORDS: Final = frozenset(word for word, root in ROOTS.items() if root == "nodes")
+"""Names of the root that holds the results of nodes."""
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_PATH_NAME: Final = re.compile(r"[^\W\d][\w-]*")
+_BRACE: Final = re.compile(r"(?<!\\)(?:\{\{?|\$\{)\s*(?:#\s*\w+\s+)?")
+"""Beginning of a template tag."""
+
+_Spelled = Callable[[str], str]
+
+
+def rename(draft: Draft, old: str, new: str) -> None:
+    """Rename a node. Raises `OperationRefused` if the workflow has structural errors, because then the kind of its
+    texts is unknown."""
+    sites = [*sites_of(draft.workflow())]
+    for site in sites:
+        _rename_at(draft.document, site, old, new)
+    for one in draft.nodes:
+        config = one.get("config") if isinstance(one, dict) else None
+        handoffs = config.get("handoffs") if isinstance(config, dict) else None
+        if isinstance(config, dict) and isinstance(handoffs, list):
+            config["handoffs"] = [new if name == old else name for name in handoffs]
+    draft.node(old)["id"] = new
+
+
+def _rename_at(document: JsonObject, site: Site, old: str, new: str) -> None:
+    replaced: _Spelled
+    match site.kind:
+        case "node":
+            replaced = lambda text: new if text == old else text  # noqa: E731 - one of four ways to replace
+        case "expression" | "jsonpath":
+            replaced = partial(in_expression, old=old, new=new)
+        case "template" | "parameters":
+            replaced = partial(in_template, old=old, new=new)
+        case "path":
+            replaced = partial(in_path, old=old, new=new)
+        case _:
+            return
+    if not site.writes:
+        _replace(document, [str(part) for part in site.parts], replaced)
+
+
+def _replace(document: JsonObject, parts: list[str], replaced: _Spelled) -> None:
+    """Replace the text at a position, or every text in the tree there."""
+    here: Json = document
+    for part in parts[:-1]:
+        here = _inner(here, part)
+    last = parts[-1]
+    if isinstance(here, dict) and last in here:
+        here[last] = _texts(here[last], replaced)
+    elif isinstance(here, list) and last.isdigit() and int(last) < len(here):
+        here[int(last)] = _texts(here[int(last)], replaced)
+
+
+def _inner(here: Json, part: str) -> Json:
+    if isinstance(here, dict):
+        return here.get(part)
+    return here[int(part)] if isinstance(here, list) and part.isdigit() and int(part) < len(here) else None
+
+
+def _texts(value: Json, replaced: _Spelled) -> Json:
+    match value:
+        case str():
+            return replaced(value)
+        case list():
+            return [_texts(one, replaced) for one in value]
+        case dict():
+            return {key: _texts(one, replaced) for key, one in value.items()}
+        case _:
+            return value
+
+
+def in_expression(text: str, *, old: str, new: str) -> str:
+    """Rename in an expression. Invalid expressions stay unchanged; the checker reports them."""
+    try:
+        tokens = read_tokens(text)
+    except ExpressionError:
+        return text
+    return _spliced(text, [(at, end, _key(new, _NAME)) for at, end in _keys(tokens, old)])
+
+
+def _keys(tokens: list[Token], old: str) -> Iterator[tuple[int, int]]:
+    """Yield the positions of `.draft` or `["draft"]` after a name of the nodes root, including the dot or bracket."""
+    for place, token in enumerate(tokens[:-2]):
+        before = tokens[place - 1] if place else None
+        of_other = before is not None and before.text in (".", "?.") and (place < 2 or tokens[place - 2].text != "$")
+        if token.kind != "name" or token.text not in WORDS or of_other:
+            continue
+        sign, key = tokens[place + 1], tokens[place + 2]
+        if sign.text in (".", "?.") and key.kind == "name" and key.text == old:
+            yield sign.at, key.end
+        elif sign.text == "[" and key.kind == "text" and key.text == old:
+            closing = tokens[place + 3]
+            if closing.text == "]":
+                yield sign.at, closing.end
+
+
+def in_path(text: str, *, old: str, new: str) -> str:
+    found = _path_key(text, 0, old)
+    return text if found is None else _spliced(text, [(*found, _key(new, _PATH_NAME))])
+
+
+def _path_key(text: str, at: int, old: str) -> tuple[int, int] | None:
+    """Return the position of the key `old` in the path that begins at `at`; None: it is not a path into nodes with that
+    key."""
+    scanned = scan_path(text, at)
+    keys = () if scanned is None else scanned.keys
+    if len(keys) > 1 and keys[0].key in WORDS and keys[1].key == old:
+        return keys[1].at, keys[1].end
+    return None
+
+
+def in_template(text: str, *, old: str, new: str) -> str:
+    """Rename in every tag and block of a template."""
+    found = (_path_key(text, brace.end(), old) for brace in _BRACE.finditer(text))
+    return _spliced(text, [(*place, _key(new, _PATH_NAME)) for place in found if place is not None])
+
+
+def _key(name: str, plain: re.Pattern[str]) -> str:
+    """Return a name as a key in a path, with its dot or brackets."""
+    return f".{name}" if plain.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
+
+
+def _spliced(text: str, places: list[tuple[int, int, str]]) -> str:
+    made, position = "", 0
+    for at, end, new in places:
+        made, position = made + text[position:at] + new, end
+    return made + text[position:]
+
+
+def must_be_free(draft: Draft, name: str) -> None:
+    """Raise `OperationRefused` if a node has this id."""
+    if draft.has(name):
+        raise OperationRefused(f"there is a node {name!r} already", hint="Choose another id.")

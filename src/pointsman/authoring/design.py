@@ -12,22 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, TypeVar
+from functools import cache
+from typing import ClassVar, Final, Generic, TypeVar, cast
+
+import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller
-from pointsman.authoring.briefing import design_briefing, edit_briefing
+from pointsman.auth.policy import sees_tool
 from pointsman.authoring.conversation_history import Earlier, Round, told
-from pointsman.authoring.edits import Edited, edit, native_of
-from pointsman.authoring.operations import OperationRefused, read_operations
-from pointsman.authoring.texts import document_of
+from pointsman.authoring.edits import Edited, document_of, edit, native_of
+from pointsman.authoring.operations import AnyOperation, OperationRefused, read_operations
 from pointsman.context import AppContext
+from pointsman.definition.model.nodes import CONFIG_OF
+from pointsman.definition.model.schema import native_schema
 from pointsman.definition.problems import Problem, error
 from pointsman.errors import OperatorError, sentences
 from pointsman.models.repair import read_json
 from pointsman.models.transcript import assistant_message, user_message
 from pointsman.models.transport import is_scripted
 from pointsman.ports import ModelRequest
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 from pointsman.workflows.definitions import check
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.models import models_for
@@ -191,3 +195,131 @@ def complaint(problems: tuple[Problem, ...]) -> str:
     ordered = sorted(problems, key=lambda one: one.severity != "error")[:TOLD_MAX]
     lines = [f"- {one.severity} at {one.pointer or 'the top'}: {sentences(one.message, one.hint)}" for one in ordered]
     return "The check says:\n" + "\n".join(lines) + "\n\nMend every error and answer with the whole JSON again."
+
+
+TOOLS_MAX: Final = 100
+SAYS_CHARS_MAX: Final = 160
+CHANGES: Final = (
+    'You change workflows of Pointsman. Answer with one JSON object {"operations": [...]} and nothing else. They are '
+    "applied in order, all or none, to the workflow below. Change no more than you are asked to."
+)
+
+
+async def design_briefing(app: AppContext, caller: Caller) -> str:
+    """Return the system prompt for the design of a whole workflow."""
+    return "\n\n".join(
+        (
+            "You design workflows for Pointsman. Answer with one JSON object, the workflow, and nothing else.",
+            GUIDE,
+            _fields(),
+            await _catalogue(app, caller),
+        )
+    )
+
+
+async def edit_briefing(app: AppContext, caller: Caller, document: JsonObject) -> str:
+    """Return the system prompt for a change of a workflow."""
+    return "\n\n".join(
+        (
+            CHANGES,
+            GUIDE,
+            _operations(),
+            _fields(),
+            await _catalogue(app, caller),
+            f"The workflow is now:\n{msgspec.json.encode(document).decode()}",
+        )
+    )
+
+
+@cache
+def _fields() -> str:
+    """Return the keys of each type's `config`; `!` marks required ones."""
+    definitions = cast("dict[str, JsonObject]", native_schema()["$defs"])
+    lines: list[str] = []
+    for kind, model in CONFIG_OF.items():
+        shape = definitions[model.__name__]
+        properties, required = shape.get("properties"), shape.get("required")
+        keys = [*properties] if isinstance(properties, dict) else []
+        must = required if isinstance(required, list) else []
+        lines.append(f"- {kind}: " + (", ".join(f"{key}!" if key in must else key for key in keys) or "nothing"))
+    return "All keys of `config` by type (`!`: required):\n" + "\n".join(lines)
+
+
+@cache
+def _operations() -> str:
+    lines: list[str] = []
+    for operation in cast("tuple[type[msgspec.Struct], ...]", AnyOperation.__args__):
+        fields = msgspec.structs.fields(operation)
+        keys = ", ".join(f"{field.encode_name}!" if field.required else field.encode_name for field in fields)
+        says = " ".join((operation.__doc__ or "").split())
+        lines.append(f'- {{"op": "{operation.__struct_config__.tag}", {keys}}}: {says}')
+    return (
+        "Operations (`!`: required). Edges are named by id or `source->target`; `set` and `remove` use JSON pointers "
+        'into the thing, as in {"set": {"/config/prompt": "Hi"}}:\n' + "\n".join(lines)
+    )
+
+
+async def _catalogue(app: AppContext, caller: Caller) -> str:
+    """Return the tools that a model may name. Tools that the caller may not see are omitted, because a model may repeat
+    what its prompt contains."""
+    lines: list[str] = []
+    for name in app.tools.names():
+        spec = app.tools.find(name)
+        if spec is not None and not spec.off and await sees_tool(app, caller, name):
+            says = " ".join(spec.description.split())[:SAYS_CHARS_MAX]
+            lines.append(f"- {name}({', '.join(_parameters(spec.parameters))}): {says}")
+        if len(lines) == TOOLS_MAX:
+            break
+    return "Tools:\n" + ("\n".join(lines) or "- none: use agents without tools")
+
+
+def _parameters(schema: JsonObject) -> list[str]:
+    properties: Json = schema.get("properties")
+    return [*properties] if isinstance(properties, dict) else []
+
+
+GUIDE: Final = """\
+A workflow is a JSON object (or YAML): {"pointsman": 1, "id", "name", "input", "state", "nodes": [...], "edges": [...]}.
+
+`input` is the JSON Schema of what callers give; its fields are read by their names. Nodes do work, edges say what
+comes next. Execution begins at the `start` node, else at the node no edge leads to, else at `entry`.
+
+A node is {"id", "type", "inputs"?, "outputs"?, "config"}. `outputs` maps a name in the state to an expression over
+`result`: {"draft": "result"} lets later nodes read `draft`. The latest result of a node is also `nodes.<id>`.
+
+Types and what their `config` has:
+- start, end: {}
+- agent: {"prompt": "Write about {topic}.", "system"?, "tools"?: [names], "outputSchema"?: JSON Schema}. In prompts
+  {name} puts in a value. With outputSchema `result` is JSON; without it `result` is the text.
+- tool: {"tool": name, "parameters": {...}}; texts in parameters are templates too.
+- transform: {"operations": [{"set": "path", "value": ...}, {"evaluate": "expression", "to": "path"}]}
+- decision: {"branches"?...}; simplest is a node left by edges with conditions.
+- human: {"message": "Good? {draft}", "options": [{"value": "approve"}, {"value": "redo"}]}; edges listen by label.
+- parallel: its plain edges are branches; each ends at one join: {"type": "join"}. With {"items": "expression",
+  "as": "x"} the one branch runs for every item.
+- loop: {"while": "expression", "maxIterations": 5}: an edge with "mark": "body" leads into its rounds, whose last
+  node leads back to the loop; an edge with "mark": "exit" leads on.
+- workflow: {"workflow": id} runs another saved workflow. wait: {"duration": "1h"}. http, code, memory: see the schema.
+
+An edge is {"source", "target", "condition"?}. `target` may be "END". Conditions: {"type": "expression", "expression":
+"score > 3"}, {"type": "label", "label": "approve"} (what a human chose), {"type": "default"} (when no other was),
+{"type": "error"} (the node failed).
+
+Rules: every id once; every edge leads between nodes that exist; every value that is read is written before on every
+way; cycles need a way out; name only tools that are in the catalogue.
+
+Example:
+{"pointsman": 1, "id": "press-note", "name": "Press note",
+ "input": {"type": "object", "properties": {"topic": {"type": "string"}}, "required": ["topic"]},
+ "nodes": [
+  {"id": "draft", "type": "agent", "config": {"prompt": "Write a press note about {topic}."},
+   "outputs": {"note": "result"}},
+  {"id": "review", "type": "human", "config": {"message": "Send it? {note}",
+   "options": [{"value": "approve"}, {"value": "redo"}]}},
+  {"id": "done", "type": "end", "config": {}}],
+ "edges": [
+  {"source": "draft", "target": "review"},
+  {"source": "review", "target": "done", "condition": {"type": "label", "label": "approve"}},
+  {"source": "review", "target": "draft", "condition": {"type": "label", "label": "redo"}}],
+ "entry": "draft", "output": {"note": "note"}}
+"""

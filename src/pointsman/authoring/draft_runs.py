@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pointsman.auth.callers import Caller
-from pointsman.authoring.edits import edit
+from pointsman.authoring.edits import document_of, edit
 from pointsman.authoring.operations import AnyOperation
-from pointsman.authoring.texts import document_of
 from pointsman.context import AppContext
 from pointsman.errors import AuthorError
 from pointsman.executions.dry_run import DryRun, dry_run

@@ -2,6 +2,11 @@
 
 A tool's arguments are a struct, and models receive its schema. Errors that the caller can correct are returned, not
 raised: `{"error": {code, message, hint}, "problems": […]}`.
+
+Agents have these tools if the operator's settings give them a role (`authoring`). An agent acts in the name of the
+person who started its execution. Its permissions are the intersection of those of this person, of the authors of its
+workflow and of its description, and of the setting, as they are at the moment of the call. Each change is in the audit
+log. Verbs that destroy something require a person's approval.
 """
 
 from __future__ import annotations
@@ -9,20 +14,26 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
-from pointsman.auth.callers import Role
-from pointsman.auth.verbs import VerbRule, rule_of
+from pointsman.auth.callers import NotAllowed, Role
+from pointsman.auth.verbs import VerbRule, rule_of, tool_target
+from pointsman.authoring.edits import document_of
 from pointsman.authoring.operations import read_operations
-from pointsman.authoring.texts import document_of
 from pointsman.authoring.verbs import AuthoringVerbs
-from pointsman.authoring.workbench import Dialect, Hear, Workbench
+from pointsman.authoring.workbench import KEY, Dialect, Hear, Workbench
+from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
+from pointsman.executions.ephemeral import acting_for, state_of
+from pointsman.executions.step_rights import attempt_at_work
 from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.ports import ToolSpec
+from pointsman.tools.registry import ToolRegistry
+from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject, JsonView, json_of
 from pointsman.workflows.verbs import WorkflowVerbs
 
@@ -385,3 +396,60 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
 def verbs() -> dict[str, Verb[Any]]:
     """Return the verbs by name."""
     return {verb.name: verb for verb in VERBS}
+
+
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+
+
+class AgentVerb:
+    """A verb as a tool."""
+
+    def __init__(self, context: Callable[[], AppContext], verb: Verb[Any], role: Role) -> None:
+        self._context = context
+        self._verb = verb
+        self._role: Role = role
+        self.name = verb.name
+        self.limits = ToolLimits()
+
+    @property
+    def spec(self) -> ToolSpec:
+        verb = self._verb
+        return ToolSpec(
+            name=verb.name,
+            description=verb.says,
+            parameters=verb.schema,
+            idempotent=verb.effect == "reads" or verb.name == "run_workflow",
+            requires_approval=verb.effect == "destroys",
+            keeps=True,
+            bytes_max=self.limits.output_bytes_max,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Perform the verb for the people of the execution. A call repeated after a crash returns the run already
+        started."""
+        bench = await self._bench(context.execution, f"agent {self.name}", tool_target(arguments))
+        call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
+        return json_of(await self._verb.call(call, arguments))
+
+    async def _bench(self, execution: str, via: str, target: str) -> Workbench:
+        """Return the workbench of the people for whom the execution acts, with their present permissions, limited to
+        the role that the settings give agents."""
+        if not execution:
+            message = f"{self.name!r} acts for the person who started an execution, and there is none"
+            raise NotAllowed(message, hint="Call it in a workflow.")
+        app = self._context()
+        state = await state_of(app, execution)
+        attempt = attempt_at_work()
+        node = attempt.node if attempt is not None and attempt.execution == execution else ""
+        caller = await acting_for(app, execution, node=node, cap=self._role)
+        trigger = state.setup.options.get("trigger")
+        depth = trigger.get("depth") if isinstance(trigger, dict) and trigger.get("kind") == KEY else None
+        deeper = (depth if isinstance(depth, int) else 0) + 1
+        return Workbench(app, caller, depth=deeper, via=via, target=target, origin=execution)
+
+
+def offer_verbs(tools: ToolRegistry, context: Callable[[], AppContext], role: Role) -> None:
+    """Register the verbs that `role` allows as tools. `context` returns the open application."""
+    for verb in VERBS:
+        if ROLES.index(role) >= ROLES.index(verb.role):
+            tools.add_builtin(AgentVerb(context, verb, role))

@@ -13,12 +13,11 @@ from typing_extensions import TypedDict
 
 from pointsman.auth.policy import must_see_workflow
 from pointsman.auth.verbs import Verbs, verb
-from pointsman.authoring.agent_trials import TrialTurn, try_agent
 from pointsman.authoring.comparison import operations_between
 from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
-from pointsman.authoring.draft_runs import drafted, play_draft, try_draft
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
+from pointsman.authoring.trials import TrialTurn, drafted, play_draft, try_agent, try_draft
 from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import ProblemView
 from pointsman.errors import AuthorError, CallerError
@@ -136,7 +135,7 @@ def _trial_id(trial: Execution | DryRun) -> Mapping[str, object]:
 
 
 class AuthoringVerbs(Verbs):
-    """What a caller may do to write workflows and agents."""
+    """Actions of a caller that write workflows and agents."""
 
     @verb("editor", "write workflows", target=("name",), made=_saved_ids)
     async def design(
@@ -261,7 +260,7 @@ class AuthoringVerbs(Verbs):
         model: str | None = None,
         dry_run: bool = False,
     ) -> Execution | DryRun:
-        """Start a partial run of a workflow as it is being written, see `draft_runs`. `trial`: see
+        """Start a partial run of a workflow as it is being written, see `trials`. `trial`: see
         `partial_runs.trial_of`. `dry_run`: only return its path and its estimated cost.
 
         Raises `UnknownWorkflow`, `OperationRefused`, `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`.

@@ -10,15 +10,19 @@ from pointsman.auth.subjects import unknown_session
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.chat.adapter import ChatRequest, Dialogue, begin
 from pointsman.chat.commands import Command
-from pointsman.chat.conversation_views import ConversationView, conversation_view
 from pointsman.chat.conversations import (
     ConversationEntry,
     ConversationList,
+    ConversationView,
+    conversation_view,
     conversations_page,
     entitle,
     found_conversations,
+    free_session,
+    records_of,
 )
 from pointsman.chat.memories import (
+    HistoryPage,
     Memories,
     MemorySearchResult,
     OneMemory,
@@ -26,12 +30,12 @@ from pointsman.chat.memories import (
     OwnerView,
     StoredMemory,
     ValuePage,
+    history_page,
     memory_page,
     nothing_remembered,
     owner_view,
+    writer_for,
 )
-from pointsman.chat.memory_history import HistoryPage, history_page, writer_for
-from pointsman.chat.records import free_session, records_of
 from pointsman.chat.workflows import SpeakerPage, SpeakerView, speakers, speakers_page
 from pointsman.executions import deletion
 from pointsman.executions.execution import Execution
@@ -42,7 +46,7 @@ from pointsman.workflows.library import pipeline_of
 
 
 class ConversationVerbs(Verbs):
-    """What a caller may do with conversations. A conversation belongs to the person who started it; admins see all."""
+    """Actions of a caller on conversations. A conversation belongs to the person who started it; admins see all."""
 
     @verb("viewer", "see workflows", audit=False)
     async def workflows(
@@ -118,8 +122,8 @@ class ConversationVerbs(Verbs):
 
 
 class MemoryVerbs(Verbs):
-    """What a caller may do with memory. A memory is visible to callers who see its owner: an execution, a session, a
-    person, a workflow; shared memory to everybody."""
+    """Actions of a caller on memory. A memory is visible to callers who see its owner: an execution, a session, a
+    person, a workflow; shared memory to all callers."""
 
     @verb("viewer", "see memory", audit=False)
     async def owners(self, *, after: str | None = None, limit: int | None = None) -> OwnerPage:

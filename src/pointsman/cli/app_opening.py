@@ -49,7 +49,7 @@ def installation(
         settings = settings.model_copy(update={"variables": {**settings.variables, **dict(variables)}})
     app = Prompted(settings=settings, model=model, script=None if script is None else _script(script))
     if settings.authoring != "off":
-        from pointsman.authoring.agents import offer_verbs  # Imported late: rarely enabled.
+        from pointsman.authoring.tools import offer_verbs  # Imported late: rarely enabled.
 
         offer_verbs(app.tools, lambda: app.context, settings.authoring)
     return app

@@ -7,7 +7,7 @@ from typing import Final, TypedDict, Unpack, cast
 
 import click
 
-from pointsman.chat.records import SESSIONS, records_of
+from pointsman.chat.conversations import SESSIONS, records_of
 from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 import msgspec
 
-from pointsman.chat.memories import NothingRemembered
-from pointsman.chat.memory_history import writer_text
+from pointsman.chat.memories import NothingRemembered, writer_text
 from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.options import Decorated, json_option, length_of_time, store_option, value_of
 from pointsman.cli.printing import print_json, say, shown

@@ -307,7 +307,7 @@ def _worded(command: str, given: str | None) -> str:
 
 
 async def _session(app: Pointsman) -> str:
-    from pointsman.chat.records import free_session  # As above.
+    from pointsman.chat.conversations import free_session  # As above.
 
     return await free_session(app.context)
 

@@ -94,7 +94,7 @@ def _execution_id(execution: Execution) -> Mapping[str, object]:
 
 
 class ExecutionVerbs(Verbs):
-    """What a caller may do with executions.
+    """Actions of a caller on executions.
 
     `by` and `groups` name the person who acts at the machine of the store, see `Verbs.name_for`; other callers act
     under their own name.

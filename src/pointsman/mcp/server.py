@@ -42,14 +42,19 @@ from mcp import MCPError
 from pointsman import Pointsman, __version__
 from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import tool_target
-from pointsman.authoring.guide import GUIDE
+from pointsman.authoring.design import GUIDE
 from pointsman.authoring.operations import operations_schema
 from pointsman.authoring.tools import verbs
 from pointsman.authoring.workbench import Workbench
 from pointsman.definition.model.schema import native_schema
 from pointsman.errors import OperatorError, PointsmanError, sentences
-from pointsman.mcp.calls import PendingToolCalls
-from pointsman.mcp.tools import tool_named, verbs_of, workflows_of
+from pointsman.mcp.tools import (
+    Context,
+    PendingToolCalls,
+    tool_named,
+    verbs_of,
+    workflows_of,
+)
 from pointsman.store.records import WorkflowEntry
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
@@ -199,7 +204,6 @@ class ToolListNotifier:
                 await session.send_resource_list_changed()
 
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
 Asks: TypeAlias = Callable[[Context], Caller]
 """Returns the caller of a request."""
 

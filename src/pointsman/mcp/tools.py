@@ -1,20 +1,35 @@
-"""The tools shown to a caller: the verbs that the role allows, and the saved workflows that it may see and run."""
+"""Tools of MCP clients: those shown to a caller, their calls, and the audit entries of the calls.
+
+A caller sees the verbs that the role allows, and the saved workflows that it may see and run. A call reports events as
+progress; a cancelled call cancels its execution. A call that ends because the connection broke or the server stops
+leaves its durable execution running. Only an explicit act of the client ends it: a cancellation, or, in the newer
+protocol over HTTP, closing the response it waits for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
 
-from mcp.types import Tool, ToolAnnotations
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from mcp import MCPError
 from pointsman.auth.verbs import rule_of
 from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.workbench import Hear, Workbench
 from pointsman.errors import PointsmanError
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.ports import ToolSpec
 from pointsman.values import Json, JsonObject, JsonView
 from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +115,133 @@ async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> McpVe
     """Return a tool by name; None if this caller has no such tool."""
     offered = await workflows_of(bench, saved) if name.startswith(PREFIX) else verbs_of(bench)
     return next((tool for tool in offered if tool.shown.name == name), None)
+
+
+Place: TypeAlias = tuple[str, str]
+"""Identity of a call: its connection and its id."""
+Waited: TypeAlias = tuple[Workbench, str]
+"""The caller, and the execution that the call waits for."""
+
+WAITED_MAX: Final = 10_000
+SESSION: Final = "mcp-session-id"
+TOLD: Final = {
+    "step_started": "started",
+    "step_passed": "passed",
+    "step_succeeded": "done",
+    "step_failed": "failed",
+    "retry_scheduled": "tries again",
+    "gate_opened": "asks a person",
+}
+"""Kinds of events reported as progress, with their text."""
+
+
+class Offered(Protocol):
+    """A tool that can be called."""
+
+    @property
+    def shown(self) -> Tool: ...
+
+    async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView: ...
+
+
+@dataclass(slots=True)
+class PendingToolCalls:
+    """The calls of one server that wait for an execution.
+
+    The newer protocol over HTTP has no connections, and clients choose request ids independently. An id does not
+    identify a
+    call there, so each call keeps its own execution.
+    """
+
+    _waited: dict[Place, Waited] = field(default_factory=dict[Place, Waited])
+    """By the identity that a client's cancellation names."""
+    _closing: bool = False
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    def close(self) -> None:
+        """From now on cancel nothing."""
+        self._closing = True
+
+    async def made(self, context: Context, bench: Workbench, tool: Offered, arguments: JsonObject) -> CallToolResult:
+        place = None if _ends_by_leaving(context) else _place(context, str(context.request_id))
+        waited: Waited | None = None
+
+        def began(execution: str) -> None:
+            nonlocal waited
+            waited = bench, execution
+            if place is not None:
+                self._waited[place] = waited
+                while len(self._waited) > WAITED_MAX:
+                    del self._waited[next(iter(self._waited))]
+
+        try:
+            async with progress(context) as hear:
+                answer = await tool.call(VerbCall(bench=bench, hear=hear, began=began), arguments)
+        except asyncio.CancelledError:
+            if place is None and not self._closing:
+                self._end(waited)
+            raise
+        if place is not None:
+            self._waited.pop(place, None)
+        return result_of(answer)
+
+    async def cancelled(self, context: Context) -> None:
+        """Handle a cancellation: cancel the call's execution, in whichever order the two messages arrive."""
+        asked = (context.params or {}).get("requestId")
+        if asked is not None and not _ends_by_leaving(context):
+            self._end(self._waited.pop(_place(context, str(asked)), None))
+
+    def _end(self, waited: Waited | None) -> None:
+        if waited is not None:
+            task = asyncio.create_task(_cancel(*waited))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+
+async def _cancel(bench: Workbench, execution: str) -> None:
+    with suppress(PointsmanError):  # It ended meanwhile.
+        await bench.cancel(execution, "the call was cancelled")
+
+
+def _place(context: Context, request: str) -> Place:
+    headers = getattr(context.request, "headers", {})
+    return str(headers.get(SESSION, "")), request
+
+
+def _ends_by_leaving(context: Context) -> bool:
+    """Return whether closing the response is the only way to cancel: over HTTP in the newer protocol."""
+    return context.request is not None and context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+@asynccontextmanager
+async def progress(context: Context) -> AsyncGenerator[Hear, None]:
+    """Report events as progress to a client that asked for it, in order, without delaying the execution."""
+    said: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def hear(event: JsonObject) -> None:
+        told = TOLD.get(str(event.get("kind")))
+        if told is not None:
+            said.put_nowait(f"{event.get('node', event.get('step', ''))} {told}".strip())
+
+    async def tell() -> None:
+        number = 0
+        while (message := await said.get()) is not None:
+            number += 1
+            with suppress(MCPError):  # The client is gone.
+                await context.session.report_progress(number, None, message)
+
+    telling = asyncio.create_task(tell())
+    try:
+        yield hear
+        said.put_nowait(None)
+        await telling
+    finally:
+        telling.cancel()
+
+
+def result_of(answer: JsonView) -> CallToolResult:
+    """Return an answer as structured data, and as the same text for clients that show only text."""
+    text = msgspec.json.encode(answer).decode()
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content={**answer}, is_error="error" in answer
+    )

@@ -27,12 +27,12 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.steps import Step
+from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.api import StoreJournal

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
 from pointsman.auth.redaction import Redactor, redactor_for
-from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
+from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.extras import need
 from pointsman.operations.tracing import Export, TracedExecutors, TraceSpan, Tracing, Value
 from pointsman.settings.sections import TelemetrySettings

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
-from pointsman.call_observers import ModelCalled, ToolCalled
 from pointsman.context import AppContext
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
@@ -30,6 +29,7 @@ from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.engine.state import ENDED, ExecutionState, status_of
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
+from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.operations.logs import say
 from pointsman.ports import ExecutionPort, Executor, Row
 from pointsman.runtime.children import child_id

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OperationVerbs(Verbs):
-    """What a caller may do with the store as a whole, and with measurements of this installation."""
+    """Actions of a caller on the store as a whole, and with measurements of this installation."""
 
     @verb("admin", "back the store up", exports=True)
     async def back_up(self, path: Path) -> Backup:

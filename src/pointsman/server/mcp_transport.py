@@ -27,7 +27,7 @@ from pointsman.workflows.document_work import beside
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from pointsman.mcp.server import Context
+    from pointsman.mcp.tools import Context
 
 PATH: Final = "/mcp"
 CALLER: Final = "pointsman.caller"

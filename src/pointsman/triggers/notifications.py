@@ -42,7 +42,7 @@ from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReac
 from pointsman.tools.egress.http_calls import HttpCall, Outgoing
 from pointsman.tools.egress.transport import EgressPolicy
 from pointsman.triggers.signatures import key_of, sign
-from pointsman.values import ExecutionId, Instant, Json, JsonObject
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
 LOG: Final = logging.getLogger("pointsman")
 LOOKS_S: Final = 2.0
@@ -159,7 +159,7 @@ async def ended_notice(app: AppContext, summary: Summary) -> Notice | None:
                 case ExecutionFailed():
                     node = event.step.node if event.step is not None else None
                     about = "failed"
-                    details["error"] = {**cast("JsonObject", failure_view(event.failure, node)), "details": None}
+                    details["error"] = {**json_of(failure_view(event.failure, node)), "details": None}
                 case ExecutionCancelled():
                     about = "cancelled"
                     details |= {"reason": event.reason, "by": event.by}

@@ -6,8 +6,7 @@ from pointsman.auth.policy import must_see_workflow, sees_workflow, visible
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.etags import etag_of, held, moved
 from pointsman.executions.lists import names_of_workflows
-from pointsman.paging import page_by
-from pointsman.searching import says
+from pointsman.paging import has_words, page_by
 from pointsman.triggers.notifications import (
     NoticePage,
     NoticeState,
@@ -50,7 +49,7 @@ def _started(fired: Fired) -> dict[str, str]:
 
 
 class ScheduleVerbs(Verbs):
-    """What a caller may do with schedules. A schedule is visible to callers who see its workflow; it starts the
+    """Actions of a caller on schedules. A schedule is visible to callers who see its workflow; it starts the
     workflow on behalf of its owner."""
 
     @property
@@ -67,7 +66,7 @@ class ScheduleVerbs(Verbs):
         found: dict[str, StoredSchedule] = {}
         for kept in await self._schedules.list():
             of = kept.schedule.workflow
-            if workflow in (None, of.partition("@")[0]) and says(search, kept.id, of, names(of)):
+            if workflow in (None, of.partition("@")[0]) and has_words(search, kept.id, of, names(of)):
                 found[kept.id] = kept
 
         async def sees(entry: dict[str, str]) -> bool:
@@ -187,7 +186,7 @@ def _held(known: StoredSchedule, match: str | None) -> str | None:
 
 
 class TriggerVerbs(Verbs):
-    """What a caller may do with events and webhooks. A call of a webhook by its sender has no caller, see
+    """Actions of a caller on events and webhooks. A call of a webhook by its sender has no caller, see
     `triggers.webhooks`."""
 
     @verb("operator", "run workflows", target=("name",))
@@ -210,7 +209,7 @@ class TriggerVerbs(Verbs):
         wanted = (
             one
             for one in await webhook_views(self.app)
-            if says(search, one["path"], one["workflowId"], one["trigger"], one["event"], names(one["workflowId"]))
+            if has_words(search, one["path"], one["workflowId"], one["trigger"], one["event"], names(one["workflowId"]))
         )
         page = await page_by("path", wanted, after=after, limit=limit, sees=sees)
         return {"webhooks": page.entries, "next": page.next}
@@ -237,7 +236,7 @@ class TriggerVerbs(Verbs):
 
 
 class NotificationVerbs(Verbs):
-    """What a caller may do with notices to the configured addresses."""
+    """Actions of a caller on notices to the configured addresses."""
 
     @verb("admin", "see or send notices", audit=False)
     async def list(

@@ -14,9 +14,8 @@ from pointsman.auth.sharing import Audience, Shared, Sharing, share, sharing_mar
 from pointsman.auth.vault import VAULT, SecretInvalid, SecretRuleView, Vault, rule_view, secret_view
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.etags import NOTHING, etag_of, held, moved
-from pointsman.paging import page_by
+from pointsman.paging import has_words, page_by
 from pointsman.ports import SecretRule
-from pointsman.searching import says
 from pointsman.workflows.saving import agent_for
 from pointsman.workflows.secret_uses import OtherSecretView, SecretPage, SecretUses, secrets_elsewhere, uses_of
 
@@ -35,7 +34,7 @@ class RuleParts(TypedDict, total=False):
 
 
 class SecretVerbs(Verbs):
-    """What a caller may do with the secrets of the store. Values can be written, never read."""
+    """Actions of a caller on the secrets of the store. Values can be written, never read."""
 
     @property
     def _vault(self) -> Vault:
@@ -49,7 +48,7 @@ class SecretVerbs(Verbs):
         or that of the person who changed them."""
         await self._vault.refresh()
         marked = await self._vault.marked()
-        found = (secret_view(one, mark) for one, mark in marked if says(search, one.name, one.by))
+        found = (secret_view(one, mark) for one, mark in marked if has_words(search, one.name, one.by))
         size = len(marked) if limit is None else limit
         page = await page_by("name", found, after=after, limit=size, backwards=backwards)
         settings = self.app.settings
@@ -159,7 +158,7 @@ class SecretVerbs(Verbs):
 
 
 class SharingVerbs(Verbs):
-    """What a caller may do with the owner and the audience of workflows and agents."""
+    """Actions of a caller on the owner and the audience of workflows and agents."""
 
     @verb("viewer", "see sharing", audit=False)
     async def of_workflow(self, workflow: str) -> Sharing:

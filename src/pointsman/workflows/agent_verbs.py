@@ -58,7 +58,7 @@ def _created(saved: SavedAgent) -> Mapping[str, object]:
 
 
 class AgentVerbs(Verbs):
-    """What a caller may do with saved agents."""
+    """Actions of a caller on saved agents."""
 
     @property
     def _agents(self) -> SavedAgents:

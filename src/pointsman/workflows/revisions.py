@@ -13,7 +13,7 @@ from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import CheckReport, ProblemView
 from pointsman.errors import CallerError
 from pointsman.etags import etag_of
-from pointsman.searching import says
+from pointsman.paging import has_words
 from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import Json, WorkflowId
@@ -258,5 +258,5 @@ def fitting(
         for entry in entries
         if (ids is None or entry["id"] in ids)
         and set(tags) <= set(entry["tags"])
-        and says(words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"])
+        and has_words(words, entry["id"], entry["name"], entry["names"], entry["description"], entry["tags"])
     ]

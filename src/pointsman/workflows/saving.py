@@ -14,7 +14,7 @@ from pointsman.auth.policy import IdTaken, id_must_be_free, sees_agent
 from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
 from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
-from pointsman.searching import says
+from pointsman.paging import has_words
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved, RevisionMoved
 from pointsman.store.records import SavedWorkflow
@@ -149,7 +149,7 @@ class SavedAgents:
         """Return the agents whose name or description contains all `words` and that `sees` admits. `names` limits the
         result to these agents."""
         among = [one for one in await self.list() if names is None or one.name in names]
-        return [one for one in among if says(words, one.name, one.agent) and await sees(one.name)]
+        return [one for one in among if has_words(words, one.name, one.agent) and await sees(one.name)]
 
     async def get(self, reference: str) -> SavedAgent:
         """Return the agent `name` or the revision `name@revision`. Raises `NoSuchAgent`."""

@@ -16,9 +16,8 @@ from pointsman.context import AppContext
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import CallerError
 from pointsman.executors.secrets import masked_failure
-from pointsman.paging import page_by
+from pointsman.paging import has_words, page_by
 from pointsman.redaction import hiding
-from pointsman.searching import says
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
@@ -107,7 +106,7 @@ class NamedTool(TypedDict):
 
 
 class ToolVerbs(Verbs):
-    """What a caller may do with tools. A tool that is a workflow is visible to callers who may see the workflow."""
+    """Actions of a caller on tools. A tool that is a workflow is visible to callers who may see the workflow."""
 
     @verb("viewer", "see tools", audit=False)
     async def list(
@@ -216,7 +215,7 @@ async def found_tools(app: AppContext, *, words: str = "", names: Collection[str
 
 def _says(app: AppContext, words: str, name: str) -> bool:
     spec = app.tools.find(name) if words.strip() else None
-    return spec is None or says(words, name, spec.description)
+    return spec is None or has_words(words, name, spec.description)
 
 
 def _place_by_origin(tool: NamedTool) -> str:

@@ -52,7 +52,7 @@ def _created(saved: SavedRevision) -> Mapping[str, object]:
 
 
 class WorkflowVerbs(Verbs):
-    """What a caller may do with saved workflows and with documents."""
+    """Actions of a caller on saved workflows and with documents."""
 
     @verb("viewer", "see workflows", audit=False)
     async def tools(self, saved: WorkflowTools) -> builtins.list[ToolSpec]:

@@ -8,8 +8,7 @@ from fastapi import Query, Response
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from pointsman.chat.memories import OwnerPage, OwnerView, ValuePage, ValueView
-from pointsman.chat.memory_history import ChangeView, HistoryPage
+from pointsman.chat.memories import ChangeView, HistoryPage, OwnerPage, OwnerView, ValuePage, ValueView
 from pointsman.chat.verbs import MemoryVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply

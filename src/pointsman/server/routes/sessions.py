@@ -7,8 +7,7 @@ from typing import Annotated, Final
 from fastapi import Path, Query, Response
 from pydantic import Field
 
-from pointsman.chat.conversation_views import ConversationView
-from pointsman.chat.conversations import TITLE_CHARS_MAX, ConversationEntry, ConversationList
+from pointsman.chat.conversations import TITLE_CHARS_MAX, ConversationEntry, ConversationList, ConversationView
 from pointsman.chat.verbs import ConversationVerbs
 from pointsman.chat.workflows import SpeakerPage
 from pointsman.executions.deletion import DeletedExecutions

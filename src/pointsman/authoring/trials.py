@@ -1,32 +1,89 @@
-"""Trial of an agent, saved or being written: a person talks to it without a workflow around it.
+"""Trials: partial runs of a draft in the editor, and conversations with an agent without a workflow around it.
 
-    message ─▶ turn of a session of its own (`try-…`) ─▶ workflow with one node, which is not saved
+    message to an agent ─▶ turn of a session of its own (`try-…`) ─▶ workflow with one node, which is not saved
 
-A turn is a partial run: it is journalled, streamed and charged, but not listed. Its tools have their real effects.
+A trial is a partial run: it is journalled, streamed and charged, but not listed. Its tools have their real effects.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from pointsman.auth.callers import Caller
 from pointsman.auth.subjects import InputInvalid
+from pointsman.authoring.edits import document_of, edit
+from pointsman.authoring.operations import AnyOperation
 from pointsman.context import AppContext
+from pointsman.errors import AuthorError
+from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution
 from pointsman.executions.ids import new_trial_session
-from pointsman.executions.partial_runs import KIND
+from pointsman.executions.partial_runs import KIND, try_out
 from pointsman.executions.start import start
 from pointsman.executions.start_quota import own_session, take_start
 from pointsman.store.records import TRIAL
+from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import NAME, AgentInvalid
-from pointsman.workflows.authors import Party
+from pointsman.workflows.authors import Party, authors_of
+from pointsman.workflows.definitions import outlined, source_of_saved
+from pointsman.workflows.document_work import DOCUMENTS
+from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.saving import SavedAgents, agent_for
 from pointsman.workflows.sources import Workflow, invalid
 
 if TYPE_CHECKING:
     from pointsman.values import JsonObject
+
+
+class DraftRun(NamedTuple):
+    """A workflow that is being edited."""
+
+    source: Workflow
+    written_by: tuple[Party, ...] = ()
+    """Its authors, if the document is a saved one."""
+
+
+async def drafted(
+    app: AppContext, caller: Caller, workflow: str, *, operations: Sequence[AnyOperation] = (), document: Json = None
+) -> DraftRun:
+    """Return a saved workflow, or a given document with its id, changed by operations. Nothing is saved.
+
+    Raises `UnknownWorkflow`, `OperationRefused`.
+    """
+    written_by: tuple[Party, ...] = ()
+    if document is not None:
+        source = document_of(document, name=workflow)
+        await outlined(app[DOCUMENTS], source, by=caller.name)
+        name = workflow.partition("@")[0]
+        if source.head.id != name:
+            raise AuthorError(f"the document is of {source.head.id!r}, not of {name!r}", hint="Correct its `id`.")
+    else:
+        source, written_by = (
+            await source_of_saved(app, workflow),
+            await authors_of(app, await app[LIBRARY].found(workflow)),
+        )
+    if operations:
+        source = (await edit(app, source, operations, reader=caller)).source
+    return DraftRun(source, written_by)
+
+
+async def try_draft(
+    app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject, *, model: str | None = None
+) -> Execution:
+    """Start a partial run of a result of `drafted`. Raises `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`."""
+    take_start(app, caller)
+    return await try_out(app, draft.source, input, trial, caller=caller, written_by=draft.written_by, model=model)
+
+
+async def play_draft(app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject) -> DryRun:
+    """Return the path that the partial run would take, past its breakpoints, and its estimated cost. Nothing is called
+    or stored."""
+    shown: JsonObject = {**trial, "breakpoints": []}
+    return await dry_run(app, draft.source, input, trial=shown, caller=caller, written_by=draft.written_by)
+
 
 NODE: Final = "agent"
 """Id of the only node."""
