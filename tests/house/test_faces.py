@@ -1,4 +1,4 @@
-"""Faces translate requests and call the domains; they do not import the layers below."""
+"""Faces translate requests and call verbs: no layer below the domains, no check of rights, no audit entry."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ BEHIND: Final = {"runtime", "store", "executors", "dialects", "models", "tools",
 FACES: Final = ("src/pointsman/cli.py", "src/pointsman/cli", "src/pointsman/mcp.py", "src/pointsman/server")
 STREAMING: Final = "src/pointsman/server/streaming/"
 """The broker of the streams reads committed rows and live output: it has no verb to call for them."""
+TYPES_OF: Final[dict[str, set[str]]] = {
+    "pointsman.auth.policy": set(),
+    "pointsman.auth.audit": {"Audit", "AuditEntryView", "AuditPage", "AuditState"},
+    "pointsman.auth.sharing": {"AUDIENCES", "Audience", "Sharing", "SharingView", "sharing_mark", "sharing_view"},
+}
+"""Types of answers, which faces document and print. `Audit` counts failed logins, which have no caller."""
+WRITING: Final = {"asked", "refused", "made"}
+"""Methods of `Audit` that write entries."""
 
 
 def test_faces_never_reach_behind_the_app() -> None:
@@ -27,3 +35,26 @@ def test_faces_never_reach_behind_the_app() -> None:
                 if {*name.split(".")[:2]} > {"pointsman"} and name.split(".")[1] in BEHIND
             }
     assert reached == set()
+
+
+def test_faces_import_no_check_of_rights() -> None:
+    imported = {
+        f"{path}: {node.module}.{one.name}"
+        for path in files(*FACES)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ImportFrom) and node.module in TYPES_OF
+        for one in node.names
+        if one.name not in TYPES_OF[node.module]
+    }
+    assert imported == set()
+
+
+def test_faces_write_no_audit_entry() -> None:
+    written = {
+        f"{path}: audit.{called.attr}"
+        for path in files(*FACES)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call) and isinstance(called := node.func, ast.Attribute) and called.attr in WRITING
+        if isinstance(called.value, ast.Attribute) and called.value.attr == "audit"
+    }
+    assert written == set()

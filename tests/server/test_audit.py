@@ -52,6 +52,23 @@ async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(fi
         assert await damage(served.app.context) == []
 
 
+async def test_entry_of_a_refused_creation_names_the_id_that_was_tried() -> None:
+    async with serving(is_local=False) as served:
+        ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
+        root = await served.key("root", "admin")
+        assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
+        sharing = {"audience": "private"}
+        assert (await served.client.put("/api/workflows/chain/sharing", json=sharing, headers=ada)).status_code == 200
+        taken = await served.client.post("/api/workflows", content=CHAIN, headers=bob)
+        assert taken.status_code == 409, taken.text
+        copied = {"id": "chain"}
+        clone = await served.client.post("/api/workflows/pointsman:pipeline/clone", json=copied, headers=bob)
+        assert clone.status_code in (404, 409), clone.text
+        refused = [one for one in await told(served, root) if one["refused"] and one["who"] == "bob"]
+    assert [(one["what"], one["target"]) for one in refused][-1] == ("POST /api/workflows", "id=chain")
+    assert "id=chain" in refused[0]["target"]
+
+
 async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> None:
     entries, clock = served.app.store.entries, HandClock()
     audit = Audit(entries, clock)

@@ -61,7 +61,7 @@ class AuditAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     refused: str = ""
     """The error code of the refusal."""
     made: str = ""
-    """The ids that the action `of` created."""
+    """The ids that the action `of` created, or would have created if it was refused."""
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,10 +136,20 @@ class Audit:
         )
         return await self._add(deed)
 
-    async def refused(self, caller: Caller, what: str, of: str, code: str) -> None:
-        """Record that the action `of` was refused."""
+    async def refused(self, caller: Caller, what: str, of: str, code: str, *, tried: str = "") -> None:
+        """Record that the action `of` was refused. `tried`: the ids that it would have created."""
         at = Instant(self._clock.now())
-        await self._add(AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, refused=code))
+        await self._add(
+            AuditAction(
+                at=at,
+                who=caller.name,
+                entrance=caller.entrance,
+                what=what,
+                of=of,
+                refused=code,
+                made=tried[:TARGET_CHARS_MAX],
+            )
+        )
 
     def made(self, caller: Caller, what: str, of: str, target: str) -> None:
         """Record what the action `of` created. It is written within 0.5 s, together with others; a crash before that
@@ -351,7 +361,7 @@ class _After:
         for deed in row.deeds:
             if deed.of and deed.refused:
                 self._refused[deed.of] = deed.refused
-            elif deed.of:
+            if deed.of and deed.made:
                 self._made[deed.of] = deed.made
 
     def view(self, name: str, deed: AuditAction) -> AuditEntryView:

@@ -21,7 +21,8 @@ checks no role and no right, and writes no audit entry. To add a verb:
 - The rights on the object (`auth.policy`, `auth.sharing`) are checked in the body, before anything is changed.
 - `target` names the arguments that identify the changed thing in the audit entry. Other arguments may be secret and
   are never recorded.
-- `made` returns the ids of what the verb created, from its result.
+- `made` returns the ids of what the verb created, from its result. `self.tries(id=…)` names them before it is checked
+  whether they may be created, so that the entry of a refused call contains them too.
 - A verb that only reads has `audit=False`. One that takes data out of the store (an export, a backup) is audited, with
   `exports=True`: on a store that cannot be written it goes to the log instead of the audit log.
 - A verb that is sometimes only a check names the argument that decides:
@@ -70,6 +71,8 @@ class Acting:
     """The network address of the caller, or the execution whose agent acts. Empty: unknown."""
     entries: list[str] = field(default_factory=list[str], compare=False)
     """The ids of the audit entries that verbs wrote for this caller."""
+    tried: dict[str, object] = field(default_factory=dict[str, object], compare=False)
+    """The ids of what the running verb is about to create."""
 
     async def record_refusal(self, rule: VerbRule, code: str) -> None:
         """Write the audit entry of a verb that was refused before it was called, for example for an invalid body.
@@ -92,6 +95,10 @@ class Verbs:
     @property
     def caller(self) -> Caller:
         return self.acting.caller
+
+    def tries(self, **named: object) -> None:
+        """Name what the verb is about to create, for the audit entry of a refusal."""
+        self.acting.tried.update(named)
 
     def name_for(self, by: str | None) -> str:
         """Return the name to record for an action: the caller's, or `by`, which only people at the machine of the store
@@ -172,7 +179,7 @@ def verb(
             try:
                 result = await function(self, *args, **kwargs)
             except PointsmanError as why:
-                await _note_refusal(acting, rule, entry, why.code)
+                await _note_refusal(acting, rule, entry, why.code, named)
                 raise
             if entry and (fresh := _fresh_in(made(result), named)):
                 acting.app[AUDIT].made(acting.caller, acting.via or rule.name, entry, fresh)
@@ -220,11 +227,12 @@ async def _refuse(acting: Acting, rule: VerbRule, target: str, code: str) -> Non
         acting.entries.append(entry)
 
 
-async def _note_refusal(acting: Acting, rule: VerbRule, entry: str, code: str) -> None:
+async def _note_refusal(acting: Acting, rule: VerbRule, entry: str, code: str, target: str) -> None:
     if not entry:
         return
     with suppress(OperatorError):  # The store is unavailable: the caller receives the refusal in any case.
-        await acting.app[AUDIT].refused(acting.caller, acting.via or rule.name, entry, code)
+        tried = _fresh_in(acting.tried, target)
+        await acting.app[AUDIT].refused(acting.caller, acting.via or rule.name, entry, code, tried=tried)
 
 
 def target_text(named: Mapping[str, object]) -> str:

@@ -108,6 +108,12 @@ class ConversationVerbs(Verbs):
         return await entitle(self.app, self.caller, session, title, match=match)
 
     @verb("operator", "run workflows", target=("session",))
+    async def reopen(self, session: str) -> None:
+        """Reopen a conversation that an agent closed. Raises `UnknownSession`."""
+        await must_see_session(self.app, self.caller, session)
+        await self.app.store.sessions.close(session, closed=False)
+
+    @verb("operator", "run workflows", target=("session",))
     async def delete(self, session: str) -> builtins.list[ExecutionId]:
         """Delete a conversation for good, with its executions and memory. Return the ids of the executions.
 

@@ -20,7 +20,7 @@ import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.subjects import check_session, is_conversational
-from pointsman.cli.app_opening import installation, known, named
+from pointsman.cli.app_opening import installation, known, named, session_at_prompt
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.error_boundary import face, tell
 from pointsman.cli.options import (
@@ -40,6 +40,7 @@ from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.executions.driving import drive
 from pointsman.executions.families import OpenGate
 from pointsman.executions.views import gate_view
+from pointsman.session import Session
 from pointsman.values import Json, JsonObject, json_of
 
 
@@ -123,7 +124,7 @@ def chat(
     with asyncio.Runner() as runner:
         runner.run(app.__aenter__())
         try:
-            talk = Talk(app, runner, runner.run(known(app, found)), by=by, lenient=lenient, quiet=quiet)
+            talk = Talk(app, runner, runner.run(known(app, found)), workflow, by=by, lenient=lenient, quiet=quiet)
             return talk.talk(session, reopen=reopen)
         finally:
             runner.run(app.__aexit__(None, None, None))
@@ -136,6 +137,8 @@ class Talk:
     app: Pointsman
     runner: asyncio.Runner
     workflow: Workflow | str
+    reference: str
+    """The workflow as the user named it."""
     by: str
     lenient: bool
     quiet: bool
@@ -149,7 +152,7 @@ class Talk:
         self.session = new_session() if session is None else session
         self.runner.run(self._must_be_conversational())
         if reopen:
-            self.runner.run(self.app.storage.reopen(self.session))
+            self.runner.run(self._acting().conversations.reopen(self.session))
         say(f"session {self.session}" + (" (/help says what you can do, Ctrl-D leaves)" if is_terminal() else ""))
         outcome = self._guarded(self._take_up) if session is not None else "went on"
         while outcome == "went on":
@@ -206,7 +209,12 @@ class Talk:
         return self._turn(execution)
 
     async def _begin(self, text: str) -> Execution:
-        return await self.app.start(self.workflow, text, session=self.session, lenient=self.lenient, by=self.by)
+        executions = self._acting().executions
+        return await executions.run(self.workflow, text, session=self.session, lenient=self.lenient, by=self.by)
+
+    def _acting(self) -> Session:
+        """Return the session of the user, for one verb; its audit entry names the workflow and the conversation."""
+        return session_at_prompt(self.app, workflow=self.reference, session=self.session, by=self.by)
 
     def _command(self, text: str) -> Outcome:
         match text.partition(" ")[0]:
@@ -236,8 +244,8 @@ class Talk:
         return "went on"
 
     async def _stop(self, execution: Execution) -> None:
-        await execution.cancel(reason="at the prompt", by=self.by)
-        await execution.settled()
+        cancelled = await self._acting().executions.cancel(execution.id, reason="at the prompt", by=self.by)
+        await cancelled.settled()
 
     def _turn(self, execution: Execution) -> Outcome:
         """Run one turn, and ask the user for the answers of its gates."""
@@ -293,10 +301,16 @@ class Talk:
             except click.BadParameter as why:
                 say(why.message)
                 return "went on"
-            asking = execution.asking(gate)
+            executions = self._acting().executions
             self.runner.run(
-                asking.answer(
-                    gate.id, said.action, said.data, comment=said.comment, by=self.by, digest=said.digest or seen
+                executions.answer(
+                    execution.asking(gate).id,
+                    gate.id,
+                    said.action,
+                    said.data,
+                    comment=said.comment,
+                    by=self.by,
+                    digest=said.digest or seen,
                 )
             )
             return "went on"

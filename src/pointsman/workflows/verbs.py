@@ -164,6 +164,7 @@ class WorkflowVerbs(Verbs):
         """Save a revision; the caller owns a new workflow. `after`: the revision that the workflow must be at (0: it
         must not exist). `author`: see `Verbs.name_for`. Raises the errors of `save_as`."""
         author = self.name_for(author)
+        self.tries(id=(await outlined(self.app[DOCUMENTS], source, by=self.caller.name)).given_id)
         return saved_view(await save_as(self.app, self.caller, source, author=author, draft=draft, after=after))
 
     @verb("editor", "write workflows", target=("workflow",))
@@ -194,6 +195,7 @@ class WorkflowVerbs(Verbs):
         """Save a copy of a workflow under another id; the caller owns it. Raises the errors of `clone_of` and
         `save_as`."""
         author = self.name_for(author)
+        self.tries(id=new)
         await must_see_workflow(self.app, self.caller, workflow)
         await id_must_be_free(self.app, self.caller, new)
         source = await clone_of(self.app, workflow, new, by=self.caller.name)

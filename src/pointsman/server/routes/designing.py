@@ -21,9 +21,7 @@ from pointsman.authoring.verbs import (
     RevisionComparison,
 )
 from pointsman.definition.model.schema import native_schema
-from pointsman.engine.reports import Usage
 from pointsman.etags import revision_of
-from pointsman.executions.views import usage_view
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -31,6 +29,7 @@ from pointsman.server.routes.idempotency import once
 from pointsman.server.routes.parameters import IfMatch, Key
 from pointsman.server.routes.response_docs import Described, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.responses import USAGE
 from pointsman.server.schemas.views import example
 from pointsman.server.streaming.design_stream import streamed
 from pointsman.server.streaming.sse import MEDIA_TYPE
@@ -179,7 +178,7 @@ example(
                 "ok": True,
                 "answer": "{…}",
                 "problems": [],
-                "usage": usage_view(Usage(model_calls=1)),
+                "usage": USAGE,
                 "scripted": False,
             }
         ],

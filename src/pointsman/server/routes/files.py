@@ -17,7 +17,7 @@ from pointsman.executions.files import UploadedFile, input_with_files, media_typ
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json
 from pointsman.operations.verbs import OperationVerbs
-from pointsman.server.context import CallerSession, CurrentServer
+from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
@@ -175,7 +175,6 @@ async def export(session: CallerSession, eid: Eid) -> Response:
 )
 async def bring_in(
     *,
-    server: CurrentServer,
     session: CallerSession,
     request: Request,
     renamed: Annotated[bool, Query(description="Under a new id, as a copy.")] = False,
@@ -187,6 +186,6 @@ async def bring_in(
             async for part in request.stream():
                 file.write(part)
         name = await session.operations.import_execution(path, new=renamed)
-    view = await server.app.view(name)
+    view = await session.executions.read(name)
     headers = {"location": f"/api/workflows/executions/{name}"}
     return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)

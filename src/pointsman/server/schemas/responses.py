@@ -8,6 +8,7 @@ from pydantic import Field
 
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.pages import EventPage, ExecutionPage
+from pointsman.executions.views import UsageView
 from pointsman.server.schemas.error_examples import EXECUTION_ID
 from pointsman.server.schemas.errors import StoppingLimit, Trouble
 from pointsman.server.schemas.requests import Answer, JsonValue, sample
@@ -21,7 +22,7 @@ Status = Literal[
 """`stopped`: stored as `running`, but the process that executed it has ended."""
 Severity = Literal["error", "warning", "note"]
 
-USAGE: JsonObject = {
+USAGE: UsageView = {
     "inputTokens": 812,
     "outputTokens": 240,
     "cacheReadTokens": 0,
@@ -187,7 +188,7 @@ class ExecutionAnswer(Answer):
         awaiting=[],
         waitingFor=[],
         errors=[],
-        usage=USAGE,
+        usage=json_of(USAGE),
         sessionId=None,
         startedAt=1_763_700_000.0,
         durationMs=4012,
