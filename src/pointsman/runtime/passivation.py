@@ -66,7 +66,8 @@ class Passivation:
 
     def changed(self, execution: ExecutionId, state: ExecutionState, events: Sequence[Event]) -> Summary | None:
         """Return the new summary from this row on; None: unchanged."""
-        status = status_of(state)
+        works = state.status == "running" and state.counters.running_steps > 0
+        status = "running" if works else status_of(state)  # saves a call for almost every row
         wakes, awaits = self._wakes, self._awaits
         if state.timers or state.outbox or self.urgent or wakes is not None:
             self._note(events)
@@ -78,12 +79,13 @@ class Passivation:
         needs = self._needs
         if state.steps_without_worker or needs:
             wakes, needs = self._next_wake(state), needs_of(state)
-        worker = self._me if state.counters.running_steps and status == "running" else ""
+        worker = self._me if works else ""
         if (
             status == self._status
             and wakes == self._wakes
             and awaits is self._awaits
-            and (needs, worker) == (self._needs, self._worker)
+            and needs == self._needs
+            and worker == self._worker
             and state.usage is self._paid
             and not state.row.changed_gates
         ):
