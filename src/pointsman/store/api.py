@@ -336,7 +336,7 @@ async def open_store(url: str) -> Store:
 
 def opener_for(scheme: str, url: str) -> Opener:
     if scheme == "memory":
-        from pointsman.store.memory import open_memory  # Each store is loaded by those who use it.
+        from pointsman.store.memory import open_memory  # A store is loaded at its first use.
 
         return open_memory
     if scheme == "sqlite":
@@ -355,6 +355,6 @@ def opener_for(scheme: str, url: str) -> Opener:
 def postgres_opener() -> Opener:
     """Return the opener of PostgreSQL. Raises `ExtraMissing`."""
     need("postgres", "A store on PostgreSQL")
-    from pointsman.store.postgres import open_postgres  # Loaded by those who use it.
+    from pointsman.store.postgres import open_postgres  # As above.
 
     return open_postgres

@@ -241,7 +241,7 @@ class WorkflowEntry(Struct, frozen=True, kw_only=True):
     enabled: bool = True
     """False: it is disabled; lists hide it by default."""
     description: Json = None
-    """A text, or texts by language; None: there is none."""
+    """A text, or texts by language; None: not given."""
     tags: tuple[str, ...] = ()
     names: dict[str, str] | None = None
     """By language, where the document has more than one."""

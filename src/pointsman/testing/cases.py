@@ -72,7 +72,7 @@ Said = Annotated[tuple[str | JsonObject, ...], BeforeValidator(_listed)]
 
 
 class Expect(_Part):
-    """What must come of it. What is absent is not looked at."""
+    """The expected outcome. Fields that are not set are not checked."""
 
     status: str | None = None
     """Without it: `completed`, unless problems, errors or waiting are expected."""
@@ -96,7 +96,7 @@ class Expect(_Part):
 
 
 class WorkflowCase(_Part):
-    """One test. In a list of cases, what is absent is as the file says."""
+    """One test. A case of a list takes fields that it does not set from the file."""
 
     name: str = ""
     workflow: str = ""
@@ -106,7 +106,7 @@ class WorkflowCase(_Part):
     script: str | JsonObject | None = None
     input: Json = None
     answers: dict[str, Said] = Field(default_factory=dict[str, Said])
-    """Node -> what is said at its gates, one after another: an action, or {action, data, comment}."""
+    """Node -> the answers at its gates, one after another: an action, or {action, data, comment}."""
     signals: JsonObject = {}
     """Events delivered, in order, while it waits: name -> data."""
     time_passes: Seconds | None = None
@@ -116,7 +116,7 @@ class WorkflowCase(_Part):
     settings: JsonObject = {}
     """Settings of this test. Those of the user do not count."""
     http: dict[str, JsonObject] = Field(default_factory=dict[str, JsonObject])
-    """What http nodes are answered: node, or `METHOD URL` -> {status, data, headers}."""
+    """Responses for http nodes: node, or `METHOD URL` -> {status, data, headers}."""
     allow: Texts = ()
     """Tools, and http nodes, that may reach outside."""
     session: str | None = None

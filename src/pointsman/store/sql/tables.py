@@ -36,175 +36,6 @@ from pointsman.store.sql.work import (
 )
 from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
-MESSAGES: Final = "SELECT message FROM messages WHERE session = %s AND number > %s ORDER BY number LIMIT %s"
-LAST_MESSAGE: Final = "SELECT coalesce(max(number), 0) FROM messages WHERE session = %s"
-INSERT_MESSAGE: Final = "INSERT INTO messages (session, number, message) VALUES (%s, %s, %s)"
-IS_SESSION_CLOSED: Final = "SELECT 1 FROM closed_sessions WHERE session = %s"
-CLOSE_SESSION: Final = "INSERT INTO closed_sessions (session) VALUES (%s) ON CONFLICT DO NOTHING"
-REOPEN_SESSION: Final = "DELETE FROM closed_sessions WHERE session = %s"
-FORGET_SESSION: Final = "DELETE FROM messages WHERE session = %s"
-
-
-class SqlSessions:
-    """`Sessions` of the SQL stores. A closed session is listed in a table of its own."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def load(self, session: str) -> Conversation:
-        return await self._database.read(partial(load_conversation, session))
-
-    async def append(self, session: str, messages: tuple[Json, ...], *, after: int) -> None:
-        encoded = [encode_json(message) for message in messages]
-        await self._database.write(partial(append_messages, session, encoded, after))
-
-    async def close(self, session: str, *, closed: bool = True) -> None:
-        await self._database.write(partial(close_session, session, closed=closed))
-
-    async def forget(self, session: str) -> bool:
-        return await self._database.write(partial(forget_session, session))
-
-
-def load_conversation(session: str) -> Work[Conversation]:
-    messages = yield from read_messages(session, 0)
-    closed = yield from first(IS_SESSION_CLOSED, session)
-    return Conversation(session=session, messages=tuple(map(decode_json, messages)), closed=closed is not None)
-
-
-def read_messages(session: str, after: int, limit: int = NO_LIMIT) -> Work[list[bytes]]:
-    found = yield Statement(MESSAGES, (session, after, limit))
-    return [message for (message,) in found.rows]
-
-
-def append_messages(session: str, messages: list[bytes], after: int) -> Work[None]:
-    """Add messages behind number `after`, unless the same ones are there. Raises `SessionClosed`, `SessionMoved`."""
-    yield Lock(("session", session))
-    last = yield from count(LAST_MESSAGE, session)
-    if last >= after + len(messages) and (yield from read_messages(session, after, len(messages))) == messages:
-        return
-    if (yield from first(IS_SESSION_CLOSED, session)) is not None:
-        raise SessionClosed(f"session {session!r} is closed", hint="Reopen it, or start another one.")
-    if last != after:
-        raise SessionMoved(f"session {session!r} has {last} messages, not {after}")
-    yield Many(INSERT_MESSAGE, [(session, number, message) for number, message in enumerate(messages, start=after + 1)])
-
-
-def close_session(session: str, *, closed: bool) -> Work[None]:
-    yield Lock(("session", session))
-    yield Statement(CLOSE_SESSION if closed else REOPEN_SESSION, (session,))
-
-
-def forget_session(session: str) -> Work[bool]:
-    yield Lock(("session", session))
-    yield Statement(REOPEN_SESSION, (session,))
-    return (yield Statement(FORGET_SESSION, (session,))).changed > 0
-
-
-FIND_ENTRY: Final = "SELECT version, value FROM entries WHERE kind = %s AND key = %s"
-LIST_ENTRIES: Final = "SELECT version, value, key FROM entries WHERE kind = %s ORDER BY key"
-DELETE_ENTRY: Final = "DELETE FROM entries WHERE kind = %s AND key = %s"
-
-
-class SqlConfigStore:
-    """`ConfigStore` of the SQL stores. Changes of one entry wait for each other."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
-        work = partial(put_entry, self._database.dialect.put_entry, kind, key, encode_json(value), after)
-        # If repeated after a commit whose answer was lost, `after` would reject what this very call wrote.
-        return await self._database.write(work, repeatable=after is None)
-
-    async def find(self, kind: str, key: str) -> ConfigEntry | None:
-        found = await self._database.read(partial(first, FIND_ENTRY, kind, key))
-        return None if found is None else ConfigEntry(kind=kind, key=key, value=decode_json(found[1]), version=found[0])
-
-    async def list(self, kind: str) -> list[ConfigEntry]:
-        return await self._database.read(partial(config_entries, kind))
-
-    async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
-        return await self._database.write(partial(delete_entry, kind, key, after), repeatable=False)
-
-
-def put_entry(statement: LiteralString, kind: str, key: str, data: bytes, after: int | None) -> Work[int]:
-    """Write an entry and return its version."""
-    yield from expect_version(kind, key, after)
-    written = yield Statement(statement, (kind, key, data))
-    return int(written.rows[0][0])
-
-
-def config_entries(kind: str) -> Work[list[ConfigEntry]]:
-    found = yield Statement(LIST_ENTRIES, (kind,))
-    return [
-        ConfigEntry(kind=kind, key=key, value=decode_json(data), version=version) for version, data, key in found.rows
-    ]
-
-
-def delete_entry(kind: str, key: str, after: int | None) -> Work[bool]:
-    yield from expect_version(kind, key, after)
-    return (yield Statement(DELETE_ENTRY, (kind, key))).changed > 0
-
-
-def expect_version(kind: str, key: str, after: int | None) -> Work[None]:
-    """Raise `EntryMoved` unless the entry has the version that its writer read; lock it."""
-    yield Lock(("entry", kind, key))
-    if after is None:
-        return
-    found = yield from first(FIND_ENTRY, kind, key)
-    if after != (0 if found is None else found[0]):
-        raise EntryMoved(f"{kind} {key!r} was changed meanwhile", hint="Read it again.")
-
-
-RECORDED_EFFECTS: Final = "SELECT number, form, data FROM effects WHERE execution = %s AND attempt = %s ORDER BY number"
-RECORDED_ATTEMPTS: Final = "SELECT DISTINCT attempt FROM effects WHERE execution = %s ORDER BY attempt"
-RECORD_EFFECT: Final = (
-    "INSERT INTO effects (execution, attempt, number, form, data) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
-)
-
-
-class SqlEffects:
-    """`Effects` of the SQL stores."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
-        await self._database.write(partial(record_effect, execution, attempt, number, packed_value(value)))
-
-    async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
-        return await self._database.read(partial(recorded_effects, execution, attempt))
-
-    async def attempts(self, execution: ExecutionId) -> list[str]:
-        return await self._database.read(partial(recorded_attempts, execution))
-
-
-def packed_value(value: Json) -> Packed:
-    """Encode and pack a value. Raises `UnstorableValue`."""
-    plain = encode_json(value)
-    return pack(plain, large_values((value,)) if len(plain) > PACKED_BYTES_MAX else ())
-
-
-def record_effect(execution: ExecutionId, attempt: str, number: int, packed: Packed) -> Work[None]:
-    """Store the answer of an effect, unless it has one."""
-    if packed.blobs:
-        yield KeepBlobs(execution, packed.blobs)
-    yield Statement(RECORD_EFFECT, (execution, attempt, number, int(packed.form), packed.data))
-
-
-def recorded_effects(execution: ExecutionId, attempt: str) -> Work[dict[int, Json]]:
-    found = yield Statement(RECORDED_EFFECTS, (execution, attempt))
-    answers: dict[int, Json] = {}
-    for number, form, data in found.rows:
-        answers[number] = decode_json((yield from opened(form, data)))
-    return answers
-
-
-def recorded_attempts(execution: ExecutionId) -> Work[list[str]]:
-    found = yield Statement(RECORDED_ATTEMPTS, (execution,))
-    return [attempt for (attempt,) in found.rows]
-
-
 REVISION: Final = "id, revision, name, version, dialect, created, author, digest"
 WHOLE_REVISION: Final = f"{REVISION}, text, native"
 INSERT_REVISION: Final = f"INSERT INTO workflows ({WHOLE_REVISION}) VALUES ({marks(10)})"
@@ -330,3 +161,172 @@ def entry_of(row: Columns) -> WorkflowEntry:
         tags=tags_in(tags),
         names=names_in(names),
     )
+
+
+FIND_ENTRY: Final = "SELECT version, value FROM entries WHERE kind = %s AND key = %s"
+LIST_ENTRIES: Final = "SELECT version, value, key FROM entries WHERE kind = %s ORDER BY key"
+DELETE_ENTRY: Final = "DELETE FROM entries WHERE kind = %s AND key = %s"
+
+
+class SqlConfigStore:
+    """`ConfigStore` of the SQL stores. Changes of one entry wait for each other."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, kind: str, key: str, value: Json, *, after: int | None = None) -> int:
+        work = partial(put_entry, self._database.dialect.put_entry, kind, key, encode_json(value), after)
+        # If repeated after a commit whose answer was lost, `after` would reject what this very call wrote.
+        return await self._database.write(work, repeatable=after is None)
+
+    async def find(self, kind: str, key: str) -> ConfigEntry | None:
+        found = await self._database.read(partial(first, FIND_ENTRY, kind, key))
+        return None if found is None else ConfigEntry(kind=kind, key=key, value=decode_json(found[1]), version=found[0])
+
+    async def list(self, kind: str) -> list[ConfigEntry]:
+        return await self._database.read(partial(config_entries, kind))
+
+    async def delete(self, kind: str, key: str, *, after: int | None = None) -> bool:
+        return await self._database.write(partial(delete_entry, kind, key, after), repeatable=False)
+
+
+def put_entry(statement: LiteralString, kind: str, key: str, data: bytes, after: int | None) -> Work[int]:
+    """Write an entry and return its version."""
+    yield from expect_version(kind, key, after)
+    written = yield Statement(statement, (kind, key, data))
+    return int(written.rows[0][0])
+
+
+def config_entries(kind: str) -> Work[list[ConfigEntry]]:
+    found = yield Statement(LIST_ENTRIES, (kind,))
+    return [
+        ConfigEntry(kind=kind, key=key, value=decode_json(data), version=version) for version, data, key in found.rows
+    ]
+
+
+def delete_entry(kind: str, key: str, after: int | None) -> Work[bool]:
+    yield from expect_version(kind, key, after)
+    return (yield Statement(DELETE_ENTRY, (kind, key))).changed > 0
+
+
+def expect_version(kind: str, key: str, after: int | None) -> Work[None]:
+    """Raise `EntryMoved` unless the entry has the version that its writer read; lock it."""
+    yield Lock(("entry", kind, key))
+    if after is None:
+        return
+    found = yield from first(FIND_ENTRY, kind, key)
+    if after != (0 if found is None else found[0]):
+        raise EntryMoved(f"{kind} {key!r} was changed meanwhile", hint="Read it again.")
+
+
+MESSAGES: Final = "SELECT message FROM messages WHERE session = %s AND number > %s ORDER BY number LIMIT %s"
+LAST_MESSAGE: Final = "SELECT coalesce(max(number), 0) FROM messages WHERE session = %s"
+INSERT_MESSAGE: Final = "INSERT INTO messages (session, number, message) VALUES (%s, %s, %s)"
+IS_SESSION_CLOSED: Final = "SELECT 1 FROM closed_sessions WHERE session = %s"
+CLOSE_SESSION: Final = "INSERT INTO closed_sessions (session) VALUES (%s) ON CONFLICT DO NOTHING"
+REOPEN_SESSION: Final = "DELETE FROM closed_sessions WHERE session = %s"
+FORGET_SESSION: Final = "DELETE FROM messages WHERE session = %s"
+
+
+class SqlSessions:
+    """`Sessions` of the SQL stores. A closed session is listed in a table of its own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load(self, session: str) -> Conversation:
+        return await self._database.read(partial(load_conversation, session))
+
+    async def append(self, session: str, messages: tuple[Json, ...], *, after: int) -> None:
+        encoded = [encode_json(message) for message in messages]
+        await self._database.write(partial(append_messages, session, encoded, after))
+
+    async def close(self, session: str, *, closed: bool = True) -> None:
+        await self._database.write(partial(close_session, session, closed=closed))
+
+    async def forget(self, session: str) -> bool:
+        return await self._database.write(partial(forget_session, session))
+
+
+def load_conversation(session: str) -> Work[Conversation]:
+    messages = yield from read_messages(session, 0)
+    closed = yield from first(IS_SESSION_CLOSED, session)
+    return Conversation(session=session, messages=tuple(map(decode_json, messages)), closed=closed is not None)
+
+
+def read_messages(session: str, after: int, limit: int = NO_LIMIT) -> Work[list[bytes]]:
+    found = yield Statement(MESSAGES, (session, after, limit))
+    return [message for (message,) in found.rows]
+
+
+def append_messages(session: str, messages: list[bytes], after: int) -> Work[None]:
+    """Add messages behind number `after`, unless the same ones are there. Raises `SessionClosed`, `SessionMoved`."""
+    yield Lock(("session", session))
+    last = yield from count(LAST_MESSAGE, session)
+    if last >= after + len(messages) and (yield from read_messages(session, after, len(messages))) == messages:
+        return
+    if (yield from first(IS_SESSION_CLOSED, session)) is not None:
+        raise SessionClosed(f"session {session!r} is closed", hint="Reopen it, or start another one.")
+    if last != after:
+        raise SessionMoved(f"session {session!r} has {last} messages, not {after}")
+    yield Many(INSERT_MESSAGE, [(session, number, message) for number, message in enumerate(messages, start=after + 1)])
+
+
+def close_session(session: str, *, closed: bool) -> Work[None]:
+    yield Lock(("session", session))
+    yield Statement(CLOSE_SESSION if closed else REOPEN_SESSION, (session,))
+
+
+def forget_session(session: str) -> Work[bool]:
+    yield Lock(("session", session))
+    yield Statement(REOPEN_SESSION, (session,))
+    return (yield Statement(FORGET_SESSION, (session,))).changed > 0
+
+
+RECORDED_EFFECTS: Final = "SELECT number, form, data FROM effects WHERE execution = %s AND attempt = %s ORDER BY number"
+RECORDED_ATTEMPTS: Final = "SELECT DISTINCT attempt FROM effects WHERE execution = %s ORDER BY attempt"
+RECORD_EFFECT: Final = (
+    "INSERT INTO effects (execution, attempt, number, form, data) VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+)
+
+
+class SqlEffects:
+    """`Effects` of the SQL stores."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+        await self._database.write(partial(record_effect, execution, attempt, number, packed_value(value)))
+
+    async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
+        return await self._database.read(partial(recorded_effects, execution, attempt))
+
+    async def attempts(self, execution: ExecutionId) -> list[str]:
+        return await self._database.read(partial(recorded_attempts, execution))
+
+
+def packed_value(value: Json) -> Packed:
+    """Encode and pack a value. Raises `UnstorableValue`."""
+    plain = encode_json(value)
+    return pack(plain, large_values((value,)) if len(plain) > PACKED_BYTES_MAX else ())
+
+
+def record_effect(execution: ExecutionId, attempt: str, number: int, packed: Packed) -> Work[None]:
+    """Store the answer of an effect, unless it has one."""
+    if packed.blobs:
+        yield KeepBlobs(execution, packed.blobs)
+    yield Statement(RECORD_EFFECT, (execution, attempt, number, int(packed.form), packed.data))
+
+
+def recorded_effects(execution: ExecutionId, attempt: str) -> Work[dict[int, Json]]:
+    found = yield Statement(RECORDED_EFFECTS, (execution, attempt))
+    answers: dict[int, Json] = {}
+    for number, form, data in found.rows:
+        answers[number] = decode_json((yield from opened(form, data)))
+    return answers
+
+
+def recorded_attempts(execution: ExecutionId) -> Work[list[str]]:
+    found = yield Statement(RECORDED_ATTEMPTS, (execution,))
+    return [attempt for (attempt,) in found.rows]

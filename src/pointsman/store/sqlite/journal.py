@@ -64,7 +64,7 @@ class SqliteJournal:
             page.reverse()
             while page:
                 after += 1
-                # What was read is not held any longer: one row may be as large as a state.
+                # Rows that were read are dropped at once: one row may be as large as a state.
                 yield self._row(page.pop(), execution, after)
 
     def _row(self, stored: Stored, execution: ExecutionId, seq: int) -> Row:
