@@ -95,7 +95,7 @@ async def test_keys_alone_lead_from_the_login_to_a_result(opens: Opens, served: 
     await served.save(flows.LETTER)
     key = (await served.key("ada", "admin"))["authorization"].removeprefix("Bearer ")
     async with opens("/workflows", lenient=True) as page:
-        await expect(page.get_by_role("heading", name="Who are you?", exact=True)).to_be_visible()
+        await expect(page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
         await tab_to(page, "Key")
         await page.keyboard.type(key)
         await page.keyboard.press("Enter")
@@ -120,22 +120,21 @@ async def test_keys_alone_lead_from_the_login_to_a_result(opens: Opens, served: 
         await expect(page.get_by_text("completed", exact=True).first).to_be_visible(timeout=WAITS_MS)
 
 
-async def test_the_first_key_skips_to_the_page_and_a_dialog_gives_the_focus_back(opens: Opens, served: Served) -> None:
+async def test_first_key_skips_to_content_dialog_returns_focus_and_motion_can_be_reduced(
+    opens: Opens, served: Served
+) -> None:
     async with opens("/keys") as page:
         await settled(page)
         await page.keyboard.press("Tab")
-        await expect(page.get_by_text("Skip to the page", exact=True)).to_be_focused()
+        await expect(page.get_by_text("Skip to content", exact=True)).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(page.locator("#page")).to_be_focused()
-        await tab_to(page, "Make a key")
+        await tab_to(page, "Create key")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("dialog").get_by_label("Name")).to_be_visible()
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("dialog")).to_have_count(0)
-        await expect(page.get_by_role("button", name="Make a key", exact=True)).to_be_focused()
-
-
-async def test_who_wants_no_motion_sees_none(opens: Opens, served: Served) -> None:
+        await expect(page.get_by_role("button", name="Create key", exact=True)).to_be_focused()
     execution = await furnished(served)
     async with opens(f"/executions/{execution}") as page:
         await page.emulate_media(reduced_motion="reduce")

@@ -15,7 +15,7 @@ from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
 from tests.web.test_execution import node
-from tests.web.typing_in import write
+from tests.web.typing_in import PROMPT, write
 
 SCRIPT: Final = """\
 rules:
@@ -34,18 +34,18 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 async def add(page: Page, kind: str) -> None:
     """A click in the palette puts it behind what is picked, and picks it."""
-    await page.get_by_label("What can be added").get_by_role("button", name=kind, exact=True).click()
-    await expect(page.get_by_role("region", name="The node")).to_contain_text(kind)
+    await page.get_by_label("Node palette").get_by_role("button", name=kind, exact=True).click()
+    await expect(page.get_by_role("region", name="Node", exact=True)).to_contain_text(kind)
 
 
 async def keeps(page: Page, name: str) -> None:
-    await page.get_by_label("Keep the result as").fill(name)
+    await page.get_by_label("Output variable").fill(name)
 
 
 async def picture(page: Page, name: str) -> None:
     """For the manual, where it is asked for: `POINTSMAN_PICTURES=docs/tutorial/pictures`."""
     if folder := os.environ.get("POINTSMAN_PICTURES"):
-        await page.get_by_role("button", name="Fit View").click()
+        await page.get_by_role("button", name="Fit view").click()
         await page.wait_for_timeout(500)
         await page.screenshot(path=Path(folder) / f"{name}.png")
 
@@ -56,17 +56,17 @@ async def test_a_research_workflow_is_drawn_run_approved_and_read(opens: Opens, 
         await page.get_by_role("button", name="New", exact=True).click()
         await page.get_by_role("textbox", name="Name").fill("My research")
         await page.keyboard.press("Enter")
-        await page.get_by_role("button", name="Add a field").click()
-        await expect(page.get_by_label("Name of the field")).to_be_focused()
+        await page.get_by_role("button", name="Add field").click()
+        await expect(page.get_by_label("Field name")).to_be_focused()
         await page.keyboard.type("topic")
         await page.keyboard.press("Enter")
 
         await add(page, "Agent")
-        await expect(page.get_by_text("What shall it do?")).to_be_visible()
-        await write(page.get_by_role("textbox", name="Prompt"), "Ask two questions about {topic}")
-        answer = page.get_by_role("group", name="Shape of the answer")
-        await answer.get_by_role("button", name="Add a field").click()
-        await expect(answer.get_by_label("Name of the field")).to_be_focused()
+        await expect(page.get_by_text("Write the prompt")).to_be_visible()
+        await write(page.get_by_role("textbox", name=PROMPT), "Ask two questions about {topic}")
+        answer = page.get_by_role("group", name="Structured output (JSON Schema)")
+        await answer.get_by_role("button", name="Add field").click()
+        await expect(answer.get_by_label("Field name")).to_be_focused()
         await page.keyboard.type("questions")
         await answer.get_by_label("Type").select_option("list")
         await keeps(page, "plan")
@@ -74,13 +74,13 @@ async def test_a_research_workflow_is_drawn_run_approved_and_read(opens: Opens, 
         await expect(node(page, "start"), "what is small stays in sight as it grows").to_be_in_viewport(ratio=1)
         await write(page.get_by_role("textbox", name="Items"), "plan.questions")
         await add(page, "Agent")
-        await write(page.get_by_role("textbox", name="Prompt"), "{item}")
+        await write(page.get_by_role("textbox", name=PROMPT), "{item}")
         await add(page, "Join")
         await keeps(page, "findings")
         await add(page, "Agent")
-        await write(page.get_by_role("textbox", name="Prompt"), "Write about {topic} from {findings}")
+        await write(page.get_by_role("textbox", name=PROMPT), "Write about {topic} from {findings}")
         await keeps(page, "report")
-        await expect(page.get_by_text("Later nodes read it as {report}.")).to_be_visible()
+        await expect(page.get_by_text("Later nodes use it as {report}.")).to_be_visible()
         await add(page, "Person")
         await write(page.get_by_role("textbox", name="Message"), "Publish this? {report}")
         await add(page, "End")

@@ -9,7 +9,8 @@ from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
 from tests.web.test_accessibility import tab_to
-from tests.web.test_canvas import LOOPS, arrows, box, boxes, saved
+from tests.web.test_canvas import arrows, box, boxes, saved
+from tests.web.typing_in import PROMPT
 
 
 async def told(page: Page, words: str) -> None:
@@ -19,7 +20,7 @@ async def told(page: Page, words: str) -> None:
 async def add(page: Page, kind: str, made: str) -> None:
     """By its letters, after what is selected; the focus goes on at it."""
     await page.keyboard.press("a")
-    field = page.get_by_role("combobox", name="What shall it do?")
+    field = page.get_by_role("combobox", name="Search node types")
     await expect(field).to_be_focused()
     await page.keyboard.insert_text(kind)
     await expect(page.get_by_role("option", selected=True)).to_contain_text(kind)
@@ -29,7 +30,7 @@ async def add(page: Page, kind: str, made: str) -> None:
 
 async def lead_to(page: Page, target: str) -> None:
     await page.keyboard.press("c")
-    await expect(page.get_by_role("combobox", name="Where does it lead?")).to_be_focused()
+    await expect(page.get_by_role("combobox", name="Connect to")).to_be_focused()
     await page.keyboard.insert_text(target)
     await expect(page.get_by_role("option", selected=True)).to_contain_text(target)
     await page.keyboard.press("Enter")
@@ -63,9 +64,9 @@ async def fill_in(page: Page) -> None:
     await expect(page.get_by_role("heading", name="agent", exact=True)).to_be_visible()
     await press("e")
     await expect(page.get_by_role("tabpanel").get_by_role("textbox", name="Name")).to_be_focused()
-    prompt = page.get_by_role("textbox", name="Prompt")
+    prompt = page.get_by_role("textbox", name=PROMPT)
     await expect(prompt).to_be_editable()
-    await tab_to(page, "What shall it do?")
+    await tab_to(page, "Write the prompt")
     await expect(prompt).to_be_focused()
     await page.keyboard.insert_text("Write a letter")
     await expect(prompt).to_have_text("Write a letter")
@@ -74,13 +75,13 @@ async def fill_in(page: Page) -> None:
 
     await tab_to(page, "start → agent", key="Shift+Tab")
     await press("Enter")
-    taken = page.get_by_label("Taken")
+    taken = page.get_by_label("Follow this path")
     await expect(taken).to_be_focused()
     await press("ArrowDown")
     await expect(taken).to_have_value("expression")
     formula = page.get_by_role("textbox", name="expression")
     await expect(formula).to_be_editable()
-    await tab_to(page, "Such as")
+    await tab_to(page, "For example")
     await expect(formula).to_be_focused()
     await page.keyboard.insert_text("1 < 2")
     await expect(formula).to_have_text("1 < 2")
@@ -120,7 +121,9 @@ async def test_a_workflow_is_drawn_saved_run_and_read_without_a_mouse(opens: Ope
     assert (found["status"], found["usage"]["modelCalls"]) == ("completed", 1)
 
 
-async def test_escape_goes_back_by_one_step_and_deeds_are_undone_in_words(opens: Opens, served: Served) -> None:
+async def test_escape_goes_back_one_step_and_arrow_keys_move_through_panels_and_palette(
+    opens: Opens, served: Served
+) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
         press = page.keyboard.press
@@ -133,16 +136,16 @@ async def test_escape_goes_back_by_one_step_and_deeds_are_undone_in_words(opens:
         await expect(box(page, "review")).to_be_focused()
 
         await press("c")
-        await expect(page.get_by_role("combobox", name="Where does it lead?")).to_be_focused()
+        await expect(page.get_by_role("combobox", name="Connect to")).to_be_focused()
         await press("Escape")
         await expect(box(page, "review")).to_be_focused()
         await press("Shift+F10")
-        await expect(page.get_by_role("menuitem", name="Connect it")).to_be_visible()
+        await expect(page.get_by_role("menuitem", name="Connect")).to_be_visible()
         await press("Escape")
         await expect(page.get_by_role("menu")).to_have_count(0)
         await expect(box(page, "review")).to_be_focused()
         await press("?")
-        await expect(page.get_by_role("heading", name="Keys", exact=True)).to_be_visible()
+        await expect(page.get_by_role("heading", name="Keyboard shortcuts", exact=True)).to_be_visible()
         await press("Escape")
         await expect(box(page, "review")).to_be_focused()
         await press("o")
@@ -157,25 +160,9 @@ async def test_escape_goes_back_by_one_step_and_deeds_are_undone_in_words(opens:
         await told(page, "Undone: review was removed.")
         await expect(boxes(page)).to_have_count(3)
         await press("Control+y")
-        await told(page, "Done again: review was removed.")
+        await told(page, "Redone: review was removed.")
         await expect(boxes(page)).to_have_count(2)
         await expect(arrows(page)).to_have_count(0)
-
-
-async def test_all_that_is_selected_is_moved_by_arrows_and_told_in_german(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain", language="de") as page:
-        await expect(box(page, "second")).to_be_visible()
-        await page.keyboard.press("Control+a")
-        await expect(page.locator(".react-flow__node-box.selected")).to_have_count(2)
-        await page.keyboard.press("ArrowRight")
-        await told(page, "2 Knoten wurden bewegt.")
-        await expect(page.get_by_text("eine Änderung nicht gespeichert")).to_be_visible()
-
-
-async def test_arrows_go_through_the_parts_beside_the_canvas_and_through_the_palette(
-    opens: Opens, served: Served
-) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain") as page:
         await expect(box(page, "second")).to_be_visible()
@@ -195,7 +182,7 @@ async def test_arrows_go_through_the_parts_beside_the_canvas_and_through_the_pal
         await expect(page.get_by_role("region", name="In the palette")).to_contain_text("Go to a name")
         await press("Escape")
         await expect(page.get_by_role("dialog")).to_have_count(0)
-        palette = page.get_by_role("toolbar", name="What can be added")
+        palette = page.get_by_role("toolbar", name="Node palette")
         await tab_to(page, "Agent")
         await press("ArrowDown")
         await expect(palette.get_by_role("button").nth(1)).to_be_focused()
@@ -209,19 +196,3 @@ async def test_arrows_go_through_the_parts_beside_the_canvas_and_through_the_pal
         await expect(palette.get_by_role("button", name="Transform")).to_be_focused()
         await press("Enter")
         await expect(box(page, "transform")).to_be_visible()
-
-
-async def test_what_cannot_be_led_to_comes_last_and_says_why(opens: Opens, served: Served) -> None:
-    await served.save(LOOPS)
-    async with opens("/workflows/loops") as page:
-        await expect(box(page, "write")).to_be_visible()
-        await tab_to(page, "write")
-        await page.keyboard.press("c")
-        await expect(page.get_by_role("combobox", name="Where does it lead?")).to_be_focused()
-        options = page.get_by_role("option")
-        await expect(page.get_by_role("option", selected=True)).to_contain_text("each")
-        await expect(page.get_by_role("option", disabled=False)).to_have_count(4)
-        await expect(options.nth(3)).not_to_have_attribute("aria-disabled", "true")
-        await expect(options.nth(4)).to_contain_text("nothing leads to a start")
-        await page.keyboard.insert_text("i")  # As good for "begin", to which nothing leads.
-        await expect(page.get_by_role("option", selected=True)).to_contain_text("again")

@@ -12,7 +12,6 @@ from playwright.async_api import Page, expect
 from pointsman.workflows.scripts import parse_script
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
-from tests.web.test_chat import say
 from tests.web.typing_in import enter
 
 CASHIER = """\
@@ -57,39 +56,6 @@ async def decide(page: Page, call: int, choice: str) -> None:
     await group.get_by_role("radio", name=choice, exact=True).check()
 
 
-async def test_calls_are_decided_one_by_one_in_the_inbox(opens: Opens, served: Served) -> None:
-    execution = await served.execute("cashier", "Pay them")
-    async with opens("/inbox") as page:
-        await expect(page.get_by_role("list", name="Calls of tools").get_by_role("listitem")).to_have_count(3)
-        send = page.get_by_role("button", name="Send these decisions")
-        await expect(send).to_be_disabled()
-        await decide(page, 1, "Do not make it")
-        await expect(page.get_by_role("button", name="Approve all")).to_be_disabled()
-        await decide(page, 2, "Make it with other arguments")
-        arguments = page.get_by_label("Other arguments", exact=True)
-        await arguments.fill("less")
-        await expect(page.get_by_text("These are no arguments")).to_be_visible()
-        await expect(send).to_be_disabled()
-        await arguments.fill('{"to": "bob", "amount": 1}')
-        await expect(page.get_by_text("+ Now: 1", exact=True)).to_be_visible()
-        await page.get_by_label("Comment").fill("Ann has hers")
-        await send.click()
-        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
-    assert (await served.ended(execution))["status"] == "completed"
-    assert await verdicts(served, execution) == [(False, None), (True, {"to": "bob", "amount": 1}), (True, None)]
-
-
-async def test_calls_are_decided_in_the_chat(opens: Opens, served: Served) -> None:
-    async with opens("/chat/cashier") as page:
-        await say(page, "Pay them all")
-        await decide(page, 3, "Do not make it")
-        await page.get_by_role("button", name="Send these decisions").click()
-        await expect(page.get_by_text("That was it.")).to_be_visible()
-        await expect(page.get_by_role("list", name="Calls of tools")).to_have_count(0)
-    (entry,) = (await served.client.get("/api/workflows/executions")).json()["executions"]
-    assert await verdicts(served, entry["executionId"]) == [(True, None), (True, None), (False, None)]
-
-
 async def test_who_votes_second_sees_it_live_and_takes_over_what_the_first_one_decided(
     opens: Opens, served: Served
 ) -> None:
@@ -101,14 +67,14 @@ async def test_who_votes_second_sees_it_live_and_takes_over_what_the_first_one_d
         await expect(his.get_by_text("0 of 2 votes")).to_be_visible()
         await his.get_by_label("Comment").fill("Looks right")
         await enter(hers, ada)
-        await decide(hers, 2, "Do not make it")
-        await hers.get_by_role("button", name="Send these decisions").click()
-        await expect(hers.get_by_text("Nothing waits for you.")).to_be_visible()
+        await decide(hers, 2, "Do not run")
+        await hers.get_by_role("button", name="Send decisions").click()
+        await expect(hers.get_by_text("Nothing to do.")).to_be_visible()
         await expect(his.get_by_text("1 of 2 votes")).to_be_visible()
-        await his.get_by_role("button", name="Take over what ada wants").click()
-        refused = his.get_by_role("group", name="Call 2: transfer").get_by_role("radio", name="Do not make it")
+        await his.get_by_role("button", name="Use the decisions of ada").click()
+        refused = his.get_by_role("group", name="Call 2: transfer").get_by_role("radio", name="Do not run")
         await expect(refused).to_be_checked()
         await expect(his.get_by_label("Comment")).to_have_value("Looks right")
-        await his.get_by_role("button", name="Send these decisions").click()
-        await expect(his.get_by_text("Nothing waits for you.")).to_be_visible()
+        await his.get_by_role("button", name="Send decisions").click()
+        await expect(his.get_by_text("Nothing to do.")).to_be_visible()
     assert await verdicts(served, execution, ada) == [(True, None), (False, None), (True, None)]

@@ -72,14 +72,14 @@ STEERED: Final = flows.LETTER.replace(
 
 DIALOGS: Final[dict[str, tuple[str, ...]]] = {
     "workflows": (
-        "Beschreiben, was Sie brauchen",
+        "Mit KI beschreiben",
         "Importieren",
         "Neu",
         "Hafenbrief teilen",
         "Hafenbrief exportieren",
         "Hafenbrief starten",
     ),
-    "workflows/wf-7001": ("Klonen", "Löschen", "Knoten suchen", "Knoten hinzufügen", "Tasten"),
+    "workflows/wf-7001": ("Duplizieren", "Löschen", "Knoten suchen", "Knoten hinzufügen", "Tastenkürzel"),
     "executions/{waits}": ("Lenken", "Abzweigen", "Abbrechen", "Weitergeben"),
     "executions/{failed}": ("Löschen",),
     "agents": ("Neuer Agent",),
@@ -88,8 +88,8 @@ DIALOGS: Final[dict[str, tuple[str, ...]]] = {
     "secrets": ("Geheimnis hinzufügen", "HAFEN ersetzen", "HAFEN löschen"),
     "schedules": ("Neuer Zeitplan",),
     "schedules/morgens": ("Ändern", "Löschen"),
-    "webhooks": ("Bisherige Aufrufe von hafen/ruf", "Ausprobieren: hafen/ruf"),
-    "memory/user/ada": ("Etwas merken", "notiz", "Alles vergessen"),
+    "webhooks": ("Letzte Aufrufe von hafen/ruf", "hafen/ruf testen"),
+    "memory/user/ada": ("Merken", "notiz", "Alles löschen"),
 }
 
 

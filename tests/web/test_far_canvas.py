@@ -20,8 +20,8 @@ async def test_a_large_workflow_is_one_drawing_from_afar_and_boxes_near_by(opens
     async with opens("/workflows/large") as page:
         await expect(boxes(page).first).to_be_visible()
         assert await boxes(page).count() < 200, "what is out of sight is not built"
-        await page.get_by_role("button", name="Fit View").click()
-        drawing = page.get_by_role("img", name="300 nodes from afar")
+        await page.get_by_role("button", name="Fit view").click()
+        drawing = page.get_by_role("img", name="Overview of 300 nodes")
         await expect(drawing).to_be_visible()
         await expect(boxes(page)).to_have_count(0)
         painted = "one => one.getContext('2d').getImageData(0, 0, one.width, one.height).data.some(value => value > 0)"

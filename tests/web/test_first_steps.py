@@ -13,13 +13,13 @@ async def test_a_document_is_pasted_checked_saved_and_started_and_its_gate_is_an
     opens: Opens, served: Served
 ) -> None:
     async with opens() as page:
-        await expect(page.get_by_text("There are no workflows yet.")).to_be_visible()
+        await expect(page.get_by_text("No workflows yet.")).to_be_visible()
         await page.get_by_role("button", name="Import").click()
-        await page.get_by_label("The document").fill(flows.LETTER)
-        await expect(page.get_by_text("Nothing is wrong with it.")).to_be_visible()
+        await page.get_by_label("Document").fill(flows.LETTER)
+        await expect(page.get_by_text("No problems.")).to_be_visible()
         await page.get_by_role("button", name="Save", exact=True).click()
         await page.wait_for_url("**/workflows/letter")
-        await expect(page.get_by_label("What can be added")).to_be_visible()
+        await expect(page.get_by_label("Node palette")).to_be_visible()
         await page.get_by_role("button", name="Start", exact=True).first.click()
         dialog = page.get_by_role("dialog")
         await expect(dialog.get_by_label("goal")).to_be_focused()

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.async_api import expect
 
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
+from tests.web.test_canvas import box as node_box
 from tests.web.test_editor import saved
 from tests.web.test_execution import node
-from tests.web.typing_in import write
+from tests.web.typing_in import PROMPT, write
 
 DANGLING = flows.CHAIN.replace("target: second}", "target: second}, {source: second, target: sceond}")
 
 
 @pytest.mark.requirement("S1-137")
-async def test_a_condition_is_completed_checked_and_tried(opens: Opens, served: Served) -> None:
+async def test_condition_is_completed_checked_and_previewed_and_a_tool_is_chosen_from_a_list(
+    opens: Opens, served: Served
+) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
         await page.locator(".react-flow__edge").first.dispatch_event("click")
-        await page.get_by_label("Taken").select_option("when an expression holds")
+        await page.get_by_label("Follow this path").select_option("If (expression)")
         box = page.get_by_role("textbox", name="Expression")
         await box.click()
         await page.keyboard.type("te")
@@ -32,35 +37,41 @@ async def test_a_condition_is_completed_checked_and_tried(opens: Opens, served: 
         await page.keyboard.type("'done' and gaol == 'x'")
         await expect(page.locator(".cm-lintRange-warning")).to_have_text("gaol")
         await write(box, "len(goal) > 3")
-        await page.get_by_role("button", name="Try", exact=True).click()
-        values = page.get_by_role("textbox", name="With these values")
+        await page.get_by_role("button", name="Preview", exact=True).click()
+        values = page.get_by_role("textbox", name="Sample values")
         await expect(values).to_contain_text('"goal"')
         await write(values, '{"goal": "harbour"}')
-        await expect(page.get_by_label("It gives")).to_contain_text("true")
+        await expect(page.get_by_label("Result")).to_contain_text("true")
         await write(values, '{"goal": "sea"}')
-        await expect(page.get_by_label("It gives")).to_contain_text("false")
+        await expect(page.get_by_label("Result")).to_contain_text("false")
         await page.get_by_role("button", name="Save", exact=True).click()
         await expect(page.get_by_text("revision 2")).to_be_visible()
     assert (await saved(served, "letter"))["edges"][0]["condition"] == {
         "type": "expression",
         "expression": "len(goal) > 3",
     }
-
-
-async def test_a_prompt_is_given_variables_and_shown_with_values(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
-        await node(page, "write").click()
-        prompt = page.get_by_role("textbox", name="Prompt")
-        await prompt.click()
-        await page.keyboard.press("Control+End")
-        await page.keyboard.type(" for {{go")
-        await page.get_by_role("option", name="goal").click()
-        await expect(prompt).to_have_text("Write about {goal} for {{goal}}")
-        field = page.locator('[data-at="/nodes/0/config/prompt"]')
-        await field.get_by_role("button", name="Try").click()
-        await write(field.get_by_role("textbox", name="With these values"), '{"goal": "tides"}')
-        await expect(field.get_by_label("It gives")).to_contain_text("Write about tides for tides")
+        await node_box(page, "write").click()
+        await page.get_by_label("Node palette").get_by_role("button", name="Tool", exact=True).click()
+        field = page.get_by_role("combobox", name="Tool", exact=False).first
+        await expect(field).to_have_value("calculator")
+        await field.click()
+        options = page.get_by_role("listbox").get_by_role("option")
+        await expect(options.filter(has_text="calculator")).to_have_attribute("aria-selected", "true")
+        every = len((await served.client.get("/api/tools")).json()["tools"])
+        assert every > 1
+        await expect(options).to_have_count(every)
+        await page.keyboard.press("Escape")
+        await expect(options).to_have_count(0)
+        await expect(node_box(page, "tool"), "only the list is closed").to_have_class(re.compile("selected"))
+        await field.press("ControlOrMeta+a")
+        await page.keyboard.type("fetch")
+        await expect(options.first).to_contain_text("fetch_page")
+        await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Enter")
+        await expect(field).to_have_value("fetch_page")
+        await expect(page.get_by_text("1 + 1"), "that was said of the calculator").to_have_count(0)
 
 
 async def test_a_problem_leads_to_its_field_and_is_mended_by_its_button(opens: Opens, served: Served) -> None:
@@ -68,37 +79,12 @@ async def test_a_problem_leads_to_its_field_and_is_mended_by_its_button(opens: O
     assert reply.status_code == 201, reply.text
     async with opens("/workflows/chain") as page:
         await node(page, "first").click()
-        await write(page.get_by_role("textbox", name="Prompt"), "About {b}")
+        await write(page.get_by_role("textbox", name=PROMPT), "About {b}")
         await page.get_by_role("tab", name="Problems").click()
         await page.get_by_role("button", name="reads 'b'").click()
-        await expect(page.get_by_role("textbox", name="Prompt")).to_be_focused()
+        await expect(page.get_by_role("textbox", name=PROMPT)).to_be_focused()
         await page.get_by_role("tab", name="Problems").click()
         await page.get_by_role("button", name="Fix", exact=True).click()
         await expect(page.get_by_role("button", name="Fix", exact=True)).to_have_count(0)
         await page.get_by_role("button", name="Undo").click()
         await expect(page.get_by_role("button", name="Fix", exact=True)).to_be_visible()
-
-
-async def test_a_node_is_renamed_wherever_it_is_named_and_the_workflow_says_what_it_takes(
-    opens: Opens, served: Served
-) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain") as page:
-        await page.get_by_role("button", name="Add a field").click()
-        await page.get_by_label("Name of the field").fill("goal")
-        await page.get_by_label("What it is for").fill("Why")
-        await page.get_by_label("required", exact=True).check()
-        await node(page, "first").click()
-        await page.get_by_text("How it runs").click()
-        await page.get_by_label("Id", exact=True).fill("opening")
-        await page.get_by_label("Id", exact=True).press("Enter")
-        await expect(node(page, "opening")).to_be_visible()
-        await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_text("revision 2")).to_be_visible()
-    document = await saved(served)
-    assert document["input"] == {
-        "type": "object",
-        "properties": {"goal": {"type": "string", "description": "Why"}},
-        "required": ["goal"],
-    }
-    assert document["edges"][0]["source"] == "opening"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -97,18 +96,3 @@ edges:
   - {source: first, target: last}
   - {source: first, target: other}
 """
-
-
-async def test_an_arrow_goes_around_a_box_that_a_hand_puts_in_its_way(opens: Opens, served: Served) -> None:
-    await served.save(BESIDE)
-    async with opens("/workflows/beside", lenient=True) as page:
-        arrow = page.locator('.react-flow__edge[data-id="first->last"] path.react-flow__edge-path')
-        straight = re.compile(r"^M \S+ (\S+) L \S+ \1\s*$")
-        await expect(arrow).to_have_attribute("d", straight)
-        box = page.locator('.react-flow__node[data-id="other"]')
-        await box.click()
-        for _ in range(9):
-            await page.keyboard.press("Shift+ArrowUp")
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
-        await expect(arrow).not_to_have_attribute("d", straight)
-        assert await faults(page) == []

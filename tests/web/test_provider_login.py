@@ -31,32 +31,27 @@ async def served(tmp_path: Path, provider: IdentityProvider) -> AsyncGenerator[S
         yield one
 
 
-async def test_a_person_logs_in_with_the_provider_where_they_were_and_out_again(
+async def test_login_with_the_provider_returns_to_the_page_and_a_refusal_is_explained_in_german(
     opens: Opens, served: Served, provider: IdentityProvider
 ) -> None:
     key = await served.key("root", "admin")
     assert (await served.client.post("/api/workflows", content=flows.CHAIN, headers=key)).status_code == 201
     async with opens("/executions?status=failed", lenient=True) as page:
-        await page.get_by_role("link", name="Log in with Example ID").click()
+        await page.get_by_role("link", name="Sign in with Example ID").click()
         await page.wait_for_url(re.compile(r"/executions\?status=.*failed"))
         await expect(page.get_by_role("heading", name="Executions", exact=True)).to_be_visible()
         await expect(page.get_by_text("ada", exact=True)).to_be_visible()
         await page.get_by_role("link", name="Workflows").click()
         await expect(page.get_by_role("link", name="chain", exact=True)).to_be_visible()
-        await page.get_by_role("button", name="Log out").click()
-        await expect(page.get_by_role("heading", name="Who are you?", exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Sign out").click()
+        await expect(page.get_by_role("heading", name="Sign in", exact=True)).to_be_visible()
     assert len(provider.asked) == 1
-
-
-async def test_who_may_not_enter_reads_why_in_their_language_and_enters_with_a_key(
-    opens: Opens, served: Served, provider: IdentityProvider
-) -> None:
     provider.said |= {"roles": []}
-    key = (await served.key("bob", "viewer"))["authorization"].removeprefix("Bearer ")
+    bob = (await served.key("bob", "viewer"))["authorization"].removeprefix("Bearer ")
     async with opens("/inbox", language="de", lenient=True) as page:
         await page.get_by_role("link", name="Anmelden mit Example ID").click()
-        await expect(page.get_by_role("alert")).to_contain_text("dürfen hier aber nicht eintreten")
-        await page.get_by_label("Schlüssel").fill(key)
+        await expect(page.get_by_role("alert")).to_contain_text("keinen Zugang zu diesem Server")
+        await page.get_by_label("Schlüssel").fill(bob)
         await page.get_by_role("button", name="Anmelden", exact=True).click()
         await page.wait_for_url("**/inbox")
         await expect(page.get_by_text("bob", exact=True)).to_be_visible()

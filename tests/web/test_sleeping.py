@@ -14,7 +14,7 @@ from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
 from tests.web.line import Line, a_line
 from tests.web.test_execution import node
-from tests.web.typing_in import write
+from tests.web.typing_in import PROMPT, write
 
 HURRIED: Final = """
 const wait = window.setTimeout;
@@ -51,7 +51,9 @@ async def nothing_is_lost_or_twice(page: Page, served: Served, execution: str) -
     assert places == [f"{one['seq']}.{one['n']}" for one in told]
 
 
-async def test_a_window_that_was_frozen_hears_what_it_slept_through(opens: Opens, served: Served) -> None:
+async def test_frozen_window_and_restarted_server_lose_and_repeat_no_event(
+    opens: Opens, served: Served, tmp_path: Path
+) -> None:
     execution = await waiting_letter(served)
     async with opens(f"/executions/{execution}", before=HURRIED) as page:
         await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
@@ -60,23 +62,6 @@ async def test_a_window_that_was_frozen_hears_what_it_slept_through(opens: Opens
         await goes_on(served, execution)
         await inside.send("Page.setWebLifecycleState", {"state": "active"})  # pyright: ignore[reportUnknownMemberType] - untyped there
         await nothing_is_lost_or_twice(page, served, execution)
-
-
-async def test_a_line_that_was_cut_is_told_and_taken_up_again(opens: Opens, served: Served, line: Line) -> None:
-    execution = await waiting_letter(served)
-    async with opens(lenient=True, before=HURRIED) as page:
-        await page.goto(f"{line.address}/executions/{execution}")
-        await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
-        line.cut()
-        await expect(page.get_by_text("The server does not answer; it is asked again.")).to_be_visible()
-        await goes_on(served, execution)
-        line.mend()
-        await page.evaluate("dispatchEvent(new Event('online'))")
-        await nothing_is_lost_or_twice(page, served, execution)
-        await expect(page.get_by_text("The server does not answer")).to_have_count(0)
-
-
-async def test_a_server_that_is_started_anew_is_followed_on(opens: Opens, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with a_line() as line, opens(lenient=True, before=HURRIED) as page:
         async with serving(store) as first:
@@ -91,43 +76,14 @@ async def test_a_server_that_is_started_anew_is_followed_on(opens: Opens, tmp_pa
             await nothing_is_lost_or_twice(page, second, execution)
 
 
-async def test_a_slow_server_is_waited_for(opens: Opens, served: Served, line: Line) -> None:
-    execution = await waiting_letter(served)
-    async with opens(before=HURRIED) as page:
-        await page.goto(f"{line.address}/executions")
-        await expect(page.get_by_role("link", name=execution)).to_be_visible()
-        line.hold()
-        await page.get_by_role("link", name=execution).click()
-        await page.get_by_label(f"Select {execution}").check()
-        await expect(page.locator(".react-flow__node")).to_have_count(0)
-        line.release()
-        await expect(node(page, "review").get_by_text("waiting")).to_be_attached()
-
-
-async def test_a_page_that_cannot_be_read_is_waited_for_and_the_app_stays(
-    opens: Opens, served: Served, line: Line
-) -> None:
-    await served.save(flows.CHAIN)
-    async with opens(lenient=True, before=HURRIED) as page:
-        await page.goto(f"{line.address}/workflows")
-        await expect(page.get_by_role("link", name="chain", exact=True)).to_be_visible()
-        line.cut()
-        await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Inbox").click()
-        await expect(page.get_by_text("The server does not answer; it is asked again.")).to_be_visible()
-        await expect(page.get_by_role("link", name="Executions", exact=True)).to_be_visible()
-        line.mend()
-        await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
-        await expect(page.get_by_text("The server does not answer")).to_have_count(0)
-
-
 async def change(page: Page, line: Line) -> None:
     await page.goto(f"{line.address}/workflows/chain")
     await node(page, "first").click()
-    await write(page.get_by_label("prompt"), "mine")
-    await expect(page.get_by_text("one change not saved")).to_be_visible()
+    await write(page.get_by_label(PROMPT), "mine")
+    await expect(page.get_by_text("1 unsaved change")).to_be_visible()
 
 
-async def test_what_cannot_be_saved_is_kept_told_and_saved_when_the_server_is_back(
+async def test_changes_are_kept_and_saved_once_when_the_connection_is_lost_before_or_after_saving(
     opens: Opens, served: Served, line: Line
 ) -> None:
     await served.save(flows.CHAIN)
@@ -135,17 +91,14 @@ async def test_what_cannot_be_saved_is_kept_told_and_saved_when_the_server_is_ba
         await change(page, line)
         line.cut()
         await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_role("alert")).to_contain_text("does not answer")
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await expect(page.get_by_role("alert")).to_contain_text("Connection lost")
+        await expect(page.get_by_text("1 unsaved change")).to_be_visible()
         line.mend()
         await page.reload()
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await expect(page.get_by_text("1 unsaved change")).to_be_visible()
         await page.get_by_role("button", name="Save", exact=True).click()
         await expect(page.get_by_text("revision 2")).to_be_visible()
-        await expect(page.get_by_text("not saved")).to_have_count(0)
-
-
-async def test_a_save_whose_answer_was_lost_is_not_a_stranger_s(opens: Opens, served: Served, line: Line) -> None:
+        await expect(page.get_by_text("unsaved change")).to_have_count(0)
     await served.save(flows.CHAIN)
     async with opens(lenient=True, before=HURRIED) as page:
         await change(page, line)
@@ -155,14 +108,14 @@ async def test_a_save_whose_answer_was_lost_is_not_a_stranger_s(opens: Opens, se
             lambda asked: asked.url.endswith("/edit") and '"apply":true' in (asked.post_data or "")
         ):
             await page.get_by_role("button", name="Save", exact=True).click()
-        while len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) < 2:
+        while len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) < 4:
             pass
         line.cut()
         line.release()
-        await expect(page.get_by_role("alert")).to_contain_text("does not answer")
+        await expect(page.get_by_role("alert")).to_contain_text("Connection lost")
         line.mend()
         await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_text("revision 2")).to_be_visible()
-        await expect(page.get_by_text("not saved")).to_have_count(0)
+        await expect(page.get_by_text("revision 4")).to_be_visible()
+        await expect(page.get_by_text("unsaved change")).to_have_count(0)
         await expect(page.get_by_role("region", name="Changed elsewhere")).to_have_count(0)
-    assert len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) == 2
+    assert len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) == 4

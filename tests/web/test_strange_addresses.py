@@ -31,7 +31,7 @@ async def test_odd_names_and_questions_lead_to_a_page_that_says_so_and_on(opens:
         for name in LISTS:
             for odd in ODD:
                 await page.goto(address(served, f"/{name}/{odd}"))
-                await expect(main.get_by_role("alert")).to_have_text(re.compile("there is no|Nothing is called so"))
+                await expect(main.get_by_role("alert")).to_have_text(re.compile("there is no|Not found"))
                 await expect(main.get_by_role("alert")).not_to_contain_text("/api/")
                 await expect(main.get_by_role("button", name="Try again")).to_have_count(0)
                 await expect(main.get_by_role("link").first).to_have_attribute("href", f"/{name}")

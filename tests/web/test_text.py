@@ -16,20 +16,20 @@ COMMENTED = f"# Two steps.\n{flows.CHAIN}# The end.\n"
 
 async def type_over(page: Page, text: str) -> None:
     """The whole document, as somebody who pastes it."""
-    await write(page.get_by_role("textbox", name="The document"), text)
+    await write(page.get_by_role("textbox", name="Document"), text)
 
 
-async def test_what_is_typed_is_drawn_as_one_undo_and_saved_with_its_comments(opens: Opens, served: Served) -> None:
+async def test_text_and_canvas_follow_each_other_and_comments_are_kept(opens: Opens, served: Served) -> None:
     await served.save(COMMENTED)
     third = "  - {id: third, type: agent, config: {prompt: three}} # typed\nedges:"
     typed = COMMENTED.replace("edges:", third)
     async with opens("/workflows/chain") as page:
         await page.get_by_role("tab", name="Text").click()
-        document = page.get_by_role("textbox", name="The document")
+        document = page.get_by_role("textbox", name="Document")
         await expect(document).to_contain_text("# Two steps.")
         await type_over(page, typed)
         await expect(node(page, "third")).to_be_visible()
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
+        await expect(page.get_by_text("1 unsaved change")).to_be_visible()
         await page.get_by_role("button", name="Undo").click()
         await expect(node(page, "third")).to_have_count(0)
         await expect(document).not_to_contain_text("third")
@@ -39,24 +39,21 @@ async def test_what_is_typed_is_drawn_as_one_undo_and_saved_with_its_comments(op
         await expect(page.get_by_text("revision 2")).to_be_visible()
     assert (await served.client.get("/api/workflows/chain")).json()["text"] == typed
     assert [one["id"] for one in (await saved(served))["nodes"]] == ["first", "second", "third"]
-
-
-async def test_what_is_drawn_after_typing_is_made_to_what_was_typed(opens: Opens, served: Served) -> None:
     await served.save(COMMENTED)
     async with opens("/workflows/chain") as page:
         await page.get_by_role("tab", name="Text").click()
         await type_over(page, COMMENTED.replace("# Two steps.", "# Two small steps."))
-        await expect(page.get_by_text("one change not saved")).to_be_visible()
-        await page.get_by_label("What can be added").get_by_role("button", name="Person").click()
+        await expect(page.get_by_text("1 unsaved change")).to_be_visible()
+        await page.get_by_label("Node palette").get_by_role("button", name="Person").click()
         await expect(node(page, "human")).to_be_visible()
         await page.get_by_role("tab", name="Text").click()
-        document = page.get_by_role("textbox", name="The document")
+        document = page.get_by_role("textbox", name="Document")
         await expect(document).to_contain_text("human")
         await expect(document).to_contain_text("# Two small steps.")
         await page.reload()
         await expect(node(page, "human")).to_be_visible()
         await page.get_by_role("button", name="Save", exact=True).click()
-        await expect(page.get_by_text("revision 2")).to_be_visible()
+        await expect(page.get_by_text("revision 4")).to_be_visible()
     text = (await served.client.get("/api/workflows/chain")).json()["text"]
     assert text.startswith("# Two small steps.\n")
     assert "id: human" in text
@@ -71,14 +68,14 @@ async def test_a_text_that_does_not_read_says_where_and_a_picked_node_is_shown_i
         await type_over(page, COMMENTED.replace("edges: [", "edges: [["))
         await expect(page.get_by_role("alert")).to_contain_text("line")
         await expect(node(page, "second")).to_be_visible()
-        await expect(page.get_by_text("not saved")).to_have_count(0)
-        await page.get_by_role("button", name="Take back what was typed").click()
+        await expect(page.get_by_text("unsaved change")).to_have_count(0)
+        await page.get_by_role("button", name="Discard typed text").click()
         await expect(page.get_by_role("alert")).to_have_count(0)
-        await expect(page.get_by_role("textbox", name="The document")).not_to_contain_text("[[")
+        await expect(page.get_by_role("textbox", name="Document")).not_to_contain_text("[[")
         await node(page, "second").click()
         await page.get_by_role("tab", name="Text").click()
         await expect(page.locator(".cm-picked")).to_contain_text("id: second")
-        edge = page.get_by_role("separator", name="Width of the panel")
+        edge = page.get_by_role("separator", name="Panel width")
         before = await edge.get_attribute("aria-valuenow")
         await edge.press("ArrowLeft")
         await expect(edge).to_have_attribute("aria-valuenow", str(int(before or 0) + 32))

@@ -9,96 +9,81 @@ from playwright.async_api import expect
 from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
-from tests.web.harbour import LETTER
 from tests.web.test_execution import node
-from tests.web.typing_in import write
+from tests.web.typing_in import PROMPT, write
 
 LONG_MODEL: Final = "anthropic:claude-a-model-with-a-name-that-is-very-long-indeed-20260101"
 """Nobody knows its price."""
 
 
-async def test_everything_that_was_placed_is_called_by_its_name_and_leads_to_its_node(
-    opens: Opens, served: Served
-) -> None:
-    await served.save(LETTER)
-    async with opens("/workflows/wf-7001", language="de") as page:
-        await node(page, "Schreiben").click()
-        tools = page.get_by_role("toolbar", name="Schreiben ausprobieren")
-        await tools.get_by_role("button", name="Davor anhalten").click()
-        await tools.get_by_role("button", name="Ergebnis anheften").click()
-        await expect(page.get_by_text("Er ist noch nicht gelaufen, dies ist also ausgedacht")).to_be_visible()
-        placed = page.get_by_role("list", name="Angeheftetes und Haltepunkte")
-        await expect(placed.get_by_role("button", name="Schreiben", exact=True)).to_have_count(2)
-        await expect(placed.get_by_text("n-write")).to_have_count(0)
-        await node(page, "Fragen").click()
-        await placed.get_by_role("button", name="Schreiben", exact=True).first.click()
-        await expect(page.get_by_role("region", name="Schreiben ausprobieren")).to_be_visible()
-        await placed.get_by_role("button", name="Schreiben lösen").click()
-        await placed.get_by_role("button", name="Vor Schreiben nicht anhalten").click()
-        await expect(placed).to_have_count(0)
-
-
 async def test_an_answer_that_nobody_gave_is_chosen_and_a_wrong_one_is_refused(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter", lenient=True) as page:
-        await page.get_by_role("tab", name="Try it").click()
+        await page.get_by_role("tab", name="Test").click()
         await page.get_by_role("textbox", name="goal").fill("tides")
         await node(page, "review").click()
-        await page.get_by_role("button", name="Pin a value of your own").click()
-        await expect(page.get_by_text("so this is made up")).to_be_visible()
-        await expect(page.get_by_label("It is left by")).to_have_value("approve")
-        brings = page.get_by_label("What it brings")
+        await page.get_by_role("button", name="Pin custom value").click()
+        await expect(page.get_by_text("so this is only an example")).to_be_visible()
+        await expect(page.get_by_label("Answer")).to_have_value("approve")
+        brings = page.get_by_label("Result to use")
         await brings.fill('{"action": ')
-        await expect(page.get_by_text("This is not JSON yet.")).to_be_visible()
+        await expect(page.get_by_text("Not valid JSON.")).to_be_visible()
         await brings.fill('{"action": "maybe"}')
-        await page.get_by_role("button", name="Run all of it").click()
+        await page.get_by_role("button", name="Run all").click()
         alert = page.get_by_role("alert")
-        await expect(alert).to_contain_text("By what is pinned to review, no connection leads on.")
-        await expect(alert).to_contain_text("It leads on by Approve or again.")
-        await page.get_by_label("It is left by").select_option("approve")
-        await page.get_by_role("button", name="Run all of it").click()
-        shown = page.get_by_role("region", name="The trial")
+        await expect(alert).to_contain_text("No connection of review matches the pinned result.")
+        await expect(alert).to_contain_text("Possible answers: Approve or again.")
+        await page.get_by_label("Answer").select_option("approve")
+        await page.get_by_role("button", name="Run all").click()
+        shown = page.get_by_role("region", name="Test run")
         await expect(shown.get_by_text("completed", exact=True).first).to_be_visible()
         await expect(page.get_by_role("alert")).to_have_count(0)
         await page.get_by_role("button", name="Unpin", exact=True).click()
-        await expect(page.get_by_role("button", name="Pin a value of your own")).to_be_visible()
+        await expect(page.get_by_role("button", name="Pin custom value")).to_be_visible()
     (trial,) = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
     assert (await served.read(trial["executionId"]))["path"] == ["write", "review", "send"]
 
 
-async def test_what_is_missing_is_told_at_its_field_before_anything_is_asked_for(opens: Opens, served: Served) -> None:
-    await served.save(flows.LETTER)
-    async with opens("/workflows/letter") as page:
-        await page.get_by_role("tab", name="Try it").click()
-        await expect(page.get_by_role("textbox", name="goal")).to_be_visible()
-        await page.get_by_role("button", name="Run all of it").click()
-        await expect(page.get_by_role("textbox", name="goal")).to_be_focused()
-        await expect(page.get_by_role("region", name="The trial")).to_have_count(0)
-
-
-async def test_an_estimate_heeds_pins_fits_beside_a_long_name_and_says_when_it_is_old(
+async def test_estimate_respects_pins_and_breakpoints_follow_renamed_nodes_in_every_window(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.CHAIN)
     served.app.context.services.model = LONG_MODEL
     async with opens("/workflows/chain") as page:
-        await page.get_by_role("tab", name="Try it").click()
+        await page.get_by_role("tab", name="Test").click()
         await node(page, "first").click()
-        await page.get_by_role("button", name="Pin a value of your own").click()
-        await page.get_by_role("button", name="Estimate the cost").click()
-        told = page.get_by_role("region", name="What it would cost")
+        await page.get_by_role("button", name="Pin custom value").click()
+        await page.get_by_role("button", name="Estimate cost").click()
+        told = page.get_by_role("region", name="Estimated cost")
         await expect(told.get_by_role("rowheader", name="second")).to_contain_text(LONG_MODEL)
         await expect(told.get_by_role("rowheader", name="first")).to_have_count(0)
-        await expect(told.get_by_text(f"No price is known of {LONG_MODEL}.")).to_be_visible()
-        await expect(told.get_by_text("Something was changed since")).to_have_count(0)
+        await expect(told.get_by_text(f"Unknown price: {LONG_MODEL}.")).to_be_visible()
+        await expect(told.get_by_text("Outdated")).to_have_count(0)
         wide = await told.evaluate(
             "box => [...box.querySelectorAll('*')].some(one => one.scrollWidth > box.clientWidth)"
         )
         assert not wide, "it stays within its frame"
         await page.get_by_role("button", name="Unpin", exact=True).click()
-        await expect(told.get_by_text("Something was changed since")).to_be_visible()
-        await told.get_by_role("button", name="Put the estimate away").click()
+        await expect(told.get_by_text("Outdated")).to_be_visible()
+        await told.get_by_role("button", name="Close estimate").click()
         await expect(told).to_have_count(0)
+    await served.save(flows.CHAIN)
+    async with opens("/workflows/chain") as page:
+        await node(page, "second").click()
+        await page.get_by_role("toolbar", name="Test second").get_by_role("button", name="Set breakpoint").click()
+        await expect(node(page, "second").get_by_text("Test runs stop before this node")).to_be_attached()
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await expect(node(other, "second").get_by_text("Test runs stop before this node")).to_be_attached()
+        await node(other, "first").click()
+        await other.get_by_role("toolbar", name="Test first").get_by_role("button", name="Set breakpoint").click()
+        await expect(node(page, "first").get_by_text("Test runs stop before this node")).to_be_attached()
+        await page.get_by_text("Execution settings").click()
+        await page.get_by_label("Id", exact=True).fill("later")
+        await page.get_by_label("Id", exact=True).press("Enter")
+        await expect(node(page, "later").get_by_text("Test runs stop before this node")).to_be_attached()
+        await page.get_by_role("button", name="Undo").click()
+        await expect(node(page, "second").get_by_text("Test runs stop before this node")).to_be_attached()
 
 
 async def test_a_trial_that_stands_still_survives_a_reload_and_is_stopped_by_the_next_one(
@@ -106,43 +91,27 @@ async def test_a_trial_that_stands_still_survives_a_reload_and_is_stopped_by_the
 ) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
-        await page.get_by_role("tab", name="Try it").click()
+        await page.get_by_role("tab", name="Test").click()
         await node(page, "write").click()
-        await page.get_by_role("button", name="Stop before it").click()
+        await page.get_by_role("button", name="Set breakpoint").click()
         await page.get_by_role("textbox", name="goal").fill("tides")
-        await page.get_by_role("button", name="Run all of it").click()
-        await expect(page.get_by_text("It stopped before write.")).to_be_visible()
+        await page.get_by_role("button", name="Run all").click()
+        await expect(page.get_by_text("Stopped before write.")).to_be_visible()
         await page.reload()
         await expect(node(page, "write").get_by_text("paused", exact=True)).to_be_attached()
-        await page.get_by_role("tab", name="Try it").click()
-        await expect(page.get_by_text("It stopped before write.")).to_be_visible()
-        await expect(page.get_by_role("button", name="Take the trial off the canvas")).to_have_count(0)
-        await page.get_by_role("list", name="Pins and breakpoints").get_by_role("button", name="Do not stop").click()
-        await page.get_by_role("button", name="Run all of it").click()
+        await page.get_by_role("tab", name="Test").click()
+        await expect(page.get_by_text("Stopped before write.")).to_be_visible()
+        await expect(page.get_by_role("button", name="Clear test run")).to_have_count(0)
+        await (
+            page.get_by_role("list", name="Pinned results and breakpoints")
+            .get_by_role("button", name="Remove breakpoint")
+            .click()
+        )
+        await page.get_by_role("button", name="Run all").click()
         await expect(page.get_by_role("region", name="Send it?")).to_be_visible()
         (now, before) = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
         assert (await served.ended(before["executionId"]))["status"] == "cancelled"
         assert now["status"] == "waiting"
-
-
-async def test_pins_follow_a_new_id_and_stand_in_every_window(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain") as page:
-        await node(page, "second").click()
-        await page.get_by_role("toolbar", name="Try second").get_by_role("button", name="Stop before it").click()
-        await expect(node(page, "second").get_by_text("A trial stops before it")).to_be_attached()
-        other = await page.context.new_page()
-        await other.goto(page.url)
-        await expect(node(other, "second").get_by_text("A trial stops before it")).to_be_attached()
-        await node(other, "first").click()
-        await other.get_by_role("toolbar", name="Try first").get_by_role("button", name="Stop before it").click()
-        await expect(node(page, "first").get_by_text("A trial stops before it")).to_be_attached()
-        await page.get_by_text("How it runs").click()
-        await page.get_by_label("Id", exact=True).fill("later")
-        await page.get_by_label("Id", exact=True).press("Enter")
-        await expect(node(page, "later").get_by_text("A trial stops before it")).to_be_attached()
-        await page.get_by_role("button", name="Undo").click()
-        await expect(node(page, "second").get_by_text("A trial stops before it")).to_be_attached()
 
 
 FAN: Final = """\
@@ -165,11 +134,11 @@ async def test_a_node_behind_a_parallel_runs_with_what_each_branch_brought_until
     await served.save(FAN)
     first = await served.read(await served.execute("fan"))
     async with opens("/workflows/fan") as page:
-        shown = page.get_by_role("region", name="The trial")
-        link = shown.get_by_role("link", name="Open the trial")
-        await page.get_by_role("tab", name="Try it").click()
+        shown = page.get_by_role("region", name="Test run")
+        link = shown.get_by_role("link", name="Open test run")
+        await page.get_by_role("tab", name="Test").click()
         await node(page, "end").click()
-        await page.get_by_role("button", name="Run this node").click()
+        await page.get_by_role("button", name="Run only this node").click()
         await expect(shown.get_by_text("completed", exact=True).first).to_be_visible()
         await expect(node(page, "end").get_by_text("done", exact=True)).to_be_attached()
         (trial, _) = (await served.client.get("/api/workflows/executions?trials=true")).json()["executions"]
@@ -177,12 +146,12 @@ async def test_a_node_behind_a_parallel_runs_with_what_each_branch_brought_until
         assert (found["usage"]["modelCalls"], found["state"]["all"]) == (1, first["state"]["all"])
         await page.get_by_role("tab", name="Properties").click()
         await node(page, "draft").click()
-        await write(page.get_by_label("prompt"), "Anew about {item}")
-        await page.get_by_role("tab", name="Try it").click()
+        await write(page.get_by_label(PROMPT), "Anew about {item}")
+        await page.get_by_role("tab", name="Test").click()
         await node(page, "end").click()
         before = await link.get_attribute("href")
         assert before is not None
-        await page.get_by_role("button", name="Run this node").click()
+        await page.get_by_role("button", name="Run only this node").click()
         await expect(link).not_to_have_attribute("href", before)
         await expect(shown.get_by_text("completed", exact=True).first).to_be_visible()
         await expect(node(page, "end").get_by_text("done", exact=True)).to_be_attached()

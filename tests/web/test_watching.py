@@ -49,6 +49,7 @@ async def test_eight_windows_watch_eight_executions_over_one_browsers_connection
 
 SCRIPT = """\
 rules:
+  - {node: ask, text: Said.}
   - {node: tell, contains: noon, text: It is noon in the harbour.}
   - {node: tell, text: Let me see., toolCalls: [{name: clock, arguments: {zone: UTC}}]}
 tools:
@@ -85,7 +86,7 @@ async def scripted(tmp_path: Path) -> AsyncGenerator[Served, None]:
         yield one
 
 
-async def test_calls_of_tools_stand_with_their_arguments_and_results(opens: Opens, scripted: Served) -> None:
+async def test_tool_calls_and_parallel_branches_are_shown_one_by_one(opens: Opens, scripted: Served) -> None:
     await scripted.save(ASKS)
     execution = await scripted.execute("asks")
     async with opens() as page:
@@ -99,12 +100,10 @@ async def test_calls_of_tools_stand_with_their_arguments_and_results(opens: Open
         await page.get_by_role("tab", name="Costs").click()
         row = page.get_by_role("row").filter(has=page.get_by_role("button", name="tell"))
         await expect(row.get_by_role("cell").nth(3)).to_have_text("2")
-
-
-async def test_branches_have_lanes_and_can_be_looked_at_one_by_one(opens: Opens, served: Served) -> None:
-    await served.save(FAN)
-    execution = await served.execute("fan")
-    async with opens(f"/executions/{execution}") as page:
+    await scripted.save(FAN)
+    execution = await scripted.execute("fan")
+    async with opens() as page:
+        await page.goto(f"{scripted.client.base_url}/executions/{execution}")
         await expect(node(page, "ask").get_by_text("3/3")).to_be_visible()
         lane = page.get_by_title("each[1.1]", exact=True)
         await expect(lane).to_have_attribute("aria-expanded", "true")

@@ -21,16 +21,8 @@ async def test_an_execution_calls_nodes_steps_and_events_by_names_and_finds_them
         await page.get_by_role("tab", name="Ereignisse").click()
         events = page.get_by_role("list", name="Ereignisse")
         search = page.get_by_role("searchbox", name="Ereignisse durchsuchen")
-        for words in ("Eine Person wird gefragt", "gate_opened", "n-ask"):
+        for words in ("Freigabe angefragt", "gate_opened", "n-ask"):
             await search.fill(words)
             await expect(events.get_by_role("button", name="Eine Person wird gefragt Fragen")).to_be_visible()
         await page.get_by_role("tab", name="Gliederung").click()
         await expect(page.locator(".react-flow__edge").first).to_have_attribute("aria-label", re.compile("Schreiben →"))
-
-
-async def test_a_workflow_that_comes_along_asks_in_the_language_of_the_page(opens: Opens, served: Served) -> None:
-    async with opens("/workflows", language="de") as page:
-        await page.get_by_role("button", name="Verteilen und zusammenfassen starten", exact=True).click()
-        dialog = page.get_by_role("dialog")
-        await expect(dialog.get_by_label("Für jeden Eintrag")).to_be_visible()
-        await expect(dialog.get_by_text("Was mit einem Eintrag zu tun ist. {item} steht für ihn.")).to_be_visible()

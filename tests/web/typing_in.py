@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from playwright.async_api import Locator, Page, expect
+
+PROMPT: Final = re.compile("^Prompt")
+"""Label of the prompt of a node; other fields have the word in their labels."""
 
 
 async def write(field: Locator, text: str) -> None:
@@ -19,4 +25,4 @@ async def write(field: Locator, text: str) -> None:
 async def enter(page: Page, key: dict[str, str]) -> None:
     """Log in with the key of this header."""
     await page.get_by_label("Key").fill(key["authorization"].removeprefix("Bearer "))
-    await page.get_by_role("button", name="Enter").click()
+    await page.get_by_role("button", name="Sign in").click()

@@ -10,7 +10,7 @@ describe("a name within a sentence", () => {
   it("is what it was, where it is harmless", () => {
     for (const name of ["letter", "Brief & <b>Gruß</b>", "naïve 👩‍🔬", "a $t(editor.save) {{name}}"])
       expect(i18next.t("editor.deleteSure", { name })).toBe(`Delete ${name}?`);
-    expect(i18next.t("editor.unsaved", { count: 3 })).toBe("3 changes not saved");
+    expect(i18next.t("editor.unsaved", { count: 3 })).toBe("3 unsaved changes");
   });
 
   it("turns nothing around, breaks no line, hides nothing, and ends", () => {

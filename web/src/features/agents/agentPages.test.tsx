@@ -57,18 +57,18 @@ beforeEach(() => {
 describe("the pages of agents", () => {
   it("make an agent and save what it may do", async () => {
     const { user, address } = await open("/agents");
-    await screen.findByText("No agent is saved yet.");
+    await screen.findByText("No agents yet.");
     await user.click(screen.getByRole("button", { name: "New agent" }));
     const form = await dialog();
     await fill(user, form.getByRole("textbox", { name: "Name" }), "writer");
-    await fill(user, form.getByRole("textbox", { name: "Who it is" }), "You write letters.");
-    await user.click(form.getByRole("button", { name: "Make it" }));
+    await fill(user, form.getByRole("textbox", { name: "System prompt" }), "You write letters.");
+    await user.click(form.getByRole("button", { name: "Create" }));
     await waitFor(() => expect(address()).toBe("/agents/writer"));
     await user.type(await screen.findByLabelText("Tools"), "calculator{Enter}");
     await fill(user, screen.getByLabelText("Temperature"), "0.3");
-    await user.selectOptions(screen.getByLabelText("Messages it sees"), "of the conversation");
-    await user.click(screen.getByRole("button", { name: "Of its answer" }));
-    await fill(user, screen.getByRole("textbox", { name: "what a model says yes to" }), "Is it polite?");
+    await user.selectOptions(screen.getByLabelText("Message history"), "This conversation");
+    await user.click(screen.getByRole("button", { name: "Check the answer" }));
+    await fill(user, screen.getByRole("textbox", { name: "Question to a model" }), "Is it polite?");
     await screen.findByText("not saved");
     await user.click(screen.getByRole("button", { name: "Save" }));
     await screen.findByText("saved");
@@ -91,25 +91,29 @@ describe("the pages of agents", () => {
     save({ system: "First." });
     save({ system: "Second." });
     const { user } = await open("/agents/writer");
-    await waitFor(() => expect(screen.getByRole("textbox", { name: "Who it is" })).toHaveProperty("value", "Second."));
+    await waitFor(() =>
+      expect(screen.getByRole("textbox", { name: "System prompt" })).toHaveProperty("value", "Second."),
+    );
     await user.click(await screen.findByRole("button", { name: "Show revision 1" }));
     const shown = await dialog();
     await shown.findByText("First.");
-    await user.click(shown.getByRole("button", { name: "Make it the newest again" }));
-    await waitFor(() => expect(screen.getByRole("textbox", { name: "Who it is" })).toHaveProperty("value", "First."));
+    await user.click(shown.getByRole("button", { name: "Restore this revision" }));
+    await waitFor(() =>
+      expect(screen.getByRole("textbox", { name: "System prompt" })).toHaveProperty("value", "First."),
+    );
     expect(newest()).toMatchObject({ revision: 3, agent: { system: "First." } });
   });
 
   it("do not write over what somebody else saved meanwhile", async () => {
     save({ system: "First." });
     const { user } = await open("/agents/writer");
-    await fill(user, await screen.findByRole("textbox", { name: "Who it is" }), "Mine.");
+    await fill(user, await screen.findByRole("textbox", { name: "System prompt" }), "Mine.");
     save({ system: "Theirs." });
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect((await screen.findAllByText(/is at revision 2 now/)).length).toBeGreaterThan(0);
-    expect(screen.getByRole("textbox", { name: "Who it is" })).toHaveProperty("value", "Mine.");
-    await user.click(await screen.findByRole("button", { name: "Drop mine, take theirs" }));
-    expect(screen.getByRole("textbox", { name: "Who it is" })).toHaveProperty("value", "Theirs.");
+    expect(screen.getByRole("textbox", { name: "System prompt" })).toHaveProperty("value", "Mine.");
+    await user.click(await screen.findByRole("button", { name: "Discard my changes" }));
+    expect(screen.getByRole("textbox", { name: "System prompt" })).toHaveProperty("value", "Theirs.");
     expect(kept).toHaveLength(2);
   });
 
@@ -145,7 +149,7 @@ describe("the pages of agents", () => {
     await waitFor(() => expect(rows("Agents")).toHaveLength(56));
     await user.click(screen.getByRole("button", { name: "New agent" }));
     await fill(user, (await dialog()).getByLabelText(/^Name/), "mate-54");
-    await screen.findByText("There is one of this name already.");
+    await screen.findByText("This name is already in use.");
     await user.keyboard("{Escape}");
     await user.click(await screen.findByRole("button", { name: "Discard" }));
     await fill(user, screen.getByLabelText("Search agents"), "Watch 54");
@@ -174,7 +178,7 @@ describe("the pages of agents", () => {
     });
     save({ system: "You keep watch.", tools: ["lift_59", "abacus"] });
     const { user } = await open("/agents/writer");
-    expect((await screen.findByTitle("There is no such tool here.")).textContent).toContain("abacus");
+    expect((await screen.findByTitle("Unknown tool.")).textContent).toContain("abacus");
     expect((await screen.findByTitle("Lifts crate 59 out of the hold.")).textContent).toContain("lift_59");
     await user.type(screen.getByRole("combobox", { name: "Tools" }), "crate 37");
     await waitFor(() => expect(screen.getAllByRole("option", { name: /lift_/ })).toHaveLength(1));
@@ -189,19 +193,19 @@ describe("the pages of agents", () => {
     save({ system: "First." });
     users = ["letter"];
     const { user, address } = await open("/agents/writer");
-    await user.click(await screen.findByText("All of it as JSON"));
+    await user.click(await screen.findByText("Edit as JSON"));
     server.put("/api/agents/{name}", refusal(422, "invalid-agent", "temperature: 9 is more than 2"));
-    const all = await screen.findByRole("textbox", { name: "The description" });
+    const all = await screen.findByRole("textbox", { name: "Description" });
     await fill(user, all, '{"system": "First.", "temperature": 9}');
     await user.click(screen.getByRole("button", { name: "Save" }));
     expect((await screen.findByRole("alert")).textContent).toContain("temperature");
-    await within(await screen.findByRole("table", { name: "Who uses it" })).findByRole("link", { name: "letter" });
+    await within(await screen.findByRole("table", { name: "Used by" })).findByRole("link", { name: "letter" });
     await user.click(main().getByRole("button", { name: "Delete" }));
     const asked = await dialog();
     await asked.findByText(/cannot start without it: letter/);
     await user.click(asked.getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(address()).toBe("/agents"));
-    await screen.findByText("No agent is saved yet.");
+    await screen.findByText("No agents yet.");
     expect(server.asked("delete", "/api/agents/{name}")[0]?.at).toEqual({ name: "writer" });
   });
 });

@@ -17,13 +17,13 @@ afterEach(cleanup);
 describe("the rounds of a design", () => {
   it("say that the scripted model answered", () => {
     render(<Rounds rounds={[round("scripted")]} isBusy={false} />);
-    screen.getByText(/^The scripted model answered: the result is made up/);
+    screen.getByText(/^Test answer of the scripted model/);
     screen.getByText(/^scripted · /);
   });
 
   it("say so also when the result has no errors", () => {
     render(<Rounds rounds={[{ ...round("scripted"), ok: true }]} isBusy={false} />);
-    screen.getByText(/^The scripted model answered: the result is made up/);
+    screen.getByText(/^Test answer of the scripted model/);
   });
 
   it("do not mark the answers of a real model", () => {

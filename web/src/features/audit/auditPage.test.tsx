@@ -32,9 +32,9 @@ beforeEach(() => {
 describe("the page of the audit log", () => {
   it("finds entries by what they are about and by days, and offers all as a file", async () => {
     const { user, address } = await open("/audit");
-    await screen.findByText("The chain is whole: 4 rows.");
+    await screen.findByText("Integrity verified (4 entries)");
     await screen.findByText("refused: unknown-workflow");
-    await fill(user, screen.getByLabelText("What"), "exec-1");
+    await fill(user, screen.getByLabelText("Operation"), "exec-1");
     await user.click(screen.getByRole("button", { name: "Search" }));
     await waitFor(() => expect(address()).toBe("/audit?what=exec-1"));
     await waitFor(() => expect(rows("Audit log")).toHaveLength(2));
@@ -44,7 +44,7 @@ describe("the page of the audit log", () => {
     fireEvent.change(screen.getByLabelText("From"), { target: { value: "2001-01-01" } });
     fireEvent.change(screen.getByLabelText("To"), { target: { value: "2001-12-31" } });
     await user.click(screen.getByRole("button", { name: "Search" }));
-    await screen.findByText("Nothing fits.");
+    await screen.findByText("No matching entries.");
     const asked = server.asked("get", "/api/audit").at(-1)?.query;
     expect(Number(asked?.get("since"))).toBe(new Date("2001-01-01T00:00:00").getTime() / 1000);
     const file = screen.getByRole("link", { name: "Export as JSONL" });
@@ -54,6 +54,6 @@ describe("the page of the audit log", () => {
   it("says that the log was changed", async () => {
     server.get("/api/audit/state", { rows: 1, hash: "abc", damage: ["row 0 was changed"] });
     await open("/audit", { language: "de" });
-    expect((await screen.findByRole("alert")).textContent).toContain("Die Kette ist gebrochen");
+    expect((await screen.findByRole("alert")).textContent).toContain("Prüfung fehlgeschlagen: Die Kette ist gebrochen");
   });
 });

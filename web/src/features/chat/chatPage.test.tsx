@@ -105,7 +105,7 @@ describe("the chat", () => {
     });
     const { user } = await open("/chat");
     const list = within((await screen.findAllByRole("navigation", { name: "Conversations" }))[0] as HTMLElement);
-    await user.click(await list.findByRole("button", { name: "What can be done with “Hello”" }));
+    await user.click(await list.findByRole("button", { name: "Actions for “Hello”" }));
     await user.click(await screen.findByRole("menuitem", { name: "Rename" }));
     const renamed = await dialog();
     await fill(user, renamed.getByLabelText("Title"), "Greetings");
@@ -113,9 +113,9 @@ describe("the chat", () => {
     await list.findByRole("link", { name: /Greetings/ });
     expect(server.asked("patch", "/api/sessions/{id}")[0]?.headers.get("if-match")).toBe('"t1"');
     await fill(user, list.getByRole("searchbox"), "nothing like it");
-    await list.findByText("Nothing of that was said.");
+    await list.findByText("No matching conversations.");
     await fill(user, list.getByRole("searchbox"), "greet");
-    await user.click(await list.findByRole("button", { name: "What can be done with “Greetings”" }));
+    await user.click(await list.findByRole("button", { name: "Actions for “Greetings”" }));
     await user.click(await screen.findByRole("menuitem", { name: "Delete" }));
     await user.click((await dialog()).getByRole("button", { name: "Delete" }));
     await noDialog();
@@ -128,7 +128,7 @@ describe("the chat", () => {
     const { user } = await open("/chat");
     const links = () => screen.queryAllByRole("link", { name: /^Pilot/ });
     await waitFor(() => expect(links()).toHaveLength(PAGE));
-    await fill(user, screen.getByLabelText("Search whom to talk to"), "pilot 58");
+    await fill(user, screen.getByLabelText("Search workflows"), "pilot 58");
     await waitFor(() => expect(links()).toHaveLength(1));
     await user.click(links()[0] as HTMLElement);
     await screen.findByRole("heading", { name: "Pilot 58", level: 1 });
@@ -147,7 +147,7 @@ describe("the chat", () => {
     speakers = [speaker("talk-a", "Pilot"), speaker("talk-b", "Pilot"), speaker("builtin:forge", "AgentForge")];
     const { user } = await open("/chat");
     await screen.findByRole("link", { name: /Pilot\s*talk-a/ });
-    within(screen.getByRole("link", { name: /AgentForge/ })).getByText("comes with Pointsman");
+    within(screen.getByRole("link", { name: /AgentForge/ })).getByText("built-in");
     await user.click(screen.getByRole("link", { name: /Pilot\s*talk-b/ }));
     await screen.findByRole("heading", { name: "Pilot", level: 1 });
     await screen.findByText("talk-b");
@@ -176,13 +176,13 @@ describe("the chat", () => {
     });
     const { user } = await open("/chat/desk");
     await user.type(await message(), "Begin{Enter}");
-    await screen.findByPlaceholderText("Say something while it works…");
+    await screen.findByPlaceholderText("Send a message to the running agents…");
     await user.type(await message(), "Keep it short{Enter}");
     await waitFor(async () => expect((await message()).value).toBe(""));
     expect(server.sent("post", `${EXECUTIONS}/{eid}/steer`)).toEqual([{ messages: ["Keep it short"] }]);
     await user.click(screen.getByRole("button", { name: "Stop" }));
     await waitFor(() => expect(server.sent("post", `${EXECUTIONS}/{eid}/cancel`)).toHaveLength(1));
-    await screen.findByText("The answer was stopped.");
+    await screen.findByText("The answer was cancelled.");
   });
 
   it("marks a turn that the scripted model answers, and no other turn", async () => {
@@ -197,7 +197,7 @@ describe("the chat", () => {
     talks = [talk("chat-1", "Hello")];
     await open("/chat/desk/chat-1");
     const turn = within(await screen.findByRole("article", { name: "Hello" }));
-    turn.getByText("The scripted model or a scripted tool answered here: its answers are made up.");
+    turn.getByText("Test answer of the scripted model or of a scripted tool.");
     const other = within(await screen.findByRole("article", { name: "Goodbye" }));
     expect(other.queryByRole("note")).toBeNull();
   });
@@ -210,7 +210,7 @@ describe("the chat", () => {
       return { executionId: "exec-1", status: "running", scripted: false } as never;
     });
     const { user } = await open("/chat/picture");
-    await user.upload(await screen.findByLabelText("Attach a file"), new File(["png"], "harbour.png"));
+    await user.upload(await screen.findByLabelText("Attach file"), new File(["png"], "harbour.png"));
     await screen.findByText("harbour.png");
     await user.type(await message(), "What is this?{Enter}");
     await waitFor(() => expect(server.asked("post", "/api/workflows/{id}/execute/files")).toHaveLength(1));

@@ -79,16 +79,16 @@ const saveButton = () => screen.getByRole("button", { name: "Save" });
 describe("the editor", () => {
   it("clones a workflow, keeps what was left unsaved, and deletes it by a dialog of its own", async () => {
     const { user, address, go } = await open("/workflows/chain");
-    await user.click(await screen.findByRole("button", { name: "Clone" }));
+    await user.click(await screen.findByRole("button", { name: "Duplicate" }));
     const cloned = await dialog();
-    await fill(user, cloned.getByLabelText(/The id of the clone/), "chain");
-    await user.click(cloned.getByRole("button", { name: "Clone" }));
+    await fill(user, cloned.getByLabelText(/Id of the copy/), "chain");
+    await user.click(cloned.getByRole("button", { name: "Duplicate" }));
     await cloned.findByRole("alert");
-    await fill(user, cloned.getByLabelText(/The id of the clone/), "second");
-    await user.click(cloned.getByRole("button", { name: "Clone" }));
+    await fill(user, cloned.getByLabelText(/Id of the copy/), "second");
+    await user.click(cloned.getByRole("button", { name: "Duplicate" }));
     await waitFor(() => expect(address()).toBe("/workflows/second"));
     await fill(user, await tags(), "tides");
-    await says("one change not saved");
+    await says("1 unsaved change");
     await user.click(screen.getByRole("link", { name: "Inbox" }));
     await user.click((await dialog("Leave without saving?")).getByRole("button", { name: "Cancel" }));
     await noDialog();
@@ -97,7 +97,7 @@ describe("the editor", () => {
     await user.click((await dialog("Leave without saving?")).getByRole("button", { name: "Leave" }));
     await screen.findByRole("heading", { name: "Inbox" });
     await go("/workflows/second");
-    await says("one change not saved");
+    await says("1 unsaved change");
     await user.click(screen.getByRole("button", { name: "Delete" }));
     await user.click((await dialog("Delete second?")).getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(address()).toBe("/workflows"));
@@ -107,16 +107,16 @@ describe("the editor", () => {
   it("puts changes on top of what another saved meanwhile, and tells where both met", async () => {
     const { user } = await open("/workflows/chain");
     await fill(user, await tags(), "mine");
-    await says("one change not saved");
+    await says("1 unsaved change");
     save("chain", { tags: ["theirs"], description: "Longer." });
     await user.click(saveButton());
     const moved = within(await screen.findByRole("region", { name: "Changed elsewhere" }));
     await says("saved revision 2");
-    await user.click(moved.getByRole("button", { name: "Put my changes on top" }));
+    await user.click(moved.getByRole("button", { name: "Apply my changes on top" }));
     await waitFor(() =>
       expect(screen.getByRole("region", { name: "Changed elsewhere" }).textContent).toContain("tags"),
     );
-    await says("one change not saved");
+    await says("1 unsaved change");
     await user.click(saveButton());
     await waitFor(() => expect(kept.chain).toHaveLength(3));
     expect(kept.chain?.[2]).toMatchObject({ tags: ["mine"], description: "Longer." });
@@ -125,14 +125,14 @@ describe("the editor", () => {
   it("offers changes that were kept for an older revision, and does not drop them", async () => {
     const one = await open("/workflows/chain");
     await fill(one.user, await tags(), "kept");
-    await says("one change not saved");
+    await says("1 unsaved change");
     save("chain", { description: "Longer." });
     document.body.innerHTML = "";
     const { user } = await open("/workflows/chain");
     const moved = within(await screen.findByRole("region", { name: "Changed elsewhere" }));
-    await says("One change that was made on revision 1");
-    await user.click(moved.getByRole("button", { name: "Put my changes on top" }));
-    await says("one change not saved");
+    await says("This browser has one unsaved change based on revision 1");
+    await user.click(moved.getByRole("button", { name: "Apply my changes on top" }));
+    await says("1 unsaved change");
     await user.click(saveButton());
     await waitFor(() => expect(kept.chain).toHaveLength(3));
     expect(kept.chain?.[2]).toMatchObject({ tags: ["kept"], description: "Longer." });

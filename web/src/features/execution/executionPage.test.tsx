@@ -52,7 +52,7 @@ describe("an execution", () => {
     const { user } = await open("/executions/exec-1");
     await user.click(await screen.findByRole("button", { name: "Resume" }));
     const asked = await dialog();
-    asked.getByText("Now it is 1; 1 are used.");
+    asked.getByText("Current limit: 1, used: 1.");
     const field = asked.getByLabelText<HTMLInputElement>(/New limit: Steps/);
     expect(field.value).toBe("2");
     await fill(user, field, "9");
@@ -67,9 +67,9 @@ describe("an execution", () => {
     const { user } = await open("/executions/exec-1");
     await user.click(await screen.findByRole("button", { name: "Resume" }));
     const asked = await dialog();
-    asked.getByText(/^It may try 3 times more\./);
+    asked.getByText(/^3 more attempts are allowed\./);
     expect(asked.queryByRole("spinbutton")).toBeNull();
-    await user.click(asked.getByRole("button", { name: "Let it go on" }));
+    await user.click(asked.getByRole("button", { name: "Continue" }));
     await noDialog();
     expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { "no-progress": 6 } }]);
   });
@@ -81,11 +81,11 @@ describe("an execution", () => {
     const { user } = await open("/executions/exec-1");
     await user.click(await screen.findByRole("button", { name: "Steer" }));
     const asked = await dialog();
-    await user.click(asked.getByText("Change the data"));
+    await user.click(asked.getByText("Edit data"));
     const data = asked.getByLabelText<HTMLTextAreaElement>("Data");
     await fill(user, data, data.value.replace("dry", "warm"));
     show({ state: { tone: "dry", heard: "one" } });
-    await user.selectOptions(asked.getByLabelText(/Go on at/), "write");
+    await user.selectOptions(asked.getByLabelText(/Continue at/), "write");
     await user.click(asked.getByRole("button", { name: "Steer" }));
     await noDialog();
     expect(server.sent("post", `${ONE}/steer`)).toEqual([{ set: { tone: "warm" }, goto: "write" }]);

@@ -53,7 +53,7 @@ describe("the list of executions", () => {
     const { user, address } = await open("/executions");
     await shows(3);
     expect(items()[0]?.textContent).toContain("exec-harbours");
-    await user.selectOptions(screen.getByLabelText("Order"), "asc");
+    await user.selectOptions(screen.getByLabelText("Sort by"), "asc");
     await waitFor(() => expect(items()[0]?.textContent).toContain("exec-done"));
     await user.click(screen.getByRole("button", { name: "waiting" }));
     await user.click(screen.getByRole("button", { name: "cancelled" }));
@@ -66,7 +66,7 @@ describe("the list of executions", () => {
     await user.click(await screen.findByRole("option", { name: /chain/ }));
     await shows(1);
     fireEvent.change(screen.getByLabelText("To"), { target: { value: "2001-01-01" } });
-    await screen.findByText("No execution fits.");
+    await screen.findByText("No matching executions.");
     await user.click(screen.getByRole("button", { name: "Clear" }));
     await fill(user, screen.getByRole("searchbox"), "harbours");
     await waitFor(() => expect(address()).toContain("q=harbours"));
@@ -106,8 +106,8 @@ describe("the list of executions", () => {
     screen.getByRole("button", { name: "Resume (1)" });
     screen.getByRole("button", { name: "Retry (1)" });
     await user.click(screen.getByRole("button", { name: "Pause (2)" }));
-    await screen.findByText(/executions were paused\./);
-    await screen.findByText("One refused:");
+    await screen.findByText(/executions paused\./);
+    await screen.findByText("One failed:");
     const [paused] = server.sent("post", "/api/workflows/executions/bulk");
     expect([paused.verb, paused.executions.length]).toEqual(["pause", 5]);
     const told = screen.getAllByRole("status").find((one) => one.textContent?.includes("exec-done"));
@@ -115,15 +115,15 @@ describe("the list of executions", () => {
     for (const one of ["exec-1", "exec-2"]) await user.click(await screen.findByLabelText(`Select ${one}`));
     await user.click(await screen.findByRole("button", { name: "Cancel (2)" }));
     await user.click((await dialog()).getByRole("button", { name: "Cancel 2 executions" }));
-    await screen.findByText("2 executions were cancelled.");
+    await screen.findByText("2 executions cancelled.");
     expect(server.sent("post", "/api/workflows/executions/bulk")[1]).toEqual({
       verb: "cancel",
       executions: ["exec-2", "exec-1"],
     });
     await user.click(await screen.findByLabelText("Select exec-done"));
     await user.click(await screen.findByRole("button", { name: "Delete (1)" }));
-    await user.click((await dialog()).getByRole("button", { name: "Delete the execution" }));
-    await screen.findByText("One execution was deleted.");
+    await user.click((await dialog()).getByRole("button", { name: "Delete execution" }));
+    await screen.findByText("One execution deleted.");
     await waitFor(() => expect(screen.queryByLabelText("Select exec-done")).toBeNull());
   });
 
@@ -135,10 +135,10 @@ describe("the list of executions", () => {
     const { user } = await open("/executions");
     await user.click(await screen.findByLabelText("Select exec-3"));
     await user.click(screen.getByRole("button", { name: "Resume (1)" }));
-    await screen.findByText("One execution was resumed.");
+    await screen.findByText("One execution resumed.");
     await user.click(screen.getByLabelText("Select exec-4"));
     await user.click(await screen.findByRole("button", { name: "Retry (1)" }));
-    await screen.findByText("One execution was retried.");
+    await screen.findByText("One execution retried.");
     expect(server.sent("post", "/api/workflows/executions/bulk")).toEqual([
       { verb: "resume", executions: ["exec-3"] },
       { verb: "retry", executions: ["exec-4"] },
@@ -174,9 +174,9 @@ describe("the list of executions", () => {
     await shows(1);
     await user.click(field);
     await waitFor(() => expect(screen.getAllByRole("option")).toHaveLength(SHOWN + choicesOfOrder()));
-    await screen.findByText("The first 20. Type to find others.");
+    await screen.findByText("Showing the first 20. Type to find others.");
     await fill(user, field, "nowhere");
-    await screen.findByText(/Nothing is called “nowhere”\./);
+    await screen.findByText(/No results for “nowhere”\./);
     await fill(user, field, "tide 29");
     await screen.findByRole("option", { name: /Tide 29/ });
     await user.keyboard("{ArrowDown}{Enter}");
@@ -194,4 +194,4 @@ describe("the list of executions", () => {
 });
 
 /** The choices of the order are options too. */
-const choicesOfOrder = () => (screen.getByLabelText("Order") as HTMLSelectElement).options.length;
+const choicesOfOrder = () => (screen.getByLabelText("Sort by") as HTMLSelectElement).options.length;

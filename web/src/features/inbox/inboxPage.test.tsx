@@ -8,9 +8,9 @@ import { dialog, fill, noDialog, open, says, server } from "@/testing/page";
 import { type RecordedRequest, type Reply, refusal } from "@/testing/server";
 
 const RESPOND = "/api/workflows/executions/{eid}/respond";
-const NOTHING = "Nothing waits for you.";
-const GONE = "It does not wait for you any more";
-const MOVED = "This changed while you were reading. Look again before you answer.";
+const NOTHING = "Nothing to do.";
+const GONE = "No longer open";
+const MOVED = "The data changed while you were reading. Review it before you answer.";
 
 /** The executions that wait, in the order of the inbox. */
 let waiting: { id: string; gate: Gate; workflow: string }[] = [];
@@ -42,7 +42,7 @@ async function heard() {
   await act(async () => server.tell(BOARD, "workflow.execution.changed", {}));
 }
 
-const link = () => screen.findByRole("link", { name: /Open the execution of/ });
+const link = () => screen.findByRole("link", { name: /Open execution of/ });
 const leadsTo = (id: string) =>
   waitFor(async () => expect((await link()).getAttribute("href")).toBe(`/executions/${id}`));
 const button = (name: string) => screen.findByRole("button", { name: new RegExp(`^${name}`) });
@@ -112,7 +112,7 @@ describe("the inbox", () => {
     const { user } = await open("/inbox");
     await screen.findByText("Look it over");
     await fill(user, await screen.findByLabelText("Edit text"), "Better words");
-    await says("+ Now: Better words");
+    await says("+ After: Better words");
     expect(await button("Approve")).toHaveProperty("disabled", true);
     await user.click(await button("Edit"));
     await screen.findByText(NOTHING);
@@ -132,7 +132,7 @@ describe("the inbox", () => {
     expect(document.activeElement).toBe(await copies());
     await fill(user, await copies(), "1");
     await user.click(await button("Approve"));
-    await screen.findByText("has to be at least 2");
+    await screen.findByText("must be at least 2");
     expect(server.sent("post", RESPOND)).toEqual([]);
     await fill(user, await copies(), "3");
     await user.click(await button("Approve"));
@@ -160,7 +160,7 @@ describe("the inbox", () => {
     await heard();
     await screen.findByText(new RegExp(GONE));
     expect(wordsIn(/^Comment/)).toBe("Too dry");
-    await user.click(await button("The next question"));
+    await user.click(await button("Next request"));
     await screen.findByText(NOTHING);
   });
 
@@ -173,12 +173,12 @@ describe("the inbox", () => {
     close("exec-1", "approve");
     await heard();
     await screen.findByText(new RegExp(GONE));
-    await screen.findByText(/ben answered meanwhile: Approve\./);
-    await screen.findByText(/What you wrote here was not sent\./);
+    await screen.findByText(/Already answered by ben: Approve\./);
+    await screen.findByText(/Your input was not sent\./);
     expect(wordsIn(/^Comment/)).toBe("Too dry, I think");
     expect(screen.queryByRole("button", { name: "Approve" })).toBeNull();
     await leadsTo("exec-1");
-    await user.click(await button("The next question"));
+    await user.click(await button("Next request"));
     await leadsTo("exec-2");
   });
 
@@ -194,7 +194,7 @@ describe("the inbox", () => {
     };
     const { user } = await open("/inbox");
     await user.click(await button("again"));
-    await says("Your answer is kept and sent again.");
+    await says("Your answer is kept and will be sent again.");
     await screen.findByText(NOTHING);
     expect(screen.queryByRole("alert")).toBeNull();
     const keys = server.sent("post", RESPOND).map((one) => one.key);
@@ -220,7 +220,7 @@ describe("the inbox", () => {
     ).toContain("new");
     for (const name of ["Approve", "Edit", "Reject"]) expect(await button(name)).toHaveProperty("disabled", true);
     expect(screen.queryByText(new RegExp(GONE))).toBeNull();
-    await user.click(await button("Answer what is shown now"));
+    await user.click(await button("Continue with the new data"));
     expect(screen.queryByText(MOVED)).toBeNull();
     await user.click(await button("Edit"));
     await screen.findByText(NOTHING);
@@ -245,7 +245,7 @@ describe("the inbox", () => {
     await user.click(await button("Approve"));
     await screen.findByText(MOVED);
     await waitFor(() => expect(wordsIn("Edit letter")).toBe("new"));
-    await user.click(await button("Answer what is shown now"));
+    await user.click(await button("Continue with the new data"));
     await user.click(await button("Approve"));
     await screen.findByText(NOTHING);
   });
@@ -261,20 +261,20 @@ describe("the inbox", () => {
     const { user } = await open("/inbox");
     await screen.findByText(/1 of 2 votes/);
     expect(screen.getByRole("list", { name: "Votes" }).textContent).toContain("ada: Approve – Fine by me");
-    await user.selectOptions(screen.getByLabelText("Asked"), "whoever comes first");
-    await screen.findByText("Nothing of that kind waits.");
-    await user.selectOptions(screen.getByLabelText("Asked"), "me by name");
-    await user.click(await button("Pass on"));
+    await user.selectOptions(screen.getByLabelText("Assigned to"), "Anyone");
+    await screen.findByText("No matching requests.");
+    await user.selectOptions(screen.getByLabelText("Assigned to"), "Me");
+    await user.click(await button("Delegate"));
     const form = await dialog();
-    await fill(user, form.getByLabelText(/^To whom/), "dora");
-    await fill(user, form.getByLabelText(/^Why/), "She knows the tides");
-    await user.click(form.getByRole("button", { name: "Pass on" }));
+    await fill(user, form.getByLabelText(/^Delegate to/), "dora");
+    await fill(user, form.getByLabelText(/^Reason/), "She knows the tides");
+    await user.click(form.getByRole("button", { name: "Delegate" }));
     await noDialog();
     expect(server.sent("post", "/api/workflows/executions/{eid}/delegate")).toEqual([
       { gateId: "review", to: "dora", comment: "She knows the tides" },
     ]);
     await waitFor(() => expect(screen.queryByRole("button", { name: "Approve" })).toBeNull());
-    await user.selectOptions(screen.getByLabelText("Asked"), "all that I may answer");
+    await user.selectOptions(screen.getByLabelText("Assigned to"), "Me or anyone");
     expect(screen.queryByRole("button", { name: "Approve" })).toBeNull();
   });
 
@@ -283,9 +283,9 @@ describe("the inbox", () => {
     const approvers = { users: ["ada", "ben"], quorum: 2, rejectQuorum: 1, delegable: true };
     wait("exec-1", { approvers, delegated: { ben: "dora" } });
     const { user } = await open("/inbox", { language: "de" });
-    await screen.findByText(/ben gab es an dora weiter/);
+    await screen.findByText(/Von ben an dora weitergegeben/);
     await user.click(await button("Freigeben"));
-    await screen.findByText("Nichts wartet auf Sie.");
+    await screen.findByText("Nichts zu tun.");
   });
 
   it("shows admins what waits for everybody, without an answer", async () => {
@@ -297,10 +297,10 @@ describe("the inbox", () => {
     }));
     const { user } = await open("/inbox");
     await screen.findByText(NOTHING);
-    await user.selectOptions(screen.getByLabelText("Asked"), "everybody");
+    await user.selectOptions(screen.getByLabelText("Assigned to"), "All");
     await leadsTo("exec-1");
-    await screen.findByText("It is not you who is asked, but ada, ben, or cyd.");
-    for (const name of ["Approve", "again", "Pass on"]) expect(screen.queryByRole("button", { name })).toBeNull();
+    await screen.findByText("Only ada, ben, or cyd can answer.");
+    for (const name of ["Approve", "again", "Delegate"]) expect(screen.queryByRole("button", { name })).toBeNull();
   });
 
   it("tells a viewer, and a group that is not theirs, why they may not answer", async () => {
@@ -309,12 +309,12 @@ describe("the inbox", () => {
     server.get("/api/me", keyed("eve", "operator"));
     const { user } = await open("/inbox");
     await user.click(await screen.findByRole("button", { name: /Send it\? letter/ }));
-    await screen.findByText("It is not you who is asked, but the group desk.");
+    await screen.findByText("Only the group desk can answer.");
     expect(screen.queryByLabelText(/^Comment/)).toBeNull();
     document.body.innerHTML = "";
     server.get("/api/me", keyed("ben", "viewer", "desk"));
     await open("/inbox");
-    await screen.findByText("You may look at this, not answer it: that takes an operator.");
+    await screen.findByText("You can view this. Answering requires the operator role.");
     expect(screen.queryByRole("button", { name: "Approve" })).toBeNull();
   });
 
@@ -328,7 +328,7 @@ describe("the inbox", () => {
     server.get("/api/inbox", { gates: [] });
     await heard();
     await screen.findByText(new RegExp(GONE));
-    await screen.findByText("It is not you who is asked, but ben.");
+    await screen.findByText("Only ben can answer.");
     expect(wordsIn(/^Comment/)).toBe("Almost done");
   });
 
@@ -353,7 +353,7 @@ describe("the inbox", () => {
     await screen.findByRole("button", { name: /tides abschicken\?/ });
     await screen.findByText("Durchsicht");
     await user.click(await button("Abschicken"));
-    await screen.findByText("Nichts wartet auf Sie.");
+    await screen.findByText("Nichts zu tun.");
   });
 });
 
@@ -367,23 +367,23 @@ describe("calls of tools that wait for a person", () => {
     const options = [{ value: "approve" }, { value: "edit" }, { value: "reject" }];
     wait("exec-1", { about: "calls", shown: calls, options }, "cashier");
     const { user } = await open("/inbox");
-    expect((await screen.findByRole("list", { name: "Calls of tools" })).children).toHaveLength(3);
-    const send = await button("Send these decisions");
+    expect((await screen.findByRole("list", { name: "Tool calls" })).children).toHaveLength(3);
+    const send = await button("Send decisions");
     expect(send).toHaveProperty("disabled", true);
     const decide = async (call: number, choice: string) => {
       const group = screen.getByRole("group", { name: new RegExp(`Call ${call}: transfer`) });
       const label = [...group.querySelectorAll("label")].find((one) => one.textContent?.trim() === choice);
       await user.click(label as HTMLElement);
     };
-    await decide(1, "Do not make it");
+    await decide(1, "Do not run");
     expect(await button("Approve all")).toHaveProperty("disabled", true);
-    await decide(2, "Make it with other arguments");
+    await decide(2, "Run with other arguments");
     const args = screen.getByLabelText(/^Other arguments/);
     await fill(user, args, "less");
-    await screen.findByText(/These are no arguments/);
+    await screen.findByText(/Not valid arguments/);
     expect(send).toHaveProperty("disabled", true);
     await fill(user, args, '{"to": "bob", "amount": 1}');
-    await says("+ Now: 1");
+    await says("+ After: 1");
     await fill(user, screen.getByLabelText(/^Comment/), "Ann has hers");
     await user.click(send);
     await screen.findByText(NOTHING);

@@ -13,7 +13,9 @@ describe("the question of a gate", () => {
   it("is asked in the language of the page where the server asks by itself", () => {
     expect(asked("May 'look' start?")).toBe("Darf „Nachsehen“ beginnen?");
     expect(asked("May 'look' call 'find', 'write'?")).toBe("Darf „Nachsehen“ find, write aufrufen?");
-    expect(asked("'look' calls 'find': what came of it?")).toBe("„Nachsehen“ ruft find auf: Was kam dabei heraus?");
+    expect(asked("'look' calls 'find': what came of it?")).toBe(
+      "„Nachsehen“ ruft find auf. Geben Sie die Ergebnisse ein.",
+    );
   });
 
   it("is what the workflow says where it says something, and the name of the node where it says nothing", () => {

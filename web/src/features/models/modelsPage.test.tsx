@@ -84,7 +84,7 @@ describe("the page of models", () => {
     const first = await screen.findByRole("row", { name: /own\/0/ });
     expect(first.textContent).toContain("free");
     expect(first.textContent).toContain("0 of 1 call");
-    await screen.findByText(/2 calls at once per key/);
+    await screen.findByText(/2 concurrent calls per key/);
     calls = 1;
     await waitFor(() => expect(first.textContent).toContain("used up"));
     expect(first.textContent).toContain("1 of 1 call");
@@ -97,8 +97,8 @@ describe("the page of models", () => {
     const dear = await screen.findByRole("row", { name: /own:dear/ });
     expect(dear.textContent).toContain("$3.50 in, $7.00 out");
     expect(dear.textContent).toContain("from the settings");
-    expect(screen.getByRole("row", { name: /own:m/ }).textContent).toContain("not known");
-    await screen.findByText(/Give its price/);
+    expect(screen.getByRole("row", { name: /own:m/ }).textContent).toContain("unknown");
+    await screen.findByText(/Set the price/);
     await screen.findByText(/"own:m" = \{input/);
     await screen.findByText(/genai-prices/);
   });
@@ -108,7 +108,7 @@ describe("the page of models", () => {
     server.get("/api/models/keys", refusal(403, "forbidden", "a viewer may not see keys"));
     await open("/models");
     await screen.findByRole("row", { name: /own:dear/ });
-    expect(screen.queryByRole("heading", { name: "Keys now" })).toBeNull();
+    expect(screen.queryByRole("heading", { name: "API keys" })).toBeNull();
   });
 
   it("says that models are scripted, and whether they answer", async () => {
@@ -121,9 +121,9 @@ describe("the page of models", () => {
     server.get("/api/models/keys", { providers: [], at: AT, beginsAnew: AT, shared: false });
     server.post("/api/models/ping", { models: [{ name: "scripted", ok: true, scripted: true, seconds: 0.1 }] });
     const { user } = await open("/models");
-    await screen.findByText(/No real model is configured/);
-    await screen.findByText("No provider is configured.");
-    await user.click(screen.getByRole("button", { name: "Ask them" }));
+    await screen.findByText(/No AI model is connected/);
+    await screen.findByText("No provider configured.");
+    await user.click(screen.getByRole("button", { name: "Test connection" }));
     await within(screen.getByRole("row", { name: /scripted/ })).findByText(/answered in/);
   });
 });

@@ -28,13 +28,13 @@ describe("the page of notifications", () => {
       return notice;
     });
     const { user } = await open("/notifications");
-    await screen.findByText("Nobody is told anything.");
+    await screen.findByText("No destinations.");
     const table = within(await screen.findByRole("table", { name: "Outbox" }));
     const row = table.getByRole("row", { name: /workflow\.failed/ });
     expect(row.textContent).toContain("answered 500");
-    await user.click(within(row).getByRole("button", { name: "Send again: workflow.failed to desk" }));
-    await screen.findByText("to be sent", { selector: "td *" });
+    await user.click(within(row).getByRole("button", { name: "Resend workflow.failed to desk" }));
+    await screen.findByText("pending", { selector: "td *" });
     await user.selectOptions(screen.getByLabelText("State"), "given up");
-    await screen.findByText("There is nothing in the outbox.");
+    await screen.findByText("The outbox is empty.");
   });
 });

@@ -102,7 +102,7 @@ beforeEach(() => {
 describe("the pages of schedules", () => {
   it("make a schedule with its next times in view", async () => {
     const { user, address } = await open("/schedules");
-    await screen.findByText("Nothing starts by itself yet.");
+    await screen.findByText("No schedules yet.");
     await user.click(screen.getByRole("button", { name: "New schedule" }));
     const form = await dialog();
     await user.click(form.getByLabelText(/^Workflow/));
@@ -114,10 +114,10 @@ describe("the pages of schedules", () => {
     await form.findByText(/at 07:30 from Monday to Friday/);
     await fill(user, form.getByLabelText(/^Time zone/), "Europe/Berlin");
     await form.findByRole("columnheader", { name: "Europe/Berlin" });
-    expect(rows("The next times")).toHaveLength(6);
-    await user.selectOptions(form.getByLabelText("While one still runs"), "queue");
+    expect(rows("Next runs")).toHaveLength(6);
+    await user.selectOptions(form.getByLabelText("If the previous execution is still running"), "queue");
     await fill(user, await form.findByLabelText(/goal/), "tides");
-    await user.click(form.getByRole("button", { name: "Save the schedule" }));
+    await user.click(form.getByRole("button", { name: "Save schedule" }));
     await waitFor(() => expect(address()).toBe("/schedules/morning"));
     await screen.findByText(/at 07:30 from Monday to Friday/);
     expect(server.sent("post", "/api/schedules")[0]).toMatchObject({
@@ -137,7 +137,7 @@ describe("the pages of schedules", () => {
     await screen.findByRole("button", { name: "Resume often" });
     await user.click(screen.getByRole("link", { name: "often" }));
     await user.click(await screen.findByRole("button", { name: "Run now" }));
-    await within(await screen.findByRole("table", { name: "What became of it" })).findByText("started");
+    await within(await screen.findByRole("table", { name: "Last runs" })).findByText("started");
     await waitFor(() => expect(server.asked("get", "/api/schedules/{sid}").length).toBeGreaterThan(1));
     await user.click(screen.getByRole("button", { name: "Edit" }));
     const form = await dialog();
@@ -145,7 +145,7 @@ describe("the pages of schedules", () => {
     expect(every).toHaveProperty("value", "90");
     await user.selectOptions(form.getByLabelText("Unit"), "hours");
     await fill(user, every, "2");
-    await user.click(form.getByRole("button", { name: "Save the schedule" }));
+    await user.click(form.getByRole("button", { name: "Save schedule" }));
     await screen.findByText(/every 2 hours/);
     expect(kept[0]).toMatchObject({ every: 7_200, paused: true });
     await user.click(screen.getByRole("button", { name: "Delete" }));
@@ -161,7 +161,7 @@ describe("the pages of schedules", () => {
     const form = await dialog();
     await fill(user, form.getByRole("spinbutton", { name: "Every" }), "5");
     change("often", { every: 60 });
-    await user.click(form.getByRole("button", { name: "Save the schedule" }));
+    await user.click(form.getByRole("button", { name: "Save schedule" }));
     expect((await form.findByRole("alert")).textContent).toContain("was changed since it was read");
     expect(kept[0]?.every).toBe(60);
   });

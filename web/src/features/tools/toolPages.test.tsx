@@ -53,14 +53,14 @@ describe("the pages of tools", () => {
     server.post("/api/tools/{name}/try", { ok: true, result: 42, failure: null });
     const { user } = await open("/tools");
     await fill(user, await screen.findByLabelText("Search tools"), "calculator");
-    await waitFor(() => expect(rows("Built in")).toHaveLength(2));
-    await user.click(within(screen.getByRole("table", { name: "Built in" })).getByRole("link", { name: "calculator" }));
+    await waitFor(() => expect(rows("Built-in")).toHaveLength(2));
+    await user.click(within(screen.getByRole("table", { name: "Built-in" })).getByRole("link", { name: "calculator" }));
     await screen.findByRole("heading", { name: "calculator" });
-    const takes = within(await screen.findByRole("table", { name: "What it takes" }));
+    const takes = within(await screen.findByRole("table", { name: "Arguments" }));
     expect(takes.getByRole("row", { name: /expression/ }).textContent).toContain("required");
     await fill(user, await screen.findByLabelText(/expression/), "6 * 7");
-    await user.click(screen.getByRole("button", { name: "Call it" }));
-    await screen.findByText(/It answered/);
+    await user.click(screen.getByRole("button", { name: "Run" }));
+    await screen.findByText(/Result/);
     await screen.findByText("42");
     expect(server.sent("post", "/api/tools/{name}/try")).toEqual([{ arguments: { expression: "6 * 7" } }]);
   });
@@ -70,16 +70,16 @@ describe("the pages of tools", () => {
     server.post("/api/tools/{name}/try", { ok: false, result: null, failure });
     const { user } = await open("/tools/calculator");
     await fill(user, await screen.findByLabelText(/expression/), "6 *");
-    await user.click(screen.getByRole("button", { name: "Call it" }));
-    await screen.findByText(/It failed:/);
+    await user.click(screen.getByRole("button", { name: "Run" }));
+    await screen.findByText(/Failed:/);
     await screen.findByText(/6 \* is no expression/);
   });
 
   it("tell a viewer why a tool is not tried", async () => {
     server.get("/api/me", keyed("vera", "viewer"));
     await open("/tools/calculator");
-    await screen.findByText(/It is called by workflows only: it takes the role of an editor/);
-    expect(screen.queryByRole("button", { name: "Call it" })).toBeNull();
+    await screen.findByText(/Only workflows can call this tool: it requires the editor role/);
+    expect(screen.queryByRole("button", { name: "Run" })).toBeNull();
   });
 
   it("say that a tool is not there", async () => {
@@ -98,7 +98,7 @@ describe("the pages of tools", () => {
   it("mark why a tool is off with the language that it is said in", async () => {
     tools = [tool("web_search", { enabled: false, off: "Add a search engine to the settings." })];
     await open("/tools/web_search", { language: "de" });
-    const told = await screen.findByText(/Es ist hier abgeschaltet\./);
+    const told = await screen.findByText(/Auf diesem Server abgeschaltet\./);
     expect(told.querySelector("[lang=en]")?.textContent).toContain("settings");
   });
 
@@ -110,14 +110,14 @@ describe("the pages of tools", () => {
     const { user } = await open("/tools");
     await screen.findByRole("table", { name: "Python" });
     expect(rows("Python")).toHaveLength(51);
-    expect(screen.queryByRole("table", { name: "Built in" })).toBeNull();
+    expect(screen.queryByRole("table", { name: "Built-in" })).toBeNull();
     await user.click(screen.getByRole("button", { name: "Show more" }));
     await waitFor(() => expect(rows("Python")).toHaveLength(61));
-    await screen.findByRole("table", { name: "Built in" });
-    await user.click(screen.getByRole("button", { name: /Built in/ }));
+    await screen.findByRole("table", { name: "Built-in" });
+    await user.click(screen.getByRole("button", { name: /Built-in/ }));
     await waitFor(() => expect(screen.queryByRole("table", { name: "Python" })).toBeNull());
-    within(screen.getByRole("table", { name: "Built in" })).getByRole("link", { name: "calculator" });
-    await user.click(screen.getByRole("button", { name: /Built in/ }));
+    within(screen.getByRole("table", { name: "Built-in" })).getByRole("link", { name: "calculator" });
+    await user.click(screen.getByRole("button", { name: /Built-in/ }));
     await fill(user, screen.getByLabelText("Search tools"), "crate 41");
     await waitFor(() => expect(rows("Python")).toHaveLength(2));
     within(screen.getByRole("table", { name: "Python" })).getByRole("link", { name: "lift_41" });

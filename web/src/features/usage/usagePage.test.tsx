@@ -80,7 +80,7 @@ describe("the page of usage", () => {
       return { usage, rows: usage.length };
     });
     const { user } = await open("/usage?range=own&since=2001-01-01&until=2001-02-01");
-    await screen.findByText("Nothing has ended in this time.");
+    await screen.findByText("No executions finished in this period.");
     expect(server.asked("get", "/api/usage")[0]?.query.get("until")).toBe("2001-02-01");
     await user.click(screen.getByText("7 days"));
     await screen.findByRole("row", { name: /Executions of chain/ });
@@ -94,26 +94,26 @@ describe("the page of usage", () => {
       ],
     });
     const { user, address } = await open("/usage?by=model");
-    await screen.findByText("6 calls were answered by the script, which costs nothing.");
+    await screen.findByText("6 calls were answered by the scripted model (free).");
     expect(screen.queryByText(/without a known price/)).toBeNull();
     await user.click(await screen.findByRole("button", { name: "Executions of scripted" }));
     await waitFor(() => expect(address()).toContain("by=execution"));
-    const only = await screen.findByRole("list", { name: "Only these" });
+    const only = await screen.findByRole("list", { name: "Filters" });
     expect(only.textContent?.trim()).toBe("model: scripted");
     expect(server.asked("get", "/api/usage").at(-1)?.query.getAll("of")).toEqual(["model:scripted"]);
     await within(screen.getByRole("table", { name: "Usage" })).findByRole("link", { name: /exec-1/ });
     await user.click(within(only).getByRole("button"));
-    await waitFor(() => expect(screen.queryByRole("list", { name: "Only these" })).toBeNull());
+    await waitFor(() => expect(screen.queryByRole("list", { name: "Filters" })).toBeNull());
     const budgets = await screen.findByRole("table", { name: "Budgets" });
     const calls = within(budgets).getByRole("row", { name: /model calls/ });
     expect(calls.textContent).toContain("2, 0 left");
-    expect(calls.textContent).toContain("1 reached it");
-    expect(within(budgets).getByRole("row", { name: /tokens/ }).textContent).toContain("far from it");
+    expect(calls.textContent).toContain("1 reached the limit");
+    expect(within(budgets).getByRole("row", { name: /tokens/ }).textContent).toContain("OK");
     expect(within(calls).getByRole("link", { name: "2, 0 left" }).getAttribute("href")).toBe("/executions/exec-1");
   });
 
   it("says without budgets how to give one", async () => {
     await open("/usage");
-    await screen.findByText("No workflow has a budget.");
+    await screen.findByText("No budgets.");
   });
 });

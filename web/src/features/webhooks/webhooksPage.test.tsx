@@ -47,7 +47,7 @@ describe("the page of webhooks", () => {
   it("says that there is none", async () => {
     kept = [];
     await open("/webhooks");
-    await screen.findByText("No workflow has a webhook.");
+    await screen.findByText("No webhooks yet.");
   });
 
   it("shows the address of a webhook and tries it", async () => {
@@ -60,14 +60,14 @@ describe("the page of webhooks", () => {
     const { user } = await open("/webhooks");
     await screen.findByText(`${window.location.origin}/api/webhooks/shop/orders`);
     expect(screen.queryByRole("searchbox")).toBeNull();
-    await user.click(screen.getByRole("button", { name: "Try it: shop/orders" }));
+    await user.click(screen.getByRole("button", { name: "Test shop/orders" }));
     const form = await dialog();
-    await fill(user, form.getByLabelText("What is sent (JSON)"), '{"order": 0}');
-    await user.click(form.getByRole("button", { name: "Call it" }));
-    await form.findByText(/Nothing happened/);
-    await fill(user, form.getByLabelText("What is sent (JSON)"), '{"order": 7}');
-    await user.click(form.getByRole("button", { name: "Call it" }));
-    const link = await form.findByRole("link", { name: "Open the execution" });
+    await fill(user, form.getByLabelText("Request body (JSON)"), '{"order": 0}');
+    await user.click(form.getByRole("button", { name: "Send test call" }));
+    await form.findByText(/Ignored/);
+    await fill(user, form.getByLabelText("Request body (JSON)"), '{"order": 7}');
+    await user.click(form.getByRole("button", { name: "Send test call" }));
+    const link = await form.findByRole("link", { name: "Open execution" });
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
     const [first, second] = server.asked("post", "/api/workflows/{id}/triggers/{trigger}/try");
     expect(first?.at).toEqual({ id: "orders", trigger: "call" });
@@ -78,22 +78,22 @@ describe("the page of webhooks", () => {
     let deliveries: Delivery[] = [];
     server.get("/api/workflows/{id}/triggers/{trigger}/deliveries", () => ({ deliveries }));
     const { user } = await open("/webhooks");
-    await user.click(await screen.findByRole("button", { name: "Past calls of shop/orders" }));
+    await user.click(await screen.findByRole("button", { name: "Recent calls of shop/orders" }));
     const shown = await dialog();
-    await shown.findByText(/Nobody has called it/);
+    await shown.findByText(/No calls yet/);
     deliveries = [
       delivery("3", { outcome: "failed", code: "invalid-body", why: "the body is not JSON", hint: "Send UTF-8" }),
       delivery("2", { executionId: "exec-1" }),
       delivery("1", { outcome: "ignored" }),
     ];
-    await user.click(shown.getByRole("button", { name: "Look again" }));
-    await shown.findByRole("table", { name: "Past calls" });
-    const found = rows("Past calls") as [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+    await user.click(shown.getByRole("button", { name: "Refresh" }));
+    await shown.findByRole("table", { name: "Recent calls" });
+    const found = rows("Recent calls") as [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
     expect(found).toHaveLength(4);
     expect(found[1].textContent).toContain("the body is not JSON");
     expect(found[1].textContent).toContain("Send UTF-8");
     expect(found[3].textContent).toContain("ignored");
-    const link = within(found[2]).getByRole("link", { name: "Open the execution" });
+    const link = within(found[2]).getByRole("link", { name: "Open execution" });
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
   });
 

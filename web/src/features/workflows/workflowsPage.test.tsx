@@ -66,7 +66,7 @@ describe("the list of workflows", () => {
     await waitFor(() => expect(address()).toBe("/workflows?q=WATER"));
     await waitFor(() => expect(items()).toHaveLength(1));
     await fill(user, search, "nothing like it");
-    await screen.findByText(/Nothing fits “nothing like it”\./);
+    await screen.findByText(/No workflows match “nothing like it”\./);
     await fill(user, search, "");
     await user.click(await screen.findByRole("button", { name: "sea" }));
     await waitFor(() => expect(items()).toHaveLength(2));
@@ -76,7 +76,7 @@ describe("the list of workflows", () => {
     const there = address();
     await user.click(screen.getByRole("button", { name: "daily" }));
     await user.click(screen.getByRole("button", { name: "sea" }));
-    await user.selectOptions(screen.getByLabelText("Order"), "saved");
+    await user.selectOptions(screen.getByLabelText("Sort by"), "saved");
     await waitFor(() => expect(items()[0]?.textContent).toContain("Letters"));
     document.body.innerHTML = "";
     await open(there);
@@ -105,7 +105,7 @@ describe("the list of workflows", () => {
     await screen.findByText("2 selected");
     await user.click(screen.getByRole("button", { name: /^Delete/ }));
     let asked = await dialog();
-    await asked.findByText(/Harbour, Tides\. Their executions stay\./);
+    await asked.findByText(/Harbour, Tides\. Their executions are kept\./);
     await user.click(asked.getByRole("button", { name: "Cancel" }));
     expect(kept).toHaveLength(3);
     await user.click(screen.getByRole("button", { name: /^Delete/ }));
@@ -131,7 +131,7 @@ describe("the list of workflows", () => {
     server.get("/api/workflows/{id}/sharing", tagged({ owner: "local", audience: "everyone", groups: [] }, '"s1"'));
     server.put("/api/workflows/{id}/sharing", ({ body }) => ({ owner: "local", ...body }));
     const { user } = await open("/workflows");
-    const lever = await screen.findByRole("switch", { name: "Tides is switched on" });
+    const lever = await screen.findByRole("switch", { name: "Tides is enabled" });
     expect(lever.getAttribute("aria-checked")).toBe("true");
     await user.click(lever);
     await waitFor(() => expect(screen.getByRole("switch").getAttribute("aria-checked")).toBe("false"));
@@ -156,9 +156,9 @@ describe("the list of workflows", () => {
     });
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("switch", { name: /said/ }));
-    const told = await screen.findByText(/written anew/);
-    await screen.findByText(/comments of the text/);
-    await user.click(screen.getByRole("button", { name: "Seen" }));
+    const told = await screen.findByText(/rewritten/);
+    await screen.findAllByText(/comments/);
+    await user.click(screen.getByRole("button", { name: "Dismiss" }));
     await waitFor(() => expect(told.isConnected).toBe(false));
   });
 
@@ -167,7 +167,7 @@ describe("the list of workflows", () => {
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("button", { name: "Export chain" }));
     await user.click(await screen.findByRole("radio", { name: /Native/ }));
-    await screen.findByText("Nothing is lost.");
+    await screen.findByText("Complete: nothing is lost.");
     expect(screen.getByRole("button", { name: "Download" })).toHaveProperty("disabled", false);
     await user.keyboard("{Escape}");
     await noDialog();
@@ -216,19 +216,19 @@ describe("documents that are imported", () => {
     };
     const heading = screen.getByRole("heading", { level: 1 });
     fireEvent.dragOver(heading, { dataTransfer });
-    await screen.findByText("Drop documents to import them");
+    await screen.findByText("Drop files to import them");
     fireEvent.drop(heading, { dataTransfer });
     const form = await dialog();
     const row = async (name: string) => (await form.findByText(name)).closest("li") as HTMLElement;
     await waitFor(async () =>
-      expect((await row("known.yaml")).textContent).toContain("one exists: this becomes revision 2"),
+      expect((await row("known.yaml")).textContent).toContain("one exists: imported as revision 2"),
     );
     expect((await row("fresh.yaml")).textContent).toContain("new: fresh");
     expect((await row("wrong.yaml")).textContent).toContain("secnd");
     expect((await row("notes.txt")).textContent).toContain("cannot be read as a workflow");
     await user.click(form.getByRole("button", { name: "Save 2" }));
     await waitFor(async () => expect((await row("known.yaml")).textContent).toContain("Saved: one, revision 2"));
-    await user.click(form.getByLabelText("Those with errors too, as drafts"));
+    await user.click(form.getByLabelText("Import documents with errors as drafts"));
     await user.click(form.getByRole("button", { name: "Save one" }));
     await waitFor(async () => expect((await row("wrong.yaml")).textContent).toContain("Saved: wrong, revision 1"));
     expect(saved.map((one) => [one.body, one.query.get("draft")])).toEqual([
@@ -244,14 +244,14 @@ describe("documents that are imported", () => {
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("button", { name: "Import" }));
     const form = await dialog();
-    const text = form.getByLabelText("The document");
+    const text = form.getByLabelText("Document");
     await fill(user, text, "id: wrong");
     await form.findByText(/secnd/);
     expect(form.getByRole("button", { name: "Save" })).toHaveProperty("disabled", true);
     await fill(user, text, "{");
     expect(form.getByRole("button", { name: "Save" })).toHaveProperty("disabled", true);
     await fill(user, text, LETTER);
-    await form.findByText(/Nothing is wrong with it\./);
+    await form.findByText(/No problems\./);
     expect(form.getByRole("button", { name: "Save" })).toHaveProperty("disabled", false);
     expect(saved).toEqual([]);
   });
@@ -273,7 +273,7 @@ describe("a new workflow", () => {
     await user.keyboard("{Enter}");
     expect((await form.findByRole("alert")).textContent).toContain("already");
     await fill(user, form.getByLabelText("Id"), "other-chain");
-    await user.click(form.getByRole("button", { name: "Draw it" }));
+    await user.click(form.getByRole("button", { name: "Create" }));
     await waitFor(() => expect(server.sent("post", "/api/workflows")).toHaveLength(2));
     const [, made] = server.asked("post", "/api/workflows");
     expect(made?.body).toMatchObject({ id: "other-chain", name: "Chain", nodes: [{ id: "start", type: "start" }] });
@@ -322,7 +322,7 @@ describe("the form that starts a workflow", () => {
     const names = within(form.getByRole("group", { name: /names/ }));
     await user.click(names.getByRole("button", { name: "Add" }));
     await user.click(form.getByRole("button", { name: "Start" }));
-    await form.findByText("has to be at least 2");
+    await form.findByText("must be at least 2");
     expect(form.getAllByText("is required")).toHaveLength(2);
     await fill(user, goal, "tides");
     await fill(user, form.getByRole("spinbutton", { name: /count/ }), "3");
@@ -335,7 +335,7 @@ describe("the form that starts a workflow", () => {
     expect(names.getAllByRole("textbox")[0]).toHaveProperty("value", "Ben");
     await fill(user, form.getByRole("textbox", { name: /Anything/ }), "[1, 2]");
     await fill(user, form.getByRole("textbox", { name: /town/ }), "Hamburg");
-    await user.selectOptions(form.getByRole("combobox", { name: /Which way/ }), "by number");
+    await user.selectOptions(form.getByRole("combobox", { name: /Option/ }), "by number");
     await fill(user, form.getByRole("spinbutton", { name: /by number/ }), "7");
     await user.click(within(form.getByRole("group", { name: /more/ })).getByRole("button", { name: "Add" }));
     const key = form.getByRole("textbox", { name: "Name" });
