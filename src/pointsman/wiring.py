@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pointsman.auth.secrets import SecretAccess
+from pointsman.auth.secrets import FreshTools, SecretAccess
 from pointsman.auth.subjects import DEFINITIONS
-from pointsman.auth.tool_secrets import FreshTools
 from pointsman.auth.vault import VAULT, Vault
 from pointsman.context import AppContext, Part, Services
 from pointsman.engine.state import ExecutionState

@@ -9,8 +9,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import Caller, NotAllowed
-from pointsman.auth.login_throttle import LoginThrottle
-from pointsman.auth.rate_limiter import StreamQuota, TooManyRequests
+from pointsman.auth.rate_limiter import LoginThrottle, StreamQuota, TooManyRequests
 from pointsman.executions import start_quota as beginning
 from pointsman.executions.start import start_as
 from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of

@@ -1,13 +1,117 @@
-"""Rate limiter: a token bucket per caller, and a limit of concurrent streams per caller."""
+"""Limits of callers: requests per second, login attempts of one address, and open streams.
+
+credential ─▶ valid before? ─▶ yes: checked, even if other clients of its address are blocked
+                           └▶ no: too many failures of this address? ─▶ refused, else checked
+stream opens ─▶ seat: counted for its caller, closed when the caller's credential is revoked
+"""
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Callable
+import asyncio
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import ClassVar, Final
 
-from pointsman.errors import CallerError
+from pointsman.auth.callers import Caller
+from pointsman.auth.keys import digest_of
+from pointsman.errors import CallerError, OperatorError
 from pointsman.ports import Clock
+
+EVERY_S: Final = 2.0
+
+
+class OpenStream:
+    """One open stream of a caller."""
+
+    def __init__(self, caller: Caller, leave: Callable[[OpenStream], None]) -> None:
+        self.caller = caller
+        self.revoked = asyncio.Event()
+        """Set when the caller's credential is not valid any more: the stream ends."""
+        self._leave = leave
+
+    def leave(self) -> None:
+        """Record that the stream has ended."""
+        self._leave(self)
+
+
+class Presence:
+    """Open streams of one server."""
+
+    def __init__(self, still: Callable[[Caller], Awaitable[bool]], *, every_s: float = EVERY_S) -> None:
+        """`still` returns whether the credential of a caller is still valid."""
+        self._still = still
+        self.every_s = every_s
+        self._seats: dict[OpenStream, Callable[[], None]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    def enter(self, caller: Caller, left: Callable[[], None]) -> OpenStream:
+        """Add a stream. `left` is called once, when it has ended."""
+        seat = OpenStream(caller, self._part)
+        self._seats[seat] = left
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+        return seat
+
+    def _part(self, seat: OpenStream) -> None:
+        left = self._seats.pop(seat, None)
+        if left is not None:
+            left()
+        if not self._seats:
+            self.close()
+
+    def close(self) -> None:
+        """Stop checking credentials."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(self.every_s)
+            by_proof: defaultdict[tuple[str, str, str], list[OpenStream]] = defaultdict(list)
+            for seat in self._seats:
+                by_proof[seat.caller.entrance, seat.caller.name, seat.caller.proof].append(seat)
+            for seats in by_proof.values():
+                with suppress(OperatorError):  # The store is unavailable: no stream ends because of that.
+                    if not await self._still(seats[0].caller):
+                        for seat in seats:
+                            seat.revoked.set()
+
+
+KNOWN_MAX: Final = 10_000
+
+
+class LoginThrottle:
+    """Login throttle of one server."""
+
+    def __init__(self, clock: Clock, *, wrong_per_minute: int) -> None:
+        self._pace = RateLimiter(
+            clock,
+            per_s=wrong_per_minute / 60,
+            burst=wrong_per_minute,
+            says=f"shows more than {wrong_per_minute} wrong keys per minute",
+        )
+        self._known: OrderedDict[str, None] = OrderedDict()
+
+    def may_try(self, address: str, shown: str) -> None:
+        """Check that a credential may be tried. Raises `TooManyRequests`."""
+        if digest_of(shown) not in self._known:
+            self._pace.check(address)
+
+    def opened(self, shown: str) -> None:
+        """Record that a credential was valid."""
+        self._known[digest_of(shown)] = None
+        self._known.move_to_end(digest_of(shown))
+        if len(self._known) > KNOWN_MAX:
+            self._known.popitem(last=False)
+
+    def failed(self, address: str, shown: str) -> None:
+        """Record that a credential was invalid. Raises `TooManyRequests` if concurrent attempts from the address used
+        up the limit."""
+        self._known.pop(digest_of(shown), None)
+        self._pace.take(address)
+
 
 CALLERS_MAX: Final = 10_000
 """Buckets in memory. Beyond this the least recently used one is dropped: it is probably full again."""

@@ -16,12 +16,10 @@ from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.auth.keys import KEYS
-from pointsman.auth.login_throttle import LoginThrottle
 from pointsman.auth.logins import LOGINS
-from pointsman.auth.oidc_login import provider_of
-from pointsman.auth.oidc_tokens import tokens_of
+from pointsman.auth.oidc_login import provider_of, tokens_of
 from pointsman.auth.people import PEOPLE
-from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
+from pointsman.auth.rate_limiter import LoginThrottle, RateLimiter, StreamQuota
 from pointsman.auth.redaction import redactor_for
 from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle

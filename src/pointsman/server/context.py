@@ -16,13 +16,10 @@ from pointsman.app import Pointsman
 from pointsman.auth.audit import Audit
 from pointsman.auth.callers import LOCAL, Caller, Role
 from pointsman.auth.keys import Keys
-from pointsman.auth.login_throttle import LoginThrottle
 from pointsman.auth.logins import Logins
-from pointsman.auth.oidc_login import IdentityProvider
-from pointsman.auth.oidc_tokens import Tokens, is_token
+from pointsman.auth.oidc_login import IdentityProvider, Tokens, is_token
 from pointsman.auth.people import KnownPeople
-from pointsman.auth.presence import OpenStream, Presence
-from pointsman.auth.rate_limiter import RateLimiter, StreamQuota
+from pointsman.auth.rate_limiter import LoginThrottle, OpenStream, Presence, RateLimiter, StreamQuota
 from pointsman.auth.redaction import Redactor
 from pointsman.auth.verbs import VerbRule
 from pointsman.errors import CallerError

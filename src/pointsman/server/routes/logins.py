@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from pointsman.auth.administration import AccessVerbs
 from pointsman.auth.callers import CallerView, caller_view
 from pointsman.auth.logins import EndedLogins, LoginPage, LoginView
-from pointsman.auth.oidc_tokens import TOKEN_CHARS_MAX
+from pointsman.auth.oidc_login import TOKEN_CHARS_MAX
 from pointsman.server.context import COOKIE, CallerSession, CurrentServer, ServerContext, address_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations

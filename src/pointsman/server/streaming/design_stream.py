@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from pointsman.auth.presence import OpenStream
+from pointsman.auth.rate_limiter import OpenStream
 from pointsman.errors import PointsmanError
 from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.server.problems import refusal

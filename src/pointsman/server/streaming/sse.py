@@ -16,7 +16,7 @@ import msgspec
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from pointsman.auth.presence import OpenStream
+from pointsman.auth.rate_limiter import OpenStream
 from pointsman.server.streaming.ring_buffer import StreamEncoder
 from pointsman.values import JsonView
 
