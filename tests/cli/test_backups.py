@@ -47,7 +47,7 @@ def test_what_cannot_be_done_is_told(prompt: Prompt) -> None:
         (("backup", "x", "--store", "sqlite:///misspelt.db"), 1, "the store is empty"),
         (("restore", "none", *STORE), 2, "[file-unreadable]"),
         (("restore", "there", *STORE), 2, "[backup-refused]"),
-        (("backup", "", *STORE), 2, "it is empty"),
+        (("backup", "", *STORE), 2, "is empty"),
     ):
         printed = prompt(*command)
         assert (printed.code, word in printed.err) == (code, True), printed.err

@@ -221,7 +221,7 @@ def test_a_data_directory_that_cannot_be_made_is_told(prompt: Prompt, tmp_path: 
 
 def test_an_address_of_a_store_that_is_empty_is_no_address(prompt: Prompt) -> None:
     printed = prompt("list", "--store", "")
-    assert (printed.code, "it is empty" in printed.err) == (2, True)
+    assert (printed.code, "is empty" in printed.err) == (2, True)
     with pytest.raises(SettingsInvalid, match="the address of the store is empty"):
         Pointsman("")
 
@@ -247,8 +247,8 @@ def test_an_input_that_is_too_large_is_told_where_data_belong(prompt: Prompt) ->
 def test_a_shell_variable_that_is_not_set_means_nothing_else(prompt: Prompt, option: str) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN), option, "", "--json")
     assert (printed.code, printed.json["status"]) == (2, "refused")
-    assert "it is empty" in printed.err
-    assert "`pointsman run --help` shows what it takes" in printed.err
+    assert "is empty" in printed.err
+    assert "`pointsman run --help` shows its arguments and options" in printed.err
 
 
 def test_the_fields_of_an_input_are_told_where_one_is_missing(prompt: Prompt) -> None:

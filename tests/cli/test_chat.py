@@ -126,7 +126,7 @@ async def test_after_a_kill_in_the_middle_of_an_answer_the_turn_goes_on(own_plac
         SCRIPT.replace("delay: 600s, text: never said", "text: At last."), encoding="utf-8"
     )
     with Terminal(*talk, "--session", "s", cwd=own_place) as person:
-        person.expect("going on with exec-")
+        person.expect("continuing exec-")
         person.expect("Ann: At last.")
         person.expect("you: ")
         person.press("d")

@@ -13,7 +13,7 @@ from tests.cli.flows import written
 
 def test_a_sound_workflow_is_said_to_be_sound(prompt: Prompt) -> None:
     printed = prompt("check", written("letter.yaml", flows.APPROVAL))
-    assert (printed.code, printed.out) == (0, "letter.yaml: native, no problems: may run\n")
+    assert (printed.code, printed.out) == (0, "letter.yaml: native, no problems: can run\n")
 
 
 def test_a_problem_shows_its_line_with_a_caret_under_the_place_and_the_next_step(prompt: Prompt) -> None:

@@ -51,7 +51,7 @@ def test_a_session_that_is_named_is_kept_to(prompt: Prompt) -> None:
     [
         (("--command", ", send to john@example.com"), "command-unclear"),
         (("--command", ""), "command-unclear"),
-        (("--command", "Write a memo", "--input", "{}"), "--command is an input"),
+        (("--command", "Write a memo", "--input", "{}"), "give either --command or --input"),
     ],
 )
 def test_a_command_that_cannot_be_meant_starts_nothing(prompt: Prompt, options: tuple[str, ...], says: str) -> None:

@@ -54,7 +54,7 @@ def test_a_failure_in_a_later_process_undoes_what_an_earlier_one_did(prompt: Pro
     asked = prompt("show", execution, "--json").json
     assert asked["path"] == ["flight", "hotel", "sure", "pay", "no_hotel", "no_flight"]
     refused = prompt("retry", execution)
-    assert (refused.code, "was undone" in refused.err) == (2, True)
+    assert (refused.code, "was compensated" in refused.err) == (2, True)
 
 
 def test_cancel_undoes_what_an_earlier_process_did_and_now_does_not(prompt: Prompt) -> None:

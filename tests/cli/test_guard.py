@@ -13,7 +13,7 @@ import pytest
 
 from pointsman import __version__
 from pointsman.cli import documents
-from pointsman.cli.error_boundary import hearing_interrupts
+from pointsman.cli.error_boundary import repeating_interrupts
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
@@ -98,7 +98,7 @@ def test_ctrl_c_in_a_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) 
         Interrupted()
         time.sleep(5)
 
-    with pytest.raises(KeyboardInterrupt), hearing_interrupts():
+    with pytest.raises(KeyboardInterrupt), repeating_interrupts():
         destroy()
     assert "Traceback" not in capsys.readouterr().err
 
@@ -110,6 +110,6 @@ def test_other_failures_of_destructors_are_told_as_before(monkeypatch: pytest.Mo
         told.append(what.exc_type)
 
     monkeypatch.setattr(sys, "unraisablehook", keep)
-    with hearing_interrupts():
+    with repeating_interrupts():
         Failing()
     assert told == [ValueError]

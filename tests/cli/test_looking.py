@@ -14,7 +14,7 @@ from rich.console import Console
 from pointsman import Pointsman, Workflow
 from pointsman.cli.inspection import bar_lines
 from pointsman.cli.progress import ProgressBoard
-from pointsman.cli.results import story, when
+from pointsman.cli.results import outcome_lines, when
 from pointsman.engine.state import Status
 from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
 from pointsman.values import Json, JsonObject
@@ -59,7 +59,7 @@ async def test_show_tells_until_when_steps_wait() -> None:
         view = await execution.view()
     timers = cast("list[JsonObject]", view["timers"])
     assert [(one["nodeId"], one["purpose"]) for one in timers] == [("hold", "wait"), ("knock", "event")]
-    lines = [unstyle(line) for line in story(view, stopped=False, store=None, lasting=True)]
+    lines = [unstyle(line) for line in outcome_lines(view, stopped=False, store=None, lasting=True)]
     assert f"waiting at 'hold' until {when(timers[0]['at'])}" in lines
     assert f"waiting at 'knock' for its event until {when(timers[1]['at'])} at the latest" in lines
 
@@ -168,7 +168,7 @@ def test_progress_tells_retries_failures_and_gates_for_good() -> None:
     with board.console.capture() as captured:
         board.see(event("step_started", "write"))
         board.see(event("step_failed", "write", final=False, failure={"code": "model-busy", "message": "429"}))
-        assert "model-busy: will be tried again" in str(board.running["exec-1/write"].note)
+        assert "model-busy: will be retried" in str(board.running["exec-1/write"].note)
         board.see(event("attempt_started", "write", attempt=2, reason="retry"))
         board.see(event("step_failed", "write", final=True, failure={"code": "model-busy", "message": "\x1b[2J429"}))
     assert "✗ write" in captured.get()

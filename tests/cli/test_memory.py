@@ -10,7 +10,7 @@ STORE = ("--store", "sqlite:///m.db")
 
 
 def test_values_are_set_listed_found_and_forgotten_across_commands(prompt: Prompt) -> None:
-    assert prompt("memory", "list", *STORE).err == "nothing is remembered\n"
+    assert prompt("memory", "list", *STORE).err == "no values\n"
     ann = ("--user", "ann", *STORE)
     assert prompt("memory", "set", "tone", '"short"', *ann, "--ttl", "30d").json == "short"
     assert prompt("memory", "set", "a/b", "plain words", *ann, "-n", "notes").json == "plain words"
@@ -41,8 +41,8 @@ def test_values_are_set_listed_found_and_forgotten_across_commands(prompt: Promp
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("list", "--user", "a", "--session", "b"), "whose memory"),
-        (("get", "k"), "whose memory"),
+        (("list", "--user", "a", "--session", "b"), "give one owner"),
+        (("get", "k"), "give one owner"),
         (("get", "", "--user", "a"), "memory-key-invalid"),
         (("get", "k", "--user", ""), "memory-key-invalid"),
         (("get", "a\nb", "--user", "a"), "memory-key-invalid"),

@@ -90,7 +90,7 @@ def test_models_are_listed_with_their_uses_prices_and_masked_keys(
     assert (house["kind"], house["keys"], house["masked"]) == ("openai-compatible", 3, ["…6789"] * 3)
     assert (openai["name"], openai["masked"], openai["source"]) == ("openai", ["…3210"], "OPENAI_API_KEY")
     shown = prompt("models").out
-    assert "house:strict                     validation · no price known: give it under [prices]" in shown
+    assert "house:strict                     validation · no price: set one under [prices]" in shown
     assert not any(key in shown for key in KEYS)
     assert server.log == [], "nobody is asked"
     priced = prompt("models", "--json", "--model", "openai:gpt-4o").json["models"]

@@ -250,7 +250,7 @@ def test_who_votes_and_what_an_edit_changed_is_shown(prompt: Prompt) -> None:
     edit = '{"action": "edit", "data": {"text": "new"}, "comment": "shorter"}'
     prompt("answer", execution, "review", edit, "--as", "ada")
     shown = prompt("show", execution).out
-    assert "asked: ada, ben, cleo; votes needed: 2" in shown
+    assert "approvers: ada, ben, cleo; votes needed: 2" in shown
     assert "voted: ada edit" in shown
     prompt("answer", execution, "review", edit, "--as", "ben")
     shown = prompt("show", execution).out
@@ -288,7 +288,7 @@ def test_a_tool_call_waits_for_approval_across_processes(prompt: Prompt) -> None
     (gate,) = prompt("show", execution, "--json").json["waiting"]
     assert (gate["about"], gate["shown"]) == ("calls", {"2": {"tool": "pay", "arguments": {"amount": 9}}})
     shown = prompt("show", execution).out
-    assert '  2: pay {"amount": 9}\n  one by one: {"action": "edit", "data": {"2": true}}' in shown
+    assert '  2: pay {"amount": 9}\n  to decide each call: {"action": "edit", "data": {"2": true}}' in shown
     edit = '{"action": "edit", "data": {"2": {"amount": 1}}}'
     assert refused(prompt, "answer", execution, "agent", edit, "--as", "ada") == "not-an-approver"
     refusals = [f'{{"action": "edit", "data": {data}}}' for data in ('"2"', "{}", '{"9": true}', '{"2": 5}')]

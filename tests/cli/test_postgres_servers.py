@@ -145,7 +145,7 @@ def test_a_keeper_says_once_that_its_server_is_away_and_goes_on_when_it_is_back(
     with going("keep", "--script", written("slow.yaml", SLOW_SECOND.replace("20s", "1h")), *store) as keeper:
         said(keeper, "keeping")
         server.stop()
-        assert "[store-unreachable]" in said(keeper, "is tried again")
+        assert "[store-unreachable]" in said(keeper, "retrying")
         server.start()
         waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *store)
         assert waits.code == 3

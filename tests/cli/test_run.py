@@ -245,5 +245,5 @@ edges: [{source: fetch, target: add}, {source: add, target: shop}]
 """
     script = written("script.yaml", "tools: {shop: {result: sold}}")
     ran = prompt("run", written("mixed.yaml", document), "--script", script)
-    line = "warning: the script does not answer for the http node 'fetch': calls are made for real"
+    line = "warning: the script has no answers for the http node 'fetch': these calls are real"
     assert line in ran.err.splitlines()

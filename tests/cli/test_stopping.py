@@ -79,12 +79,12 @@ def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: sig
 def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt, held: subprocess.Popen[str]) -> None:
     first = until_second_runs(prompt, held)
     with alive("run", "chain.yaml", "--script", written("quick.yaml", QUICK), *STORE) as waiting:
-        told = line_with(waiting, "take it out")
+        told = line_with(waiting, "Remove it")
         second = prompt("list", *STORE, "--json", "--status", "pending").json["executions"][0]["executionId"]
-        assert f"waiting for a place: 'chain' runs once at a time, now as {first}\n" in told
-        assert f"pointsman resume {second} --store sqlite:///store.db waits again" in told
+        assert f"queued: 'chain' runs one execution at a time, now {first}\n" in told
+        assert f"Wait again: pointsman resume {second} --store sqlite:///store.db\n" in told
         with alive("run", "chain.yaml", *STORE) as third:
-            assert f"{first}, and 1 stand in line before it" in line_with(third, "waiting for a place")
+            assert f"{first}; 1 queued before this one" in line_with(third, "queued: ")
             third.send_signal(signal.SIGTERM)
             assert third.wait(timeout=60) == 130
         waiting.send_signal(signal.SIGINT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.cli.chat import Voice
+from pointsman.cli.chat import LiveOutput
 from pointsman.values import JsonObject
 
 
@@ -15,7 +15,7 @@ def delta(**said: str) -> JsonObject:
 def test_words_that_do_not_count_are_broken_off_and_the_next_ones_begin_anew(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    voice = Voice({"say": "Bot"}, frozenset())
+    voice = LiveOutput({"say": "Bot"}, frozenset())
     for event in (
         delta(kind="thought", text="Hm."),
         delta(kind="text", text="Once"),
@@ -25,5 +25,5 @@ def test_words_that_do_not_count_are_broken_off_and_the_next_ones_begin_anew(
         JsonObject({"kind": "step_succeeded", "execution": "e", "step": "say.1", "node": "say"}),
     ):
         voice.see(event)
-    assert capsys.readouterr().out == "Bot: Once … (broke off)\nBot: There was\n"
+    assert capsys.readouterr().out == "Bot: Once … (interrupted)\nBot: There was\n"
     assert voice.last == "There was"

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.cli.results import story
+from pointsman.cli.results import outcome_lines
 from pointsman.engine.decide.human_task_answers import ActionNotOffered, AnswerInvalid
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.settings import Settings
@@ -194,6 +194,6 @@ async def test_cancelling_ends_the_wait(world: World) -> None:
 async def test_people_are_shown_how_results_are_given(world: World) -> None:
     name = await world.waiting(NODE)
     async with world.open() as app:
-        told = story(json_of(await app.view(name)), stopped=False, store="", lasting=True)
+        told = outcome_lines(json_of(await app.view(name)), stopped=False, store="", lasting=True)
     answer = f'pointsman answer {name} where \'{{"action": "return", "data": {{"1": RESULT}}}}\''
     assert [line for line in told if answer in line] != []

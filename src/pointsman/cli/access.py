@@ -50,8 +50,8 @@ async def _add_key(store: str | None, name: str, role: Role, groups: tuple[str, 
 
 
 @keys.command("list")
-@click.option("--search", default="", metavar="WORDS", help="Only those with all these words in name or groups.")
-@click.option("--role", type=click.Choice(ROLES), help="Only those of this role.")
+@click.option("--search", default="", metavar="WORDS", help="Only keys with all these words in name or groups.")
+@click.option("--role", type=click.Choice(ROLES), help="Only keys with this role.")
 @json_option
 @store_option
 def list_keys(*, search: str, role: Role | None, as_json: bool, store: str | None) -> None:
@@ -61,7 +61,7 @@ def list_keys(*, search: str, role: Role | None, as_json: bool, store: str | Non
         print_json({"keys": found})
         return
     if not found:
-        click.echo("no key fits" if search or role else "no key is made", err=True)
+        click.echo("no matching keys" if search or role else "no keys", err=True)
     for key in found:
         used = when(key["usedAt"]) if key["usedAt"] else "never used"
         groups = ", ".join(map(shown, key["groups"]))
@@ -85,11 +85,11 @@ def revoke_key(name: str, *, as_json: bool, store: str | None) -> None:
         return
     say(f"revoked {name}")
     if not admins:
-        say("no key of an admin is left; make one: pointsman keys add NAME --role admin")
+        say("no admin key is left; create one: pointsman keys add NAME --role admin")
 
 
 async def _revoke_key(store: str | None, name: str) -> list[str]:
-    """The keys of admins that are left."""
+    """Return the remaining keys of admins."""
     async with installation(store) as app:
         return await session_at_prompt(app).access.revoke_key(name)
 
@@ -118,7 +118,7 @@ def audit(
         print_json({"deeds": deeds, "next": following})
         return
     if not deeds:
-        click.echo("nothing was asked for", err=True)
+        click.echo("no entries", err=True)
     for deed in deeds:
         told = f"{when(deed['at'])}  {shown(deed['who']):16}  {shown(deed['what'])}  {shown(deed['target'])}".rstrip()
         click.echo(f"{told}  refused: {shown(deed['refused'])}" if deed["refused"] else told)
@@ -157,12 +157,12 @@ def init(*, as_json: bool) -> None:
     path = key_file_of(settings)
     if read_key_file(path):
         hint = "`pointsman secrets rotate --new-key` adds a newer one."
-        raise VaultKeyInvalid(f"there is a key in {str(path)!r} already", hint=hint)
+        raise VaultKeyInvalid(f"{str(path)!r} already contains a key", hint=hint)
     make_key(settings)
     if as_json:
         print_json({"keyFile": str(path)})
     else:
-        say(f"made {path}")
+        say(f"created {path}")
 
 
 @secrets.command("set")
@@ -186,7 +186,7 @@ def set_(name: str, *, by: str, as_json: bool, store: str | None, **places: tupl
         return
     say(f"set {name}")
     if not (kept["hosts"] or kept["tools"]):
-        say(f"no document may send it anywhere yet: `pointsman secrets allow {name} --host HOST` or `--tool TOOL`")
+        say(f"no document can send it anywhere yet: `pointsman secrets allow {name} --host HOST` or `--tool TOOL`")
 
 
 @secrets.command()
@@ -224,7 +224,7 @@ def list_secrets(*, as_json: bool, store: str | None) -> None:
         print_json({"secrets": found})
         return
     if not found:
-        click.echo("no secret is kept", err=True)
+        click.echo("no secrets", err=True)
     for one in found:
         click.echo(f"{shown(one['name']):32}  {when(one['changedAt']):19}  {shown(one['changedBy'])}".rstrip())
         for line in _lines(one):
@@ -268,7 +268,7 @@ def rotate(*, new_key: bool, as_json: bool, store: str | None) -> None:
     if as_json:
         print_json({"rotated": done})
     else:
-        say(f"sealed {done} anew")
+        say(f"encrypted {done} secrets with the newest key")
 
 
 async def _rotate(store: str | None, *, new_key: bool) -> int:
@@ -299,7 +299,7 @@ def _other(by: str) -> str | None:
 
 def _lines(rule: SecretRuleView) -> Iterator[str]:
     if not (rule["hosts"] or rule["tools"]):
-        yield "may go nowhere: name hosts or tools with `pointsman secrets allow`"
+        yield "cannot be sent anywhere: allow hosts or tools with `pointsman secrets allow`"
     for name in PLACES:
         if values := rule[name]:
             yield f"{name}: {', '.join(values)}"
@@ -315,10 +315,10 @@ def _show_rule(name: str, rule: SecretRuleView, *, as_json: bool) -> None:
 
 
 def _value() -> str:
-    """What is piped in, but for the end of its last line; or asked for."""
+    """Read the value from a prompt, or from a pipe without the end of its last line."""
     if sys.stdin.isatty():
         return str(click.prompt("Value", hide_input=True, err=True))
     try:
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise click.UsageError("the value on standard input is no UTF-8 text.") from None
+        raise click.UsageError("the value on standard input is not UTF-8 text.") from None

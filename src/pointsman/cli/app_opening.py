@@ -14,7 +14,7 @@ import click
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import target_text
-from pointsman.cli.error_boundary import face
+from pointsman.cli.error_boundary import output_mode
 from pointsman.cli.options import os_user
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import CallerError
@@ -61,14 +61,14 @@ def session_at_prompt(app: Pointsman, **target: object) -> Session:
     thing; `by` is left out if it is the login."""
     context = click.get_current_context(silent=True)
     path = "" if context is None else context.command_path.partition(" ")[2]
-    caller = at_the_prompt()
+    caller = prompt_caller()
     named = {name: value for name, value in target.items() if name != "by" or value != caller.name}
     return app.acting_as(caller, via=f"pointsman {path}".strip(), target=target_text(named))
 
 
 def _script(path: Path) -> Script:
     """Read a script; problems while parsing it are reported with the script's file name."""
-    seen = face()
+    seen = output_mode()
     before = seen.file, seen.text
     text = script_text(path)
     seen.file, seen.text = str(path), text
@@ -84,12 +84,12 @@ def loaded(store: str | None = None, *, delays: bool | None = None) -> Settings:
 def document(file: str, *, dialect: str | None = None) -> Workflow:
     """Load a workflow from a file, and report later problems with this file's name and text."""
     source = Workflow.load(file, dialect=dialect)
-    speak_of(source, file)
+    report_problems_of(source, file)
     return source
 
 
-def speak_of(source: Workflow, file: str) -> None:
-    seen = face()
+def report_problems_of(source: Workflow, file: str) -> None:
+    seen = output_mode()
     seen.file, seen.text = file, source.document.text
     seen.unreadable = source.unreadable
 
@@ -110,7 +110,7 @@ async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
     if isinstance(found, str):
         ids = await app.library.ids()
         if found.partition("@")[0] not in ids:
-            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` shows them."
+            hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` lists them."
             raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
     return found
 
@@ -122,13 +122,13 @@ async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | No
 
 
 @asynccontextmanager
-async def speaking_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
+async def reporting_problems_of(app: Pointsman, found: Workflow | str) -> AsyncGenerator[None, None]:
     """Report problems of a saved workflow, such as those of a draft, with its name and text, as for a file."""
     try:
         yield
     except WorkflowInvalid:
         if isinstance(found, str):
-            speak_of(await app.source(found), found)
+            report_problems_of(await app.source(found), found)
         raise
 
 
@@ -137,18 +137,18 @@ def go(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def at_the_prompt() -> Caller:
+def prompt_caller() -> Caller:
     """Return the caller of a command, an admin: a user who can open the store can do everything."""
     return Caller(name=os_user(), role="admin", entrance="shell")
 
 
 ENDS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Ctrl-C (SIGINT) is not among them: `asyncio.run` heeds it."""
+"""Signals that end a command as Ctrl-C does. `asyncio.run` handles Ctrl-C (SIGINT) itself."""
 
 
 @contextmanager
-def heeding(signals: Iterable[signal.Signals], stop: Callable[[], None]) -> Generator[None, None, None]:
-    """`stop` is called when one of the signals comes. One that is ignored stays so: `nohup` means it."""
+def on_signals(signals: Iterable[signal.Signals], stop: Callable[[], None]) -> Generator[None, None, None]:
+    """Call `stop` on each of the signals. A signal that is ignored stays ignored, as `nohup` requires."""
     loop = asyncio.get_running_loop()
     heeded: list[signal.Signals] = []
     for one in signals:
@@ -157,7 +157,7 @@ def heeding(signals: Iterable[signal.Signals], stop: Callable[[], None]) -> Gene
         try:
             loop.add_signal_handler(one, stop)
         except NotImplementedError:
-            break  # this system has no such signals
+            break  # not supported by this system
         heeded.append(one)
     try:
         yield
@@ -168,7 +168,7 @@ def heeding(signals: Iterable[signal.Signals], stop: Callable[[], None]) -> Gene
 
 @asynccontextmanager
 async def stoppable() -> AsyncGenerator[None, None]:
-    """The block is cancelled when this process shall end. A second signal does not disturb what the first began."""
+    """Cancel the block on SIGTERM or SIGHUP, as on Ctrl-C. A second signal has no further effect."""
     task = asyncio.current_task()
     assert task is not None
     told = False
@@ -179,7 +179,7 @@ async def stoppable() -> AsyncGenerator[None, None]:
             told = True
             task.cancel()
 
-    with heeding(ENDS, stop):
+    with on_signals(ENDS, stop):
         try:
             yield
         except asyncio.CancelledError:

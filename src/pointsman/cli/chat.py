@@ -1,7 +1,7 @@
 """`pointsman chat`: conversation at the terminal. Each message is a turn: a separate execution in one session.
 
 read a line ──▶ one turn, in the event loop ──▶ a gate? its answer is the next line ──▶ read a line
-Ctrl-C: forget the line     Ctrl-C: end the turn, keep the conversation       Ctrl-D: leave
+Ctrl-C: discard the line    Ctrl-C: end the turn, keep the conversation       Ctrl-D: leave
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.subjects import check_session, is_conversational
 from pointsman.cli.app_opening import installation, known, named, session_at_prompt
 from pointsman.cli.completion import complete_file_or_workflow
-from pointsman.cli.error_boundary import face, tell
+from pointsman.cli.error_boundary import output_mode, tell
 from pointsman.cli.options import (
+    answer_of,
     by_option,
     lenient_option,
     model_option,
     quiet_option,
-    said_at,
     script_option,
     store_option,
     var_option,
 )
 from pointsman.cli.printing import harmless, say, shown
-from pointsman.cli.results import code_of, looked_at, output_text, say_scripted, story
+from pointsman.cli.results import code_of, outcome_lines, output_text, shown_lines, warn_scripted
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
 from pointsman.executions.driving import drive
@@ -70,13 +70,13 @@ def read_line(prompt: str) -> str | None:
 
 
 HELP: Final = """\
-/help      this list
-/history   what was said so far
-/new       another conversation
-/cancel    end the turn that waits or was stopped; the conversation goes on
-/quit      leave (as Ctrl-D does); the conversation is kept
-//…        a message that begins with a slash
-Ctrl-C ends an answer in the middle: the conversation is then as it was before the question."""
+/help      show this list
+/history   show the conversation so far
+/new       start another conversation
+/cancel    cancel the open turn; the conversation continues
+/quit      leave (also Ctrl-D); the conversation is stored
+//…        send a message that begins with a slash
+Ctrl-C cancels the running turn: the conversation is then as it was before the message."""
 
 Outcome: TypeAlias = Literal["went on", "left"]
 Work: TypeAlias = Callable[[], Outcome]
@@ -153,8 +153,8 @@ class Talk:
         self.runner.run(self._must_be_conversational())
         if reopen:
             self.runner.run(self._acting().conversations.reopen(self.session))
-        say(f"session {self.session}" + (" (/help says what you can do, Ctrl-D leaves)" if is_terminal() else ""))
-        outcome = self._guarded(self._take_up) if session is not None else "went on"
+        say(f"session {self.session}" + (" (/help lists commands, Ctrl-D leaves)" if is_terminal() else ""))
+        outcome = self._guarded(self._continue_turn) if session is not None else "went on"
         while outcome == "went on":
             try:
                 line = read_line("you: ")
@@ -183,15 +183,15 @@ class Talk:
         except PointsmanError as why:
             if not is_terminal():
                 raise
-            tell(why, face())
+            tell(why, output_mode())
             return "went on"
 
-    def _take_up(self) -> Outcome:
+    def _continue_turn(self) -> Outcome:
         """Continue a turn that was interrupted by the end of its process, or that the user left."""
         execution = self.runner.run(self._left(run=True))
         if execution is None:
             return "went on"
-        say(f"going on with {execution.id}")
+        say(f"continuing {execution.id}")
         return self._turn(execution)
 
     async def _left(self, *, run: bool) -> Execution | None:
@@ -227,20 +227,20 @@ class Talk:
                 say(f"session {self.session}")
             case "/history":
                 for message in self.runner.run(self.app.storage.conversation(self.session)).messages:
-                    say_message(message)
+                    print_message(message)
             case "/cancel":
                 return self._cancel()
             case other:
-                say(f"there is no command {other!r}. /help lists them; //… sends what begins with a slash.")
+                say(f"there is no command {other!r}. /help lists commands; // sends a text with a slash.")
         return "went on"
 
     def _cancel(self) -> Outcome:
         execution = self.runner.run(self._left(run=False))
         if execution is None:
-            say("no turn is under way")
+            say("no turn is open")
             return "went on"
         self.runner.run(self._stop(execution))
-        say(f"ended {execution.id}; the conversation is as it was before")
+        say(f"cancelled {execution.id}; the conversation is as it was before")
         return "went on"
 
     async def _stop(self, execution: Execution) -> None:
@@ -251,27 +251,27 @@ class Talk:
         """Run one turn, and ask the user for the answers of its gates."""
         if execution.is_scripted and not self.has_warned and not self.quiet:
             self.has_warned = True
-            say_scripted()
-        while (waits := self.runner.run(self._go_on(execution))) is not None:
+            warn_scripted()
+        while (waits := self.runner.run(self._drive(execution))) is not None:
             asked = json_of(gate_view(waits.at))
-            say("\n".join([shown(asked["message"]), *looked_at(asked)]))
+            say("\n".join([shown(asked["message"]), *shown_lines(asked)]))
             try:
                 line = read_line(f"{waits.node} ({options_of(asked)}): ")
             except KeyboardInterrupt:
                 line = None
             if line is None:
                 self.code = code_of("waiting")
-                self._tell_story(execution)
+                self._print_outcome(execution)
                 return "left"
             if line.strip():
                 self._answer(execution, waits, line.strip(), seen=str(asked["digest"]))
         return self._ended(execution)
 
-    async def _go_on(self, execution: Execution) -> OpenGate | None:
+    async def _drive(self, execution: Execution) -> OpenGate | None:
         """Drive the execution, print its output, and return the gate at which it waits, if any."""
         nodes = (await self._definition()).nodes
         hidden = frozenset(node.id for node in nodes if node.chat_visible is False)
-        with spoken(self.app, execution.names, hidden, quiet=self.quiet) as voice:
+        with live_output(self.app, execution.names, hidden, quiet=self.quiet) as voice:
             await drive(execution)
         output = execution.state.outcome.output
         if execution.status == "completed" and output is not None and output_text(output).strip() != voice.last:
@@ -287,7 +287,7 @@ class Talk:
         definition = await self._definition()
         if not is_conversational(definition):
             raise NotConversational(
-                f"{definition.id!r} holds no conversations",
+                f"{definition.id!r} is not conversational",
                 hint="Set `config: {conversational: true}`, or use `pointsman run`.",
             )
 
@@ -297,7 +297,7 @@ class Talk:
 
         def answer() -> Outcome:
             try:
-                said = said_at(gate.id, text)
+                said = answer_of(gate.id, text)
             except click.BadParameter as why:
                 say(why.message)
                 return "went on"
@@ -321,18 +321,20 @@ class Talk:
         status = execution.status
         if status == "completed":
             if self.runner.run(self.app.storage.conversation(self.session)).closed:
-                say("the conversation has ended; /new begins another one")
+                say("the conversation has ended; /new starts another one")
                 return "went on" if is_terminal() else "left"
             return "went on"
-        self._tell_story(execution)
+        self._print_outcome(execution)
         if is_terminal():
             return "went on"
         self.code = code_of(status)
         return "left"
 
-    def _tell_story(self, execution: Execution) -> None:
+    def _print_outcome(self, execution: Execution) -> None:
         view = json_of(self.runner.run(execution.view()))
-        for line in story(view, stopped=False, store=self.app.settings.store or None, lasting=execution.is_kept):
+        for line in outcome_lines(
+            view, stopped=False, store=self.app.settings.store or None, lasting=execution.is_kept
+        ):
             click.echo(line, err=True)
 
 
@@ -340,7 +342,7 @@ def new_session() -> str:
     return f"chat-{secrets.token_hex(6)}"
 
 
-def say_message(message: Json) -> None:
+def print_message(message: Json) -> None:
     """Print a message of a conversation, unless it is empty or the result of a tool."""
     if isinstance(message, dict) and isinstance(text := message.get("content"), str) and text.strip():
         who = "you" if message.get("role") == "user" else message.get("name") or message.get("role")
@@ -355,21 +357,21 @@ def options_of(gate: JsonObject) -> str:
 
 
 @dataclass(slots=True)
-class Voice:
-    """Prints live words. One step speaks at a time; who else speaks meanwhile is shown when it is done."""
+class LiveOutput:
+    """Prints the text of steps while models write it: one step at a time; the text of other steps when they end."""
 
     names: dict[str, str]
-    """Node -> what people call it."""
+    """Node -> display name."""
     hidden: frozenset[str]
-    """Nodes whose words are not for people."""
+    """Nodes with `chatVisible: false`."""
     speaker: str = ""
     heard: dict[str, str] = field(default_factory=dict[str, str])
-    """Step -> what it said in the attempt that runs."""
+    """Step -> its text in the running attempt."""
     last: str = ""
-    """What the step that ended last had said."""
+    """Text of the step that ended last."""
 
     def see(self, event: JsonObject) -> None:
-        """Take an event or a live delta."""
+        """Process an event or a live delta."""
         step, node = f"{event['execution']}/{event.get('step', '')}", str(event.get("node", ""))
         kind = str(event["kind"])
         if node in self.hidden:
@@ -411,17 +413,17 @@ class Voice:
 
     def _break_off(self, step: str) -> None:
         if self.heard.pop(step, "") and self.speaker == step:
-            self._write(click.style(" … (broke off)\n", dim=True))
+            self._write(click.style(" … (interrupted)\n", dim=True))
             self.speaker = ""
 
     def pause(self) -> None:
-        """Somebody else is about to write."""
+        """End the line of an incomplete text, before other output."""
         if self.speaker:
             self._break_off(self.speaker)
 
     def _line(self, text: str, *, plain: bool = False) -> None:
         if self.speaker:
-            return  # In the middle of somebody's words there is no room for a line.
+            return  # A text is being written on the current line.
         self._write((text if plain else click.style(text, dim=True)) + "\n")
 
     def _called(self, node: str) -> str:
@@ -436,11 +438,11 @@ class Voice:
 
 
 @contextmanager
-def spoken(
+def live_output(
     app: Pointsman, names: dict[str, str], hidden: frozenset[str], *, quiet: bool
-) -> Generator[Voice, None, None]:
-    """Show what is said while inside, on a terminal."""
-    voice = Voice(names, hidden)
+) -> Generator[LiveOutput, None, None]:
+    """Print the live output of the app inside the context, if standard output is a terminal."""
+    voice = LiveOutput(names, hidden)
     if quiet or not sys.stdout.isatty():
         yield voice
         return

@@ -70,14 +70,20 @@ VERBS: Final = ("cancel", "pause", "resume", "retry", "delete")
 
 @click.command()
 @click.argument("verb", type=click.Choice(VERBS))
-@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
-@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
-@click.option("--session", metavar="ID", help="Only those of a conversation.")
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only executions of this workflow.")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES),
+    help="Only executions with this status. Repeatable.",
+)
+@click.option("--session", metavar="ID", help="Only executions of this conversation.")
 @click.option("--parent", metavar="EXEC", help="The sub-workflows of an execution, instead of whole executions.")
-@click.option("--since", type=click.DateTime(), help="Only those started at this local time, or later.")
-@click.option("--until", type=click.DateTime(), help="Only those started before.")
+@click.option("--since", type=click.DateTime(), help="Only executions started at this local time or later.")
+@click.option("--until", type=click.DateTime(), help="Only executions started before this local time.")
 @click.option("--by", default="", metavar="NAME", help="Your name; stored in the journals.")
-@click.option("--yes", is_flag=True, help="Do it. Without this option they are only listed.")
+@click.option("--yes", is_flag=True, help="Apply the action. Without this option, matching executions are only listed.")
 @json_option
 @store_option
 def bulk(

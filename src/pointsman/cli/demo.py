@@ -16,7 +16,7 @@ from pointsman.cli.app_opening import go
 from pointsman.cli.inspection import account_lines, bar_lines
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
-from pointsman.cli.results import CODES, output_text, story
+from pointsman.cli.results import CODES, outcome_lines, output_text
 from pointsman.executions.driving import drive
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory
@@ -62,23 +62,23 @@ SCENES: Final = (
 )
 
 AFTERWARDS: Final = """\
-See what was done, step by step, in your browser:
+Show the steps in your browser:
 
   {program} serve --store {store} --script {folder}/agentforge/script.yaml
 {links}
 
-All of this was scripted: no network, no key, the same every time. With a real model:
+All answers were scripted: no network, no key, the same result every time. With a real model:
 
   export OPENAI_API_KEY=…
   {program} run {folder}/agentforge/agentforge.yaml -i goal="Optimize our warehouse" --model openai:gpt-5-mini
 
 Next:
   {program} check FILE
-      what is wrong with a workflow of yours, with line and column
+      list the problems of your workflow, with line and column
   {program} run FILE
-      run it; Ctrl-C, then `{program} resume` goes on where it was
+      run it; Ctrl-C, then `{program} resume` continues where it stopped
   {program} test {folder}
-      the examples' own tests"""
+      run the tests of the examples"""
 
 
 @click.command()
@@ -136,7 +136,7 @@ async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, in
         "",
         *account_lines(lanes),
         "",
-        *story(view, stopped=False, store=None, lasting=True),
+        *outcome_lines(view, stopped=False, store=None, lasting=True),
     ):
         click.echo(line)
     return execution.id, CODES.get(str(view["status"]), 1)

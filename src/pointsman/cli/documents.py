@@ -12,7 +12,7 @@ import click
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.cli.app_opening import NothingNamed, go, installation, known, named, speak_of
+from pointsman.cli.app_opening import NothingNamed, go, installation, known, named, report_problems_of
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.options import (
     Decorated,
@@ -114,7 +114,7 @@ async def _saved(app: Pointsman, reference: str) -> Workflow:
     """Return a saved or built-in workflow. Raises `NothingNamed`, `UnknownWorkflow`."""
     await known(app, reference)
     source = await app.source(reference)
-    speak_of(source, reference)
+    report_problems_of(source, reference)
     return source
 
 
@@ -133,7 +133,7 @@ def _summary(result: CheckedSource) -> str:
     dialect = f"{result.dialect}, " if result.dialect else ""
     counts = {kind: sum(p.severity == kind for p in result.problems) for kind in ("error", "warning", "note")}
     told = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
-    verdict = "may run" if result.ok else "must not run"
+    verdict = "can run" if result.ok else "cannot run"
     return f"{dialect}{told or 'no problems'}: {verdict}"
 
 

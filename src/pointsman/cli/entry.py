@@ -11,11 +11,11 @@ from pointsman import __version__
 
 
 class CommandLocation(NamedTuple):
-    """Module and name of a command, and its line in the list of commands."""
+    """Module and name of a command, and its description in the list of commands."""
 
     module: str
     name: str
-    says: str
+    summary: str
 
 
 COMMANDS: Final[dict[str, CommandLocation]] = {
@@ -34,11 +34,15 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     "steer": CommandLocation("people", "steer", "Change data or jump to a node in a running execution."),
     "inbox": CommandLocation("people", "inbox", "List open gates that wait for people."),
     "delegate": CommandLocation("people", "delegate", "Pass your right to answer a gate on to another person."),
-    "resume": CommandLocation("run", "resume", "Continue after a crash, a pause or a limit."),
+    "resume": CommandLocation("run", "resume", "Continue an execution after a crash, a pause or a limit."),
     "retry": CommandLocation("fork", "retry", "Retry the failed step of an execution, or any step in a copy."),
-    "fork": CommandLocation("fork", "fork", "Continue from any row of an execution, in a copy."),
-    "move": CommandLocation("fork", "move", "Continue with another definition, if everything fits."),
-    "replay": CommandLocation("fork", "replay", "Decide a journal again, without calling anything."),
+    "fork": CommandLocation("fork", "fork", "Continue a copy of an execution, from any row of it."),
+    "move": CommandLocation(
+        "fork", "move", "Continue an execution with another definition, if everything in progress fits."
+    ),
+    "replay": CommandLocation(
+        "fork", "replay", "Decide the rows of a journal again and compare, without calling anything."
+    ),
     "signal": CommandLocation("run", "signal", "Send an event to an execution, and continue it."),
     "publish": CommandLocation("triggers", "publish", "Publish an event to waiting executions and event triggers."),
     "schedules": CommandLocation("triggers", "schedules", "Schedules: list, add, pause, resume, delete, next, run."),
@@ -51,15 +55,15 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     ),
     "audit": CommandLocation("access", "audit", "Print the audit log: changes, callers and results."),
     "notifications": CommandLocation("triggers", "notifications", "Notices to external addresses: list, retry."),
-    "pause": CommandLocation("control", "pause", "Start no further step of an execution."),
+    "pause": CommandLocation("control", "pause", "Pause an execution: start no further step."),
     "cancel": CommandLocation("control", "cancel", "Cancel an execution permanently."),
     "delete": CommandLocation("storage", "delete", "Delete executions or a conversation permanently."),
     "gc": CommandLocation("storage", "gc", "Delete executions beyond their retention, and unused contents."),
     "export": CommandLocation("storage", "export", "Export an execution to a file, to continue it in another store."),
     "import": CommandLocation("storage", "import_", "Import an execution from an exported file."),
-    "backup": CommandLocation("storage", "backup", "Write everything in the store into one file, while it is in use."),
+    "backup": CommandLocation("storage", "backup", "Back up the whole store into one file, while it is in use."),
     "restore": CommandLocation("storage", "restore", "Restore a backup into an empty store, of any kind."),
-    "bulk": CommandLocation("control", "bulk", "Cancel, pause, resume, retry or delete many at once."),
+    "bulk": CommandLocation("control", "bulk", "Cancel, pause, resume, retry or delete many executions at once."),
     "memory": CommandLocation("memory", "memory", "Memory: list, get, set, append, delete, search, history."),
     "convert": CommandLocation("documents", "convert", "Write a workflow in another dialect, or draw it."),
     "workflows": CommandLocation("library", "workflows", "Saved workflows: list, save, get, delete, diff, versions."),
@@ -99,7 +103,7 @@ class Root(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, place.says) for name, place in COMMANDS.items()])
+            formatter.write_dl([(name, place.summary) for name, place in COMMANDS.items()])
 
 
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -110,11 +114,11 @@ def root() -> None:
 
     \b
     pointsman demo                          see it work
-    pointsman check flow.yaml               what is wrong with a workflow
+    pointsman check flow.yaml               list the problems of a workflow
     pointsman run flow.yaml -i goal=ships   run it
 
     Exit codes: 0 completed, 1 failed or errors found, 2 wrong usage or unreadable input, 3 waiting at a gate or
-    paused, 4 interrupted by a limit, 130 cancelled, or left by Ctrl-C (and resumable).
+    paused, 4 interrupted by a limit, 130 cancelled, or stopped with Ctrl-C (resumable).
     """
 
 

@@ -65,7 +65,7 @@ class OutputMode:
     """Whether the document cannot be read at all."""
 
 
-def face() -> OutputMode:
+def output_mode() -> OutputMode:
     """Return the output mode of the running command."""
     return cast(OutputMode, click.get_current_context().find_root().obj)
 
@@ -75,7 +75,11 @@ def run_guarded(arguments: Sequence[str]) -> int:
     _survive_odd_terminals()
     seen = OutputMode()
     arguments = _debugging(arguments)
-    with hearing_interrupts(), apart_from_tools(), click.Context(root, info_name="pointsman", color=_colour()).scope():
+    with (
+        repeating_interrupts(),
+        apart_from_tools(),
+        click.Context(root, info_name="pointsman", color=_colour()).scope(),
+    ):
         try:
             code = _run(arguments, seen)
             sys.stdout.flush()
@@ -90,7 +94,7 @@ def run_guarded(arguments: Sequence[str]) -> int:
 
 
 @contextlib.contextmanager
-def hearing_interrupts() -> Generator[None]:
+def repeating_interrupts() -> Generator[None]:
     """Repeat a Ctrl-C that arrives in a callback that cannot raise, such as a destructor or a callback of pydantic,
     after `AGAIN_S`. Otherwise Python prints a traceback, continues, and the Ctrl-C is lost.
     """
@@ -141,24 +145,24 @@ def _run(arguments: Sequence[str], seen: OutputMode) -> int:
         click.echo(why.format_message(), err=True)
         return MISUSED
     except click.ClickException as why:
-        return _misused(why, seen)
+        return _usage_error(why, seen)
     except (click.Abort, KeyboardInterrupt):
-        return _stopped(seen)
+        return _interrupted(seen)
     except BrokenPipeError:
         raise
     except EngineBug as why:
-        return _unexpected(why, arguments, seen)
+        return _bug(why, arguments, seen)
     except PointsmanError as why:
-        return _refused(why, seen)
+        return _expected_error(why, seen)
     except OSError as why:
         if why.errno in UNWRITABLE and why.filename is None:
             raise  # without a file name, the output itself cannot be written
-        return _unexpected(why, arguments, seen)
+        return _bug(why, arguments, seen)
     except ModuleNotFoundError as why:
         missing = missing_for(why)
-        return _unexpected(why, arguments, seen) if missing is None else _refused(missing, seen)
+        return _bug(why, arguments, seen) if missing is None else _expected_error(missing, seen)
     except Exception as why:
-        return _unexpected(why, arguments, seen)
+        return _bug(why, arguments, seen)
     return code if isinstance(code, int) else 0
 
 
@@ -178,18 +182,18 @@ def _check_encoding(arguments: Sequence[str]) -> None:
             raise click.UsageError(f"argument {number} is not valid Unicode ({argument!r}), and no file has that name")
 
 
-def _misused(why: click.ClickException, seen: OutputMode) -> int:
+def _usage_error(why: click.ClickException, seen: OutputMode) -> int:
     if seen.json:
         print_json(error_object("usage", why.format_message()))
     ctx = why.ctx if isinstance(why, click.UsageError) else None
     usage = f"{ctx.get_usage()}\n" if ctx is not None else ""
     click.echo(f"{usage}{click.style('error', fg='red', bold=True)}: {harmless(why.format_message())}", err=True)
     if ctx is not None:
-        click.echo(f"  → `{ctx.command_path} --help` shows what it takes.", err=True)
+        click.echo(f"  → `{ctx.command_path} --help` shows its arguments and options.", err=True)
     return MISUSED
 
 
-def _refused(why: PointsmanError, seen: OutputMode) -> int:
+def _expected_error(why: PointsmanError, seen: OutputMode) -> int:
     if seen.json:
         problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
         print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
@@ -197,10 +201,14 @@ def _refused(why: PointsmanError, seen: OutputMode) -> int:
     return MISUSED if isinstance(why, CallerError) or seen.unreadable else FAILED
 
 
-def _stopped(seen: OutputMode) -> int:
+def _interrupted(seen: OutputMode) -> int:
     """Report a Ctrl-C that arrived while no execution was being driven."""
     if seen.json:
-        print_json(error_object("stopped", "it was stopped", hint="`pointsman list` shows what had been started."))
+        print_json(
+            error_object(
+                "stopped", "the command was stopped", hint="`pointsman list` lists the executions that it started."
+            )
+        )
     click.echo("stopped", err=True)
     return CANCELLED
 
@@ -218,7 +226,7 @@ def tell(why: PointsmanError, seen: OutputMode) -> None:
         traceback.print_exception(why)
 
 
-def _unexpected(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
+def _bug(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
     """Report a bug of Pointsman, and write its traceback to a file."""
     code = why.code if isinstance(why, PointsmanError) else "engine-bug"
     message = f"{type(why).__name__}: {str(why)[:300]}"
@@ -226,7 +234,7 @@ def _unexpected(why: Exception, arguments: Sequence[str], seen: OutputMode) -> i
         print_json(error_object(code, message))
     report = _written(why, arguments)
     click.echo(f"{click.style('bug', fg='red', bold=True)} [{code}] {harmless(message)}", err=True)
-    click.echo(f"  → This is a mistake in Pointsman, not in your document. Please report it with {report}.", err=True)
+    click.echo(f"  → This is a bug in Pointsman, not in your document. Please report it with {report}.", err=True)
     if is_debugging():
         traceback.print_exception(why)
     return FAILED

@@ -12,7 +12,7 @@ from pointsman.cli.app_opening import go, installation, known, named, session_at
 from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import Decorated, Pair, input_of, json_option, lenient_value, not_empty, store_option
 from pointsman.cli.printing import print_json, say, shown
-from pointsman.cli.run import Driving, driving_options, number_of, take_up
+from pointsman.cli.run import Driving, drive_from, driving_options, number_of
 from pointsman.executions.migrating import MigrationView
 from pointsman.executions.replays import replay_view
 from pointsman.values import Json, JsonObject
@@ -76,13 +76,15 @@ def fork(
         say(f"{forked.id} is a new execution, forked from {execution}")
         return forked
 
-    return take_up(begin, options)
+    return drive_from(begin, options)
 
 
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
 @click.option("--from", "step", metavar="STEP", help="Run this step again, and all that follows, in a new execution.")
-@click.option("--move", "to", metavar="FILE|ID@REV", help="Go on with a repaired definition, if it fits.")
+@click.option(
+    "--move", "to", metavar="FILE|ID@REV", help="Continue with a repaired definition, if everything in progress fits."
+)
 @changing_options
 @driving_options
 def retry(
@@ -102,7 +104,7 @@ def retry(
     of several the last one), and runs it again; the old one is not changed.
     """
     if step is None and (edits or given is not None):
-        raise click.UsageError("--set and --input need --from: what happened is not changed in place.")
+        raise click.UsageError("--set and --input require --from: an execution is not changed in place.")
     fields = _fields(given)
     raised = {name: number_of(name, text) for name, text in limits}
 
@@ -121,10 +123,10 @@ def retry(
             to=None if to is None else named(to),
             by=by,
         )
-        say(f"{forked.id} is a new execution: {execution} from {step!r} on")
+        say(f"{forked.id} is a new execution: a copy of {execution} that continues from {step!r}")
         return forked
 
-    return take_up(begin, options)
+    return drive_from(begin, options)
 
 
 def _fields(given: str | None) -> JsonObject | None:
@@ -164,14 +166,14 @@ async def _replay(store: str | None, execution: str, against: str | None) -> Jso
 
 
 def lines_of(found: JsonObject) -> list[str]:
-    """What came of it, for people."""
+    """Return the result of a replay as lines."""
     lines = [_difference(one) for one in cast("list[JsonObject]", found["differences"])]
     untold = cast("list[int]", found["untold"])
     if untold:
         rows = ", ".join(map(str, untold))
         lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
     said = click.style("the same", fg="green") if found["same"] else click.style("different", fg="red")
-    lines.append(f"{said}: {found['rows']} rows decided again, then {found['status']}")
+    lines.append(f"{said}: {found['rows']} rows decided again; status {found['status']}")
     return lines
 
 
@@ -187,7 +189,7 @@ def _value(value: Json) -> str:
 @click.command()
 @click.argument("execution", shell_complete=complete_execution)
 @click.option("--to", required=True, metavar="FILE|ID@REV", help="The new definition.")
-@click.option("--check", "check_only", is_flag=True, help="Only list what does not fit.")
+@click.option("--check", "check_only", is_flag=True, help="Only list the parts that do not fit.")
 @click.option("--by", default="", metavar="NAME", help="Your name; stored in the journal.")
 @json_option
 @store_option
@@ -204,7 +206,7 @@ def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, s
     for one in found["problems"]:
         click.echo(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['where'])}: {shown(one['message'])}")
     if fits:
-        click.echo(f"{execution} {'fits' if check_only else 'goes on with'} {to}")
+        click.echo(f"{execution} {'fits' if check_only else 'continues with'} {to}")
     return 0 if fits else 1
 
 

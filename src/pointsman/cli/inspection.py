@@ -13,7 +13,7 @@ from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
-from pointsman.cli.results import COLOURS, cost_text, output_text, story, when
+from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text, when
 from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.timeline import timeline as timeline_of
@@ -33,7 +33,7 @@ STATUSES: Final = (
 )
 
 
-class Narrowed(TypedDict):
+class ExecutionFilters(TypedDict):
     """Filters of the list of executions."""
 
     statuses: tuple[str, ...]
@@ -48,10 +48,16 @@ words_option: Final = click.option(
 
 
 @click.command("list")
-@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only those. Repeatable.")
-@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only those of a workflow.")
-@click.option("--session", metavar="ID", help="Only those of a conversation.")
-@click.option("--search", metavar="WORDS", help="Only those with all these words in their input, output or error.")
+@click.option(
+    "--status",
+    "statuses",
+    multiple=True,
+    type=click.Choice(STATUSES),
+    help="Only executions with this status. Repeatable.",
+)
+@click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only executions of this workflow.")
+@click.option("--session", metavar="ID", help="Only executions of this conversation.")
+@click.option("--search", metavar="WORDS", help="Only executions with all these words in input, output or error.")
 @click.option("--trials", is_flag=True, help="Include partial runs.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of entries.")
 @json_option
@@ -67,7 +73,7 @@ def list_(
     as_json: bool,
     store: str | None,
 ) -> None:
-    """Executions, newest first."""
+    """List executions, newest first."""
     found = go(_list(store, search, limit, statuses=statuses, workflow=workflow, session=session, trials=trials))
     if as_json:
         print_json({"executions": [*map(json_of, found)]})
@@ -84,7 +90,7 @@ def list_(
 
 
 async def _list(
-    store: str | None, search: str | None, limit: int, **narrowed: Unpack[Narrowed]
+    store: str | None, search: str | None, limit: int, **narrowed: Unpack[ExecutionFilters]
 ) -> list[ExecutionEntry]:
     async with installation(store) as app:
         executions = session_at_prompt(app).executions
@@ -128,7 +134,7 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
         if printed := event.get("printed"):
             click.echo(f"{shown(event['step'])} printed:")
             click.echo("\n".join(f"  {harmless(line)}" for line in str(printed).splitlines()))
-    for line in story(view, stopped=False, store=store, lasting=True):
+    for line in outcome_lines(view, stopped=False, store=store, lasting=True):
         click.echo(line)
 
 
@@ -143,7 +149,7 @@ def _by_trigger(view: JsonObject) -> str:
 
 def _answer(answer: JsonObject) -> list[str]:
     """Return lines about how a gate was answered, and what the answer changed."""
-    who = "nobody in time" if answer["cause"] == "timeout" else answer["by"] or "somebody"
+    who = "timeout" if answer["cause"] == "timeout" else answer["by"] or "anonymous"
     said = ": ".join(str(part) for part in (answer["action"], answer["comment"]) if part)
     changes = cast("list[JsonObject]", answer["changes"])
     return [
@@ -242,7 +248,7 @@ Lane = tuple[str, str]
 
 
 def bar_lines(timeline: JsonObject) -> list[str]:
-    """The lanes and the scale under them."""
+    """Return the lanes, the scale, and a legend of the marks."""
     spans = cast("list[JsonObject]", timeline["spans"])
     whole = max(cast(float, timeline["durationMs"]), 0.001)
     lanes = _lanes(spans)
@@ -253,7 +259,7 @@ def bar_lines(timeline: JsonObject) -> list[str]:
         for lane in [*lanes.values()][:LANES_MAX]
     ]
     if len(lanes) > LANES_MAX:
-        lines.append(f"… and {len(lanes) - LANES_MAX} more lanes: `--json` has them all")
+        lines.append(f"… and {len(lanes) - LANES_MAX} more lanes: `--json` lists them all")
     lines.append(f"{'':{label}} 0{seconds(whole):>{width}}")
     used = {str(span["kind"]) for span in spans}
     lines.append("  ".join(f"{mark} {kind}" for kind, mark in BAR_MARKS.items() if kind in used))
@@ -261,7 +267,7 @@ def bar_lines(timeline: JsonObject) -> list[str]:
 
 
 def _lanes(spans: list[JsonObject]) -> dict[Lane, list[JsonObject]]:
-    """Visits of one node in one branch share a lane; the lanes of a branch stand together."""
+    """Group spans by node and branch, in the order they began; the lanes of a branch are adjacent."""
     lanes: dict[Lane, list[JsonObject]] = {}
     for span in spans:
         lanes.setdefault((str(span["scope"]), str(span["node"])), []).append(span)
@@ -305,7 +311,7 @@ def seconds(milliseconds: float) -> str:
 
 
 def _key(node: JsonObject) -> str:
-    """The keys that paid; where none is known to have (a scripted run has none), the one that its agent names."""
+    """Return the numbers of the keys that were used; without any (scripted runs), the number that the agent names."""
     used = cast("list[int]", node["keysUsed"])
     if used:
         return ",".join(map(str, used))
@@ -313,7 +319,7 @@ def _key(node: JsonObject) -> str:
 
 
 def account_lines(timeline: JsonObject) -> list[str]:
-    """What each node consumed, and all of them together."""
+    """Return a table of the usage of each node, with a total."""
     nodes = cast("list[JsonObject]", timeline["nodes"])
     asked = [node for node in nodes if node["modelCalls"] or node["toolCalls"]]
     if not asked:
@@ -357,11 +363,11 @@ def records(session: str, *, as_json: bool, store: str | None) -> None:
     for name in (SESSIONS, *sorted(set(found) - {SESSIONS, "session_id"})):
         click.echo(click.style(name, bold=True))
         for one in cast("list[JsonObject]", found[name]):
-            click.echo(f"  {one['created_at']}  {shown(one.get('node') or one['execution_id']):14}  {_told(one)}")
+            click.echo(f"  {one['created_at']}  {shown(one.get('node') or one['execution_id']):14}  {_record(one)}")
 
 
-def _told(record: JsonObject) -> str:
-    """Its members, each in a few words."""
+def _record(record: JsonObject) -> str:
+    """Return the members of a record as one line."""
     facts: dict[str, Json] = {
         key: value for key, value in record.items() if key not in RECORD_HEAD and value is not None
     }

@@ -119,7 +119,7 @@ def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:
         told = [
             ", ".join(cast("list[str]", one["uses"])),
             _price(one),
-            *([] if answer is None else [_pong(answer)]),
+            *([] if answer is None else [_ping_result(answer)]),
         ]
         click.echo(f"{shown(one['name']):32} {' · '.join(text for text in told if text)}")
     for one in cast("list[JsonObject]", found["providers"]):
@@ -137,14 +137,14 @@ def _price(model: JsonObject) -> str:
     if model["scripted"]:
         return "scripted"
     if model["inputUsdPerMillion"] is None:
-        return "no price known: give it under [prices]"
+        return "no price: set one under [prices]"
     own = " (settings)" if model["priceFrom"] == "settings" else ""
     return f"${model['inputUsdPerMillion']:g} in, ${model['outputUsdPerMillion']:g} out per million tokens{own}"
 
 
-def _pong(answer: JsonObject) -> str:
+def _ping_result(answer: JsonObject) -> str:
     if answer["ok"]:
-        made_up = ": made up, no provider was asked" if answer["scripted"] else ""
+        made_up = ": scripted, no provider was called" if answer["scripted"] else ""
         return f"answered in {answer['seconds']:g} s{made_up}"
     failure = cast("JsonObject", answer["failure"])
     return f"{failure['code']}: {shown(failure['message'], chars_max=120)}"
@@ -167,7 +167,7 @@ def settings(*, as_json: bool, store: str | None) -> None:
 @json_option
 @store_option
 def verify(*, as_json: bool, store: str | None) -> int:
-    """Check the store for damage: pages, the hash chains of the journals, contents. Reads everything.
+    """Check the store for damage: pages, the hash chains of the journals, contents. InputReader everything.
 
     Exit code 1 if something is damaged.
     """
@@ -219,9 +219,9 @@ def doctor(*, fix: bool, as_json: bool, store: str | None) -> int:
             click.echo(f"not installed: {', '.join(absent)} (pip install 'pointsman[NAME]')")
         for one in found:
             hint = f"\n  → {shown(one.hint)}" if one.hint else ""
-            click.echo(f"{one.severity}: {shown(one.message)}{' (mended)' if one in mended else hint}")
+            click.echo(f"{one.severity}: {shown(one.message)}{' (fixed)' if one in mended else hint}")
         if not found:
-            click.echo("nothing to warn of")
+            click.echo("no problems found")
     return 1 if any(one.severity == "error" for one in found) else 0
 
 

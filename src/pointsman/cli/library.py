@@ -24,7 +24,7 @@ from pointsman.cli.options import (
     var_option,
 )
 from pointsman.cli.printing import print_deleted, print_json, say, shown
-from pointsman.cli.results import say_scripted, when
+from pointsman.cli.results import warn_scripted, when
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import SavedRevision, WorkflowEntryView
 
@@ -75,7 +75,7 @@ def _print_entries(entries: list[WorkflowEntryView], *, as_json: bool) -> None:
         print_json({"workflows": entries})
         return
     if not entries:
-        click.echo("no workflow is saved", err=True)
+        click.echo("no saved workflows", err=True)
     for one in entries:
         version = f"  {one['version']}" if one["version"] else ""
         head = one["id"] if one["builtIn"] else f"{one['id']}@{one['revision']}"
@@ -188,7 +188,13 @@ async def _diff(store: str | None, workflow: str, old: int | None, new: int | No
 @workflows.command("share")
 @click.argument("workflow", metavar="ID", shell_complete=complete_workflow)
 @click.option("--with", "audience", type=click.Choice(AUDIENCES), help="Audience beside its owner.")
-@click.option("--group", "groups", multiple=True, metavar="GROUP", callback=None, help="With `groups`. Repeatable.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="GROUP",
+    help="Group that may see and use it (implies --with groups). Repeatable.",
+)
 @click.option("--owner", metavar="NAME", callback=not_empty, help="The new owner.")
 @json_option
 @store_option
@@ -207,7 +213,7 @@ def share_(
         print_json({"workflow": workflow, **sharing_view(found)})
         return
     among = f" ({', '.join(map(shown, found.groups))})" if found.groups else ""
-    click.echo(f"{shown(workflow)}: owner {shown(found.owner) or 'nobody'}, shared with {found.audience}{among}")
+    click.echo(f"{shown(workflow)}: owner {shown(found.owner) or 'none'}, shared with {found.audience}{among}")
 
 
 async def _share(
@@ -223,7 +229,7 @@ async def _share(
 def _tell(one: Round) -> None:
     """Print a design round on standard error: standard output is reserved for the document."""
     if one.usage.scripted and one.number == 1:
-        say_scripted()
+        warn_scripted()
     errors = [problem for problem in one.problems if problem.severity == "error"]
     say(f"round {one.number} ({shown(one.model)}): {len(errors)} error{'' if len(errors) == 1 else 's'}")
     for problem in errors[:5]:
@@ -311,7 +317,7 @@ def edit(
         click.echo(_line(change))
     for problem in said["new"]:
         say(f"new {problem['severity']}: {shown(problem['message'])}")
-    say(f"saved {shown(said['id'])}@{said['revision']}" if said["applied"] else "nothing is saved: --apply saves it")
+    say(f"saved {shown(said['id'])}@{said['revision']}" if said["applied"] else "not saved: --apply saves the changes")
     return DONE if said["ok"] else ERRORS
 
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NOT_THERE: Final = 1
-"""The exit code where nothing is remembered under the key."""
+"""Exit code if the key has no value."""
 VALUE_CHARS: Final = 60
 
 
-def whose(command: Decorated) -> Decorated:
-    """Whose memory is meant: `scope` and `owner` of exactly one of five flags, and a namespace in it."""
+def owner_options(command: Decorated) -> Decorated:
+    """Add the five flags for the owner of the memory, and `--namespace`."""
     options = (
         click.option("--user", "user", metavar="NAME", help="Memory of a person."),
         click.option("--session", "session", metavar="ID", help="Memory of a conversation."),
@@ -40,18 +40,18 @@ def whose(command: Decorated) -> Decorated:
     return command
 
 
-class Whose:
-    """The five flags, and what they mean."""
+class OwnerOptions:
+    """Values of the options of `owner_options`."""
 
     def __init__(self, found: dict[str, Any]) -> None:
         self.namespace = str(found.pop("namespace"))
         scopes = ("user", "session", "workflow", "shared", "execution")
         self.given = [(scope, str(name)) for scope in scopes if (name := found.pop(scope)) is not None]
 
-    def must_be_one(self) -> tuple[str, str]:
+    def scope_and_name(self) -> tuple[str, str]:
         """Return scope and owner. Raises `UsageError` unless exactly one flag is given."""
         if len(self.given) != 1:
-            raise click.UsageError("say whose memory: one of --user, --session, --workflow, --shared, --execution")
+            raise click.UsageError("give one owner: --user, --session, --workflow, --shared, --execution")
         return self.given[0]
 
     def target(self, **more: object) -> dict[str, object]:
@@ -72,17 +72,17 @@ def memory() -> None:
 
 
 @memory.command("list")
-@whose
+@owner_options
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True)
 @json_option
 @store_option
 def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None:
     """List the values of one owner; without an owner, all owners with their sizes."""
-    owner = Whose(found)
+    owner = OwnerOptions(found)
     if not owner.given:
         _list_owners(store, as_json=as_json)
         return
-    scope, name = owner.must_be_one()
+    scope, name = owner.scope_and_name()
     known = _with(store, lambda memory: memory.values(scope, name, namespace=owner.namespace, limit=limit))
     if as_json:
         print_json({"remembered": [msgspec.to_builtins(one) for one in known]})
@@ -92,7 +92,7 @@ def list_(*, limit: int, as_json: bool, store: str | None, **found: Any) -> None
         until = f"  (until {when(one.expires)})" if one.expires is not None else ""
         click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}{until}")
     if not known:
-        say("nothing is remembered there")
+        say("no values")
 
 
 def _list_owners(store: str | None, *, as_json: bool) -> None:
@@ -103,17 +103,17 @@ def _list_owners(store: str | None, *, as_json: bool) -> None:
     for one in owners:
         click.echo(f"{one['scope']:<10} {shown(one['owner']):<32} {one['keys']:>6} values {one['bytes']:>10} bytes")
     if not owners:
-        say("nothing is remembered")
+        say("no values")
 
 
 @memory.command()
 @click.argument("key")
-@whose
+@owner_options
 @store_option
 def get(key: str, *, store: str | None, **found: Any) -> int:
     """Print the value of a key, as JSON. Exit code 1: the key has no value."""
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
     try:
         print_json(_with(store, lambda memory: memory.get(scope, name, key, namespace=owner.namespace)))
     except NothingRemembered:
@@ -125,16 +125,16 @@ def get(key: str, *, store: str | None, **found: Any) -> int:
 @memory.command("set")
 @click.argument("key")
 @click.argument("value", metavar="JSON")
-@whose
+@owner_options
 @click.option("--ttl", metavar="TIME", help="Time until it expires: 90s, 2h, 30d (default: never).")
 @store_option
 def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
     """Store a value under a key. A value that is not JSON is stored as text."""
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
     if said is None:
-        raise click.UsageError("null is what is remembered of nothing: use `pointsman memory delete`")
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+        raise click.UsageError("null cannot be stored: use `pointsman memory delete`")
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
     set_to = _with(
         store,
         lambda memory: memory.set(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
@@ -146,14 +146,14 @@ def set_(key: str, value: str, *, ttl: str | None, store: str | None, **found: A
 @memory.command()
 @click.argument("key")
 @click.argument("value", metavar="JSON")
-@whose
+@owner_options
 @click.option("--ttl", metavar="TIME", help="Time until the list expires.")
 @store_option
 def append(key: str, value: str, *, ttl: str | None, store: str | None, **found: Any) -> None:
     """Append to the list under a key, and print the whole list."""
     said, seconds = value_of(value, what="the value"), length_of_time(ttl, "--ttl")
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
     whole = _with(
         store,
         lambda memory: memory.append(scope, name, key, said, ttl=seconds, namespace=owner.namespace),
@@ -164,17 +164,17 @@ def append(key: str, value: str, *, ttl: str | None, store: str | None, **found:
 
 @memory.command()
 @click.argument("key", required=False)
-@whose
+@owner_options
 @click.option("--all", "everything", is_flag=True, help="All values of the owner, or of a namespace.")
 @json_option
 @store_option
 def delete(key: str | None, *, everything: bool, as_json: bool, store: str | None, **found: Any) -> int:
     """Delete the value of a key, or all values. Exit code 1: the key had no value."""
     if everything == (key is not None):
-        raise click.UsageError("name a key, or say --all")
+        raise click.UsageError("give a key, or --all")
 
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
 
     async def forget(memory: MemoryVerbs) -> int:
         if key is None:
@@ -189,13 +189,13 @@ def delete(key: str | None, *, everything: bool, as_json: bool, store: str | Non
     if as_json:
         print_json({"deleted": gone})
     else:
-        say(f"{gone} forgotten")
+        say(f"deleted {gone} values")
     return 0 if gone or everything else NOT_THERE
 
 
 @memory.command()
 @click.argument("key")
-@whose
+@owner_options
 @click.option(
     "--limit", type=click.IntRange(1, 1_001), default=20, show_default=True, help="Maximum number of entries."
 )
@@ -206,8 +206,8 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
 
     Each line begins with the number for `pointsman memory restore`.
     """
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
     try:
         page = _with(store, lambda memory: memory.history(scope, name, key, namespace=owner.namespace, limit=limit))
         known = page["changes"]
@@ -220,19 +220,19 @@ def history(key: str, *, limit: int, as_json: bool, store: str | None, **found: 
             told, by = when(one["changedAt"]) if one["changedAt"] else "?", shown(writer_text(one["by"]))
             click.echo(f"{one['number']:>4}  {told:<19}  {by}  {shown(one['value'], chars_max=VALUE_CHARS)}")
         if not known:
-            say(f"nothing is remembered as {shown(key)}")
+            say(f"{shown(key)} has no value")
     return 0 if known else NOT_THERE
 
 
 @memory.command()
 @click.argument("key")
 @click.argument("number", type=click.IntRange(min=1))
-@whose
+@owner_options
 @store_option
 def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
     """Restore an earlier value of a key, by its number in the history."""
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
     value = _with(
         store,
         lambda memory: memory.restore(scope, name, key, number, namespace=owner.namespace),
@@ -243,7 +243,7 @@ def restore(key: str, number: int, *, store: str | None, **found: Any) -> None:
 
 @memory.command()
 @click.argument("words", nargs=-1, required=True)
-@whose
+@owner_options
 @click.option("--limit", type=click.IntRange(1, 10_000), default=10, show_default=True)
 @json_option
 @store_option
@@ -252,8 +252,8 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
 
     With an embedding model in the settings, also values with a similar meaning.
     """
-    owner = Whose(found)
-    scope, name = owner.must_be_one()
+    owner = OwnerOptions(found)
+    scope, name = owner.scope_and_name()
     finding = _with(
         store, lambda memory: memory.search(scope, name, " ".join(words), namespace=owner.namespace, limit=limit)
     )
@@ -267,7 +267,7 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
         key = f"{one.namespace}/{one.key}" if one.namespace else one.key
         click.echo(f"{shown(key)}  {shown(one.value, chars_max=VALUE_CHARS)}")
     if not known:
-        say("nothing like that is remembered there")
+        say("no matching values")
 
 
 @memory.command()
@@ -275,7 +275,7 @@ def search(words: tuple[str, ...], *, limit: int, as_json: bool, store: str | No
 def reindex(*, store: str | None) -> None:
     """Compute all vectors again, after a change of the embedding model."""
     count = _with(store, lambda memory: memory.reindex())
-    say(f"{count} values placed by what they mean")
+    say(f"{count} vectors computed")
 
 
 def _with(store: str | None, work: Callable[[MemoryVerbs], Coroutine[Any, Any, T]], **target: object) -> T:

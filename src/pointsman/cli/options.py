@@ -1,4 +1,4 @@
-"""What several commands take: the store, the model, a script, variables, input, answers, `--json`."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Decorator: TypeAlias = Callable[[Decorated], Decorated]
 
 
 def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's signature
-    face = ctx.find_root().obj
-    if isinstance(face, OutputMode) and value:
-        face.json = True
+    output_mode = ctx.find_root().obj
+    if isinstance(output_mode, OutputMode) and value:
+        output_mode.json = True
     return value
 
 
@@ -40,18 +40,18 @@ json_option = click.option(
 
 
 def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A shell variable that is not set must not mean another store, key or conversation than the one that was meant."""
+    """Reject an empty value: an unset shell variable must not select another store, key or conversation."""
     if value == "":
-        raise click.BadParameter("it is empty. Leave it out, or say what is meant.", ctx, param)
+        raise click.BadParameter("the value is empty. Omit the option, or give a value.", ctx, param)
     return value
 
 
 class ExistingName(click.Path):
-    """The name of a file, which is not empty."""
+    """File name that is not empty."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if value == "":
-            self.fail("it is empty. Leave it out, or name a file.", param, ctx)
+            self.fail("the name is empty. Omit it, or name a file.", param, ctx)
         return Path(str(value))
 
 
@@ -80,7 +80,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progres
 
 
 class Pair(click.ParamType[tuple[str, str]]):
-    """NAME=VALUE, VALUE as it is."""
+    """NAME=VALUE; the value is not parsed."""
 
     name = "NAME=VALUE"
 
@@ -100,7 +100,7 @@ class AnswerPair(click.ParamType[GivenAnswer]):
         if isinstance(value, GivenAnswer):
             return value
         node, text = Pair().convert(value, param, ctx)
-        return said_at(node, text, param, ctx)
+        return answer_of(node, text, param, ctx)
 
 
 var_option = click.option(
@@ -117,15 +117,15 @@ by_option = click.option(
 )
 
 
-def who_options(command: Decorated) -> Decorated:
-    """Who does it: `by` and `groups`."""
+def person_options(command: Decorated) -> Decorated:
+    """Add the options `--as` and `--group` of the acting person."""
     by = click.option("--as", "--by", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
     groups = click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of yours. Repeatable.")
     return by(groups(command))
 
 
 def os_user() -> str:
-    """The login of whoever runs this; empty where the system has no name for them."""
+    """Return the login of the current user; empty if the system has no name for it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -135,10 +135,10 @@ def os_user() -> str:
 ANSWER_KEYS: Final = ("action", "data", "comment", "digest")
 
 
-def said_at(
+def answer_of(
     node: str, text: str, param: click.Parameter | None = None, ctx: click.Context | None = None
 ) -> GivenAnswer:
-    """What was said at a gate. A word alone is an action."""
+    """Parse the answer to a gate. A single word is an action."""
     value = value_of(text, what="the answer", param=param, ctx=ctx)
     if isinstance(value, str) and value:
         return GivenAnswer(node, value)
@@ -146,13 +146,13 @@ def said_at(
         action, comment = value.get("action"), value.get("comment", "")
         digest = value.get("digest", "")
         if digest == "" and "digest" in value:
-            message = f"the answer for {node!r} has an empty digest. Copy the gate's digest, or leave it out."
+            message = f"the answer for {node!r} has an empty digest. Copy the gate's digest, or omit it."
             raise click.BadParameter(message, ctx, param)
         unknown = sorted(set(value) - {*ANSWER_KEYS})
         if unknown:
             near = did_you_mean(unknown[0], ANSWER_KEYS)
             message = f"the answer for {node!r} has no key {unknown[0]!r}. {near}".rstrip()
-            raise click.BadParameter(f"{message} It has {', '.join(ANSWER_KEYS)}.", ctx, param)
+            raise click.BadParameter(f"{message} Its keys are {', '.join(ANSWER_KEYS)}.", ctx, param)
         if isinstance(action, str) and isinstance(comment, str) and isinstance(digest, str):
             return GivenAnswer(node, action, value.get("data"), comment, digest=digest)
     raise click.BadParameter(
@@ -163,15 +163,15 @@ def said_at(
 
 
 def length_of_time(text: str | None, option: str) -> float | None:
-    """Seconds, of a text such as `90s` or `30d`."""
+    """Return the seconds of a duration such as `90s` or `30d`."""
     try:
         return None if text is None else read_duration(text).seconds
     except ValueError as why:
-        raise click.BadParameter(f"{text!r} is no length of time: {why}", param_hint=option) from None
+        raise click.BadParameter(f"{text!r} is not a duration: {why}", param_hint=option) from None
 
 
 def value_of(text: str, *, what: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> Json:
-    """JSON where it begins like JSON, else a number or word of JSON, else the text itself."""
+    """Parse a text that begins like JSON as JSON, and a scalar of JSON as that; return any other text unchanged."""
     stripped = text.strip()
     if stripped[:1] in ("{", "[", '"'):
         document = read_document(stripped)
@@ -184,7 +184,7 @@ def value_of(text: str, *, what: str, param: click.Parameter | None = None, ctx:
 
 
 def scalar_of(text: str) -> Json:
-    """true, false, null and numbers as JSON means them; everything else is a text."""
+    """Return true, false, null and finite numbers as JSON values, any other text unchanged."""
     import json
 
     try:
@@ -195,7 +195,7 @@ def scalar_of(text: str) -> Json:
 
 
 def lenient_value(text: str) -> Json:
-    """JSON where it parses, else the text."""
+    """Return the JSON value of a text, or the text if it is not valid JSON."""
     if text.strip()[:1] in ("{", "[", '"'):
         document = read_document(text.strip())
         return document.value if document.is_readable else text
@@ -203,12 +203,12 @@ def lenient_value(text: str) -> Json:
 
 
 def input_of(given: str | None, fields: tuple[tuple[str, str], ...], schema: JsonObject | None = None) -> Json:
-    """`--input` and the `-i` over it. What the schema wants as a text stays one: `-i number=12`."""
+    """Return `--input` with the fields of `-i`. Fields declared as strings by the schema are not parsed: `-i n=12`."""
     base = None if given is None else _input(given)
     if not fields:
         return base
     if base is not None and not isinstance(base, dict):
-        raise click.UsageError("-i adds fields to an object; --input is none")
+        raise click.UsageError("-i adds fields to an object, but --input is not an object")
     found: JsonObject = dict(base or {})
     found.update((name, _field(text, name, schema)) for name, text in fields)
     return found
@@ -226,7 +226,7 @@ def _input(given: str) -> Json:
         return value_of(given, what="--input")
     name = "standard input" if given == "-" else given[1:]
     if not name:
-        raise click.BadParameter("a file is missing behind the @.", param_hint="--input")
+        raise click.BadParameter("the file name after @ is missing.", param_hint="--input")
     try:
         if given == "-":
             data = sys.stdin.buffer.read(BYTES_MAX + 1)
@@ -237,8 +237,8 @@ def _input(given: str) -> Json:
         raise click.BadParameter(f"{name!r} cannot be read: {why.strerror}.", param_hint="--input") from None
     if len(data) > BYTES_MAX:
         raise click.BadParameter(
-            f"{name!r} is larger than {BYTES_MAX // 1024 // 1024} MiB, the most that an input may be. "
-            "Put the data where a tool of the workflow can read them, and give their address.",
+            f"{name!r} is larger than {BYTES_MAX // 1024 // 1024} MiB, the limit for an input. "
+            "Store the data where a tool of the workflow can read them, and pass their address.",
             param_hint="--input",
         )
     document = read_document(data, name=name)

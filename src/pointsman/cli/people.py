@@ -1,4 +1,4 @@
-"""Commands of people at gates: what waits for them, passing a right on, taking a hand."""
+"""Commands of people: list open gates, delegate the right to answer, steer a running execution."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 from pointsman.app import Execution, Pointsman
 from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
-from pointsman.cli.options import Pair, json_option, lenient_value, not_empty, os_user, store_option, who_options
+from pointsman.cli.options import Pair, json_option, lenient_value, not_empty, os_user, person_options, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import print_outcome
-from pointsman.cli.run import Driving, driving_options, take_up
+from pointsman.cli.run import Driving, drive_from, driving_options
 from pointsman.values import Json, JsonObject, json_of
 
 
@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject, json_of
 @click.argument("node", shell_complete=complete_gate)
 @click.argument("to", metavar="PERSON")
 @click.option("--comment", default="", metavar="TEXT", help="Reason; stored in the journal.")
-@who_options
+@person_options
 @json_option
 @store_option
 def delegate(
@@ -82,9 +82,9 @@ def inbox(
         print_json({"gates": cast("list[Json]", found)})
         return
     if not found:
-        click.echo("nothing waits", err=True)
+        click.echo("no open gates", err=True)
     for one in found:
-        asks = one["inside"] or one["executionId"]  # two sub-workflows may have gates of one name
+        asks = one["inside"] or one["executionId"]  # several sub-workflows may have gates of the same name
         click.echo(f"{asks}  {one['gateId']}  {shown(one['workflowId'])}  {shown(one['message'])}")
 
 
@@ -92,9 +92,9 @@ def inbox(
 @click.argument("execution", shell_complete=complete_execution)
 @click.option("--say", "messages", multiple=True, metavar="TEXT", help="Add a message to the conversation. Repeatable.")
 @click.option(
-    "--set", "edits", type=Pair(), multiple=True, metavar="PATH=JSON", help="Put a value into the data. Repeatable."
+    "--set", "edits", type=Pair(), multiple=True, metavar="PATH=JSON", help="Set a value of the data. Repeatable."
 )
-@click.option("--goto", metavar="NODE", help="Send control to this node, and nowhere else.")
+@click.option("--goto", metavar="NODE", help="Continue at this node, and nowhere else.")
 @click.option("--reason", default="", metavar="TEXT", help="Reason; stored in the journal.")
 @click.option("--as", "by", default=os_user, metavar="NAME", help="Your name (default: your login).")
 @driving_options
@@ -110,11 +110,11 @@ def steer(
 ) -> int:
     """Change data or jump to a node in a running execution. Its workflow must have `humanInLoop: real_time`."""
     if not (messages or edits or goto):
-        raise click.UsageError("say, set, or send control somewhere: --say, --set, --goto.")
+        raise click.UsageError("give at least one of --say, --set and --goto.")
     values = {path: lenient_value(text) for path, text in edits}
 
     async def begin(app: Pointsman) -> Execution:
         executions = session_at_prompt(app, execution=execution, goto=goto, by=by).executions
         return await executions.steer(execution, messages, set=values, goto=goto, reason=reason, by=by)
 
-    return take_up(begin, options)
+    return drive_from(begin, options)

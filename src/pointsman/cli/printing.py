@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs on standard output, lines for people, nothing that could steer a terminal."""
+"""Output of commands: JSON for programs on standard output, lines for people, without control characters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pointsman.values import Json, JsonObject, JsonView, json_of
 PRINTED_MAX: Final = 50
 """Problems printed of one file."""
 LINE_CHARS_MAX: Final = 110
-"""Of a source line, around the place that is meant."""
+"""Characters shown of a source line, around the position of a problem."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
 def harmless(text: str) -> str:
-    """The text with control characters shown instead of obeyed: documents and models are strangers."""
+    """Escape control characters: texts of documents and models are not trusted."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -33,12 +33,12 @@ def print_json(value: Json | JsonView) -> None:
 
 
 def print_line(value: Json) -> None:
-    """One JSON value on one line."""
+    """Print a JSON value on one line."""
     click.echo(json.dumps(value, ensure_ascii=_plain()))
 
 
 def print_deleted(*names: str, as_json: bool) -> None:
-    """What is gone."""
+    """Print the names of deleted things."""
     if as_json:
         print_json({"deleted": [*names]})
         return
@@ -47,22 +47,22 @@ def print_deleted(*names: str, as_json: bool) -> None:
 
 
 def _plain() -> bool:
-    """Whether standard output has only ASCII for sure."""
+    """Return whether the encoding of standard output may be limited to ASCII."""
     return not (sys.stdout.encoding or "").lower().startswith("utf")
 
 
 def say(text: str) -> None:
-    """A line for people, beside the output."""
+    """Print a line for people on standard error."""
     click.echo(harmless(text), err=True)
 
 
 def message_lines(message: str) -> list[str]:
-    """What a progress node says, line by line."""
+    """Return the lines of a progress node's message."""
     return [harmless(line) for line in message.rstrip().splitlines()]
 
 
 def shown(value: Json, *, chars_max: int = 0) -> str:
-    """A value for people: texts as they are, the rest as JSON; cut where it is long."""
+    """Return a value for people: texts unchanged, other values as JSON; cut at `chars_max`."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if chars_max and len(text) > chars_max:
         text = text[: chars_max - 1] + "…"
@@ -70,7 +70,7 @@ def shown(value: Json, *, chars_max: int = 0) -> str:
 
 
 def problem_lines(problems: Sequence[Problem], *, file: str, text: str) -> Iterator[str]:
-    """The lines that show problems of one file: at most `PRINTED_MAX` problems, and how many more there are."""
+    """Yield the lines for the problems of one file: at most `PRINTED_MAX` problems, and the number of further ones."""
     lines = re.split(r"\r\n|\r|\n", text) if problems else []
     for problem in problems[:PRINTED_MAX]:
         yield from _lines_of(problem, file=file, text=lines)
@@ -79,7 +79,7 @@ def problem_lines(problems: Sequence[Problem], *, file: str, text: str) -> Itera
 
 
 def _lines_of(problem: Problem, *, file: str, text: Sequence[str]) -> list[str]:
-    """What, where, the line with a caret under the place, and the next step."""
+    """Return the position and message of a problem, the source line with a caret, and the next step."""
     place = f"{file}:{problem.line}:{problem.column}" if problem.line is not None else file
     severity = click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
     lines = [f"{harmless(place)}: {severity} [{problem.code}] {harmless(problem.message)}"]
@@ -88,7 +88,7 @@ def _lines_of(problem: Problem, *, file: str, text: Sequence[str]) -> list[str]:
     if problem.hint:
         lines.append(f"  → {harmless(problem.hint)}")
     if problem.fix is not None:
-        lines.append("  → `check --json` offers a repair of this as a JSON Patch.")
+        lines.append("  → `check --json` has a fix for this, as a JSON Patch.")
     return lines
 
 
@@ -110,7 +110,7 @@ def _quoted(text: Sequence[str], line: int, column: int) -> list[str]:
 
 
 def error_object(code: str, message: str, *, hint: str = "", problems: tuple[Problem, ...] = ()) -> JsonObject:
-    """What `--json` prints where nothing could be done: an execution that never was."""
+    """Return the output of `--json` for a refused command: an execution object without an execution."""
     return {
         "executionId": None,
         "workflowId": None,

@@ -1,7 +1,7 @@
-"""Live progress on a terminal: finished steps scroll by, what runs is shown below them, with counters and text.
+"""Live progress on a terminal: finished steps scroll by, running ones are shown below them, with counters and text.
 
-The board is made of the journal's events alone. Where standard error is no terminal, only what progress nodes say is
-shown, and nothing is paid for the rest.
+The board is computed from the events of journals. If standard error is not a terminal, only the messages of progress
+nodes are printed.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ProgressLine:
 
 
 @dataclass(slots=True)
-class Fan:
-    """An open parallel: how many of its branches are over."""
+class ParallelProgress:
+    """An open parallel, with the number of its ended branches."""
 
     node: str
     total: int
@@ -53,13 +53,13 @@ class Fan:
 
 @dataclass(slots=True)
 class ProgressBoard:
-    """What is known of the executions of this process, from their events."""
+    """State of the executions of this process, from their events."""
 
     console: Console
     names: dict[str, str] = field(default_factory=dict[str, str])
-    """Node -> what people call it. May come after the first events."""
+    """Node -> display name. May be set after the first events."""
     running: dict[str, ProgressLine] = field(default_factory=dict[str, ProgressLine])
-    fans: dict[str, Fan] = field(default_factory=dict[str, Fan])
+    fans: dict[str, ParallelProgress] = field(default_factory=dict[str, ParallelProgress])
     rounds: dict[str, int] = field(default_factory=dict[str, int])
     steps: int = 0
     calls: int = 0
@@ -71,7 +71,7 @@ class ProgressBoard:
         return harmless(self.names.get(node, node))
 
     def see(self, event: JsonObject) -> None:
-        """Take an event, or a live delta."""
+        """Process an event or a live delta."""
         kind = str(event["kind"])
         step = f"{event['execution']}/{event.get('step', '')}"
         match kind:
@@ -88,7 +88,7 @@ class ProgressBoard:
                 starts = cast("list[str]", event["starts"])
                 total = len(starts) * (1 if items is None else len(items))
                 self.running.pop(step, None)
-                self.fans[step] = Fan(_node(event), total)
+                self.fans[step] = ParallelProgress(_node(event), total)
             case "branch_settled" if step in self.fans:
                 self.fans[step].settled += 1
                 self.fans[step].failed += event["outcome"] == "failed"
@@ -131,7 +131,7 @@ class ProgressBoard:
         self._count(event)
         if kind == "step_failed" and not event.get("final", True):
             failure = cast(JsonObject, event["failure"])
-            self._note(step, f"{failure['code']}: will be tried again")
+            self._note(step, f"{failure['code']}: will be retried")
             return
         if kind == "gate_closed":
             self._note(step, str(event["action"]))
@@ -172,7 +172,7 @@ class ProgressBoard:
         )
 
     def __rich__(self) -> RenderableType:
-        """What is going on now."""
+        """Render the running steps, the open parallels and loops, and the counters."""
         table = Table.grid(padding=(0, 1))
         now = time.monotonic()
         for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
@@ -195,7 +195,7 @@ class ProgressBoard:
 
 
 def _node(event: JsonObject) -> str:
-    """The node of an event; those of sub-workflows are marked, for their names are their own."""
+    """Return the node of an event, marked if it is in a sub-workflow, whose names are independent."""
     node = str(event.get("node", ""))
     return f"↳ {node}" if event.get("parent") is not None else node
 
@@ -207,7 +207,7 @@ def _say(message: str) -> None:
 
 @contextmanager
 def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressBoard, None, None]:
-    """Show what the app does while inside, on a terminal; else only what its progress nodes say."""
+    """On a terminal, show the progress of the app inside the context; elsewhere print only messages of nodes."""
     board = ProgressBoard(Console(stderr=True, highlight=False))
     if quiet:
         yield board

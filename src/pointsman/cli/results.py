@@ -1,4 +1,4 @@
-"""What became of an execution: its output for pipes, its story for people, its exit code for scripts."""
+"""Result of an execution: its output for pipes, a summary with next steps for people, an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -26,70 +26,70 @@ CODES: Final = {
     "interrupted": INTERRUPTED,
     "cancelled": CANCELLED,
 }
-WAITING_WORD: Final = click.style("waiting", fg="yellow", bold=True)
-WARNING_WORD: Final = click.style("warning", fg="yellow")
+WAITING_LABEL: Final = click.style("waiting", fg="yellow", bold=True)
+WARNING_LABEL: Final = click.style("warning", fg="yellow")
 MADE_UP: Final = "answers are made up"
-"""In the last line of an execution that the scripted model answers in."""
+"""Part of the summary of an execution with the scripted model."""
 COLOURS: Final = {"completed": "green", "failed": "red", "cancelled": "red", "running": "blue"}
 
 
 def code_of(status: str, *, stopped: bool = False) -> int:
-    """The exit code for a status; one that still runs goes on in another process."""
+    """Return the exit code for a status; 0 for an execution that another process runs."""
     return CANCELLED if stopped else CODES.get(status, 0)
 
 
-def say_scripted() -> None:
+def warn_scripted() -> None:
     """Warn that the scripted model answers."""
     say(f"warning: {SCRIPTED['message']}")
 
 
 def print_outcome(view: JsonObject, *, as_json: bool, stopped: bool, store: str | None, lasting: bool) -> int:
-    """Print an execution as `run` leaves it; the exit code."""
+    """Print the result of `run` and similar commands; return the exit code."""
     status = str(view["status"])
     if as_json:
         print_json(view)
     else:
         if status == "completed" and view["output"] is not None:
             click.echo(output_text(view["output"]))
-        for line in story(view, stopped=stopped, store=store, lasting=lasting):
+        for line in outcome_lines(view, stopped=stopped, store=store, lasting=lasting):
             click.echo(line, err=True)
     return code_of(status, stopped=stopped)
 
 
 def output_text(output: Json) -> str:
-    """A text as it is, the rest as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
 def at_store(store: str | None) -> str:
-    """What a command line needs so that it finds the same store."""
+    """Return the option with which a suggested command finds the same store."""
     return f" --store {shlex.quote(masked_address(store))}" if store is not None else ""
 
 
 def queued_lines(standing: QueuePosition | None, there: str) -> list[str]:
-    """Whose end an execution waits for that has no place yet, and how to leave the line."""
+    """Return the queue position of an execution, and the commands to leave the queue."""
     if standing is None:
         return []
     group, execution = standing.group, standing.execution
-    times = "once" if group.most == 1 else f"{group.most} times"
-    before = f", and {standing.ahead} stand in line before it" if standing.ahead else ""
+    most = "one execution" if group.most == 1 else f"{group.most} executions"
+    ahead = f"; {standing.ahead} queued before this one" if standing.ahead else ""
     return [
-        f"waiting for a place: {group.name!r} runs {times} at a time, now as {', '.join(standing.holders)}{before}",
-        f"  → Ctrl-C leaves it in line: pointsman resume {execution}{there} waits again.",
-        f"  → To take it out: pointsman cancel {execution}{there}",
+        f"queued: {group.name!r} runs {most} at a time, now {', '.join(standing.holders)}{ahead}",
+        f"  → Ctrl-C keeps it in the queue. Wait again: pointsman resume {execution}{there}",
+        f"  → Remove it from the queue: pointsman cancel {execution}{there}",
     ]
 
 
-def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) -> list[str]:
-    """What happened and what to do next, line by line."""
+def outcome_lines(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) -> list[str]:
+    """Return errors, warnings, open gates and waits with the next command, and a summary."""
     execution, status = str(view["executionId"]), str(view["status"])
     there = at_store(store)
     failures = _objects(view["errors"]) if status in ("failed", "interrupted", "paused") else []
     lines = [*dict.fromkeys(_failure(one) for one in failures)]
     lines += [
-        f"{WARNING_WORD} {shown(one['message'])}"
+        f"{WARNING_LABEL} {shown(one['message'])}"
         for one in _objects(view["warnings"])
-        if one["code"] != SCRIPTED["code"]  # The summary says it, and `run` said it at the start.
+        if one["code"] != SCRIPTED["code"]  # The summary contains it, and `run` printed it at the start.
     ]
     gates = _objects(view["waiting"])
     for gate in gates:
@@ -101,28 +101,26 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
         else:
             lines.append(f"  → --answer {name}={choice}")
     for one in _objects(view["awaiting"]):
-        lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for the event {shown(one['event'])!r}")
+        lines.append(f"{WAITING_LABEL} at {shown(one['nodeId'])!r} for the event {shown(one['event'])!r}")
         if lasting:
             lines.append(f"  → pointsman signal {execution} {shown(one['event'])} JSON{there}")
     for one in _objects(view["waitingFor"]):
-        lines.append(f"{WAITING_WORD} at {shown(one['nodeId'])!r} for {shown(one['reason'])}")
+        lines.append(f"{WAITING_LABEL} at {shown(one['nodeId'])!r} for {shown(one['reason'])}")
     lines += _timer_lines(_objects(view["timers"]))
     if view["waitingFor"] and lasting:
         lines.append(
-            "  → This process lacks it. A process that has it goes on: one that started the execution and still"
+            "  → This process does not have it. A process that has it continues: the one that started the execution,"
         )
-        lines.append(f"    runs, `pointsman serve` or `keep` with it, or there: pointsman resume {execution}{there}")
+        lines.append(f"    `pointsman serve` or `keep`; or run there: pointsman resume {execution}{there}")
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
         lines.append(
-            "  → The store was memory, so this execution is gone. Give one that lasts: --store sqlite:///file.db"
+            "  → The store was in memory, so this execution is lost. Use a store on disk: --store sqlite:///file.db"
         )
     elif stopped:
-        lines.append(f"  → Go on with it: pointsman resume {execution}{there}")
+        lines.append(f"  → Continue: pointsman resume {execution}{there}")
     elif status == "failed" and view["compensation"] is not None:
-        lines.append(
-            "  → What it had done was undone, so it cannot be retried. Once its cause is mended, run it again."
-        )
+        lines.append("  → It was compensated, so it cannot be retried. Fix the cause, then run the workflow again.")
     elif status in NEXT:
         lines.append(f"  → {NEXT[status].format(execution=execution)}{there}")
     return lines
@@ -130,18 +128,18 @@ def story(view: JsonObject, *, stopped: bool, store: str | None, lasting: bool) 
 
 TIMERS: Final = {
     "wait": "until {at}",
-    "delay": "until {at}, when it starts",
-    "retry": "until {at}, when it is tried again",
+    "delay": "until {at}, then it starts",
+    "retry": "until {at}, then it is retried",
     "event": "for its event until {at} at the latest",
     "join": "for its branches until {at} at the latest",
 }
-"""Texts of what a step waits for, by the purpose of its timer; gates show their own."""
+"""Purpose of a timer -> description of the wait. Gates show their own deadline."""
 
 
 def _timer_lines(timers: list[JsonObject]) -> list[str]:
     """Return a line for each timer of a step. `_gate` shows the timers of gates."""
     return [
-        f"{WAITING_WORD} at {shown(one['nodeId'])!r} {shown(TIMERS[str(one['purpose'])].format(at=when(one['at'])))}"
+        f"{WAITING_LABEL} at {shown(one['nodeId'])!r} {shown(TIMERS[str(one['purpose'])].format(at=when(one['at'])))}"
         for one in timers
         if one["purpose"] in TIMERS
     ]
@@ -153,10 +151,10 @@ def when(at: Json) -> str:
 
 
 NEXT: Final = {
-    "failed": "Once its cause is mended: pointsman retry {execution}",
-    "paused": "Go on with it: pointsman resume {execution}",
-    "stopped": "The process that worked on it has ended. Go on with it: pointsman resume {execution}",
-    "interrupted": "Go on with a higher limit: pointsman resume {execution} --limit NAME=NUMBER",
+    "failed": "Fix the cause, then: pointsman retry {execution}",
+    "paused": "Continue: pointsman resume {execution}",
+    "stopped": "The process that ran it has ended. Continue: pointsman resume {execution}",
+    "interrupted": "Continue with a higher limit: pointsman resume {execution} --limit NAME=NUMBER",
 }
 
 
@@ -164,12 +162,12 @@ def _summary(view: JsonObject, *, stopped: bool) -> str:
     status = "stopped" if stopped else str(view["status"])
     usage = cast(JsonObject, view["usage"])
     duration = cast(float, view["durationMs"]) / 1000
-    parts = [_counted(view["steps"], "step"), f"{duration:.1f} s"]
+    parts = [_plural(view["steps"], "step"), f"{duration:.1f} s"]
     if usage["modelCalls"]:
         cached = f" ({usage['cacheReadTokens']} cached)" if usage["cacheReadTokens"] else ""
         tokens = f"{usage['inputTokens']}{cached} → {usage['outputTokens']} tokens"
         parts.append(
-            f"{_counted(usage['modelCalls'], 'model call')}, {tokens}, {cost_text(usage['costUsd'], view['model'])}"
+            f"{_plural(usage['modelCalls'], 'model call')}, {tokens}, {cost_text(usage['costUsd'], view['model'])}"
         )
     if view["model"]:
         parts.append(f"model: {shown(view['model'])}")
@@ -180,13 +178,13 @@ def _summary(view: JsonObject, *, stopped: bool) -> str:
 
 
 def cost_text(cost: Json, model: Json) -> str:
-    """Unknown is not zero; what the scripted model says costs nothing."""
+    """Return the cost as text; an unknown cost is not zero."""
     if model == "scripted":
         return "free"
     return f"${cost:.4f}" if isinstance(cost, int | float) else "no price known"
 
 
-def _counted(number: Json, noun: str) -> str:
+def _plural(number: Json, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -195,15 +193,15 @@ def _failure(failure: JsonObject) -> str:
     details = cast("JsonObject", failure.get("details") or {})
     node += "".join(f" › {shown(one['nodeId'])!r}" for one in _objects(details.get("within") or []))
     hint = f"\n  → {shown(failure['hint'])}" if failure.get("hint") else ""
-    more = "".join(f"\n{line}" for line in _evidence(details))
+    more = "".join(f"\n{line}" for line in _details(details))
     return (
         f"{click.style('error', fg='red', bold=True)} [{failure['code']}]{node} {shown(failure['message'])}{hint}{more}"
     )
 
 
-def _evidence(details: JsonObject) -> list[str]:
-    """What helps to find the cause: where the author's code failed, with its traceback where somebody debugs, what it
-    printed, and what a model answered instead of what it was asked for."""
+def _details(details: JsonObject) -> list[str]:
+    """Return details of a failure: the position in the author's code, with --debug its traceback and output, and the
+    unusable answer of a model or service."""
     lines: list[str] = []
     if isinstance(source := details.get("expression"), str) and isinstance(column := details.get("column"), int):
         before = source[: column - 1].rpartition("\n")
@@ -228,15 +226,15 @@ def _evidence(details: JsonObject) -> list[str]:
 
 
 def _gate(gate: JsonObject) -> list[str]:
-    """What a person is asked, and who is."""
-    lines = [f"{WAITING_WORD} at {shown(gate['nodeId'])!r}: {shown(gate['message'])}", *looked_at(gate)]
+    """Return the message, data, approvers and votes of a gate."""
+    lines = [f"{WAITING_LABEL} at {shown(gate['nodeId'])!r}: {shown(gate['message'])}", *shown_lines(gate)]
     if gate["form"] is not None:
-        lines.append(f"  data by this schema: {shown(gate['form'], chars_max=600)}")
+        lines.append(f"  data schema: {shown(gate['form'], chars_max=600)}")
     approvers = cast("JsonObject | None", gate["approvers"])
     if approvers is not None:
         users, groups = (cast("list[str]", approvers.get(key, [])) for key in ("users", "groups"))
         asked = ", ".join([*users, *(f"group {group}" for group in groups)]) or "anyone"
-        lines.append(f"  asked: {shown(asked)}; votes needed: {approvers['quorum']}")
+        lines.append(f"  approvers: {shown(asked)}; votes needed: {approvers['quorum']}")
     if gate["deadline"] is not None:
         lines.append(f"  answer by {when(gate['deadline'])}")
     if votes := _objects(gate["votes"]):
@@ -245,8 +243,8 @@ def _gate(gate: JsonObject) -> list[str]:
     return lines
 
 
-def looked_at(gate: JsonObject) -> list[str]:
-    """What there is to look at before one answers; of calls of tools each, and how they are decided one by one."""
+def shown_lines(gate: JsonObject) -> list[str]:
+    """Return the shown data of a gate; for tool calls each call, and how to decide them separately."""
     if gate["shown"] is None:
         return []
     if gate["about"] not in ("calls", "client"):
@@ -259,14 +257,14 @@ def looked_at(gate: JsonObject) -> list[str]:
     if gate["about"] == "calls":
         data = ", ".join(f'"{number}": true' for number in calls)
         lines += [
-            f'  one by one: {{"action": "edit", "data": {{{shown(data)}}}}}',
-            "  true makes a call, false does not, an object makes it with other arguments",
+            f'  to decide each call: {{"action": "edit", "data": {{{shown(data)}}}}}',
+            "  true makes the call, false skips it, an object makes it with other arguments",
         ]
     return lines
 
 
 def _results(gate: JsonObject) -> str:
-    """How the results of calls that the caller carries out are typed."""
+    """Return a template of the answer with the results of client tools."""
     results = ", ".join(f'"{number}": RESULT' for number in cast("JsonObject", gate["shown"]))
     return f'\'{{"action": "return", "data": {{{results}}}}}\''
 
@@ -276,8 +274,8 @@ def _options(gate: JsonObject) -> list[str]:
 
 
 def address(gate: JsonObject, gates: list[JsonObject], execution: str) -> tuple[str, str]:
-    """The execution and the name under which a gate can be answered while these are open: its node's where it is the
-    only one, else its own id, and where sub-workflows have the same one, at the sub-workflow."""
+    """Return the execution and the name that identify a gate among the open ones: the name of its node if unique, else
+    the id of the gate; if several sub-workflows have that id, with the sub-workflow's execution."""
     if sum(one["nodeId"] == gate["nodeId"] for one in gates) == 1:
         return execution, shown(gate["nodeId"])
     if sum(one["gateId"] == gate["gateId"] for one in gates) > 1:

@@ -1,4 +1,4 @@
-"""Commands that drive executions: run, answer, resume, signal. All go on to the end or to an open gate."""
+"""Commands that drive executions: run, answer, resume, signal. Each drives to the end or to an open gate."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from pointsman.cli.app_opening import (
     installation,
     known,
     named,
+    reporting_problems_of,
     session_at_prompt,
-    speaking_of,
     stoppable,
 )
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
-from pointsman.cli.error_boundary import MISUSED, face, tell
+from pointsman.cli.error_boundary import MISUSED, output_mode, tell
 from pointsman.cli.options import (
     AnswerPair,
     Decorated,
     Pair,
+    answer_of,
     by_option,
     dialect_option,
     input_of,
@@ -35,17 +36,16 @@ from pointsman.cli.options import (
     lenient_option,
     model_option,
     not_empty,
+    person_options,
     quiet_option,
-    said_at,
     script_option,
     store_option,
     value_of,
     var_option,
-    who_options,
 )
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.progress import watched
-from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, say_scripted
+from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, warn_scripted
 from pointsman.errors import CallerError
 from pointsman.executions.driving import GivenAnswer, drive, outermost
 from pointsman.executions.dry_run import dry_view
@@ -55,21 +55,21 @@ from pointsman.values import ExecutionId, Json, JsonObject, json_of
 from pointsman.workflows.checking import called_again
 
 
-class Tried(TypedDict):
-    """What a start is given then."""
+class PartialRunOptions(TypedDict):
+    """Arguments of a start for a partial run; both None for a normal one."""
 
     execution: ExecutionId | None
     trial: JsonObject | None
 
 
-def trial_options(command: Callable[..., int]) -> Callable[..., int]:
-    """`--until`, `--pin`, `--break`, given on as `tried`: with one of them it is one, which lists leave out."""
+def partial_run_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--until`, `--pin` and `--break`, passed as `tried`. With any of them, the run is partial: lists omit it."""
 
     @wraps(command)
     def folded(
         *, until: tuple[str, ...], pins: tuple[tuple[str, str], ...], breaks: tuple[str, ...], **others: object
     ) -> int:
-        return command(tried=_named(_said(until, pins, breaks)), **others)
+        return command(tried=_with_id(_partial_run(until, pins, breaks)), **others)
 
     for option in (
         click.option(
@@ -98,31 +98,31 @@ def trial_options(command: Callable[..., int]) -> Callable[..., int]:
     return folded
 
 
-def _said(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: Sequence[str]) -> JsonObject:
-    """What was asked for; empty: it is no trial."""
-    from pointsman.executions.partial_runs import trial_of  # Most runs are none.
+def _partial_run(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: Sequence[str]) -> JsonObject:
+    """Return the specification of the partial run; empty for a normal run."""
+    from pointsman.executions.partial_runs import trial_of  # Deferred: most runs are complete.
 
-    pinned: dict[str, Json] = {node: value_of(text, what=f"what {node!r} brings") for node, text in pins}
+    pinned: dict[str, Json] = {node: value_of(text, what=f"the result of {node!r}") for node, text in pins}
     return trial_of(pinned=pinned, until=until, breakpoints=breaks) if pinned or until or breaks else {}
 
 
-def _named(trial: JsonObject) -> Tried:
-    """A trial has an id of its own kind; what is none gets one as any."""
+def _with_id(trial: JsonObject) -> PartialRunOptions:
+    """Return the start arguments; a partial run has an id of its own form."""
     if not trial:
-        return Tried(execution=None, trial=None)
-    from pointsman.executions.partial_runs import trial_id  # As above.
+        return PartialRunOptions(execution=None, trial=None)
+    from pointsman.executions.partial_runs import trial_id  # Deferred as above.
 
-    return Tried(execution=trial_id(), trial=trial)
+    return PartialRunOptions(execution=trial_id(), trial=trial)
 
 
-Reads: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
-"""The input for a workflow."""
+InputReader: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
+"""InputReader the input for a workflow."""
 
 
 async def dry_run(
-    app: Pointsman, found: Workflow | str | None, read: Reads, answers: Sequence[GivenAnswer], *, as_json: bool
+    app: Pointsman, found: Workflow | str | None, read: InputReader, answers: Sequence[GivenAnswer], *, as_json: bool
 ) -> int:
-    """Run it dry and print what came of it; the exit code."""
+    """Print a dry run; return the exit code."""
     async with app:
         workflow = await known(app, found)
         view = dry_view(await app.dry_run(workflow, await read(app, workflow), answers=answers))
@@ -135,11 +135,11 @@ async def dry_run(
 
 
 def lines_of(view: JsonObject) -> list[str]:
-    """For people."""
+    """Return a dry run as lines: path, waits, calls, errors, cost."""
     lines = [f"path: {shown(' → '.join(cast('list[str]', view['path'])), chars_max=1000)}"]
     for one in cast("list[JsonObject]", view["waits"]):
         place = one["nodeId"] or one["event"]
-        lines.append(f"waits at {shown(place)} ({one['kind']}); taken for: {shown(one['answered'] or 'its end')}")
+        lines.append(f"waits at {shown(place)} ({one['kind']}); assumed: {shown(one['answered'] or 'its end')}")
     lines += [_call(one) for one in cast("list[JsonObject]", view["calls"])]
     for one in cast("list[JsonObject]", view["errors"]):
         lines.append(f"{click.style('error', fg='red')} [{one['code']}] {shown(one['message'])}")
@@ -172,12 +172,12 @@ def _range(low: Json, high: Json) -> str:
 DURABILITIES: Final = ("step", "async", "exit")
 ON_ITS_WAY: Final = ("pending", "running", "waiting")
 
-Begin: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
-"""Starts an execution, or takes one up."""
+Starter: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
+"""Starts or opens an execution."""
 
 
-class Wishes(TypedDict):
-    """What a start is asked for beside its input."""
+class StartOptions(TypedDict):
+    """Options of a start beside its input."""
 
     session: str | None
     durability: str | None
@@ -186,7 +186,7 @@ class Wishes(TypedDict):
 
 
 class Driving(TypedDict):
-    """What `driving_options` gives a command."""
+    """Values of `driving_options`."""
 
     answers: tuple[GivenAnswer, ...]
     model: str | None
@@ -197,7 +197,7 @@ class Driving(TypedDict):
 
 
 def driving_options(command: Decorated) -> Decorated:
-    """What every command takes that goes on with an execution."""
+    """Add the options of every command that drives an execution."""
     answers = click.option(
         "--answer",
         "answers",
@@ -230,7 +230,7 @@ def driving_options(command: Decorated) -> Decorated:
 @click.option(
     "--key", metavar="TEXT", callback=not_empty, help="Idempotency key: the same key again returns the same execution."
 )
-@trial_options
+@partial_run_options
 @click.option(
     "--dry-run", "dry", is_flag=True, help="Show the path and the cost; call no model and no tool, store nothing."
 )
@@ -252,7 +252,7 @@ def run(
     language: str | None,
     durability: str | None,
     key: str | None,
-    tried: Tried,
+    tried: PartialRunOptions,
     dry: bool,
     dialect: str | None,
     lenient: bool,
@@ -265,9 +265,9 @@ def run(
     The output goes to standard output, everything else to standard error. After Ctrl-C, `pointsman resume`
     continues the execution. With --command and no workflow, the pipeline of the settings runs.
     """
-    given, given_workflow = given if command is None else _worded(command, given), workflow
+    given, given_workflow = given if command is None else _input_of_command(command, given), workflow
     app = installation(store, model=model, script=script, variables=variables)
-    found = _meant(app, workflow, command, dialect=dialect)
+    found = _workflow_of(app, workflow, command, dialect=dialect)
 
     async def read(app: Pointsman, workflow: Workflow | str) -> Json:
         return input_of(given, fields, await input_schema(app, workflow) if fields else None)
@@ -280,16 +280,18 @@ def run(
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
         named_session = session or (None if command is None else await _session(app))
-        how = Wishes(session=named_session, durability=durability, language=language, key=key)
-        async with speaking_of(app, workflow):
+        how = StartOptions(session=named_session, durability=durability, language=language, key=key)
+        async with reporting_problems_of(app, workflow):
             executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
             return await executions.run(workflow, data, lenient=lenient, by=by, **how, **tried)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 
 
-def _meant(app: Pointsman, workflow: str | None, command: str | None, *, dialect: str | None) -> Workflow | str | None:
-    """What is to be run; None: the pipeline."""
+def _workflow_of(
+    app: Pointsman, workflow: str | None, command: str | None, *, dialect: str | None
+) -> Workflow | str | None:
+    """Return the workflow to run; None: the pipeline of the settings."""
     if workflow is None and command is None:
         raise click.UsageError("Missing argument 'FILE|ID'.")
     if workflow is None or (command is not None and workflow == app.settings.pipeline and not Path(workflow).is_file()):
@@ -297,11 +299,11 @@ def _meant(app: Pointsman, workflow: str | None, command: str | None, *, dialect
     return named(workflow, dialect=dialect)
 
 
-def _worded(command: str, given: str | None) -> str:
-    """The input that a command means, as JSON."""
+def _input_of_command(command: str, given: str | None) -> str:
+    """Return the input that `--command` describes, as JSON."""
     if given is not None:
-        raise click.UsageError("--command is an input: leave out --input")
-    from pointsman.chat.commands import parse_command  # Most inputs are data.
+        raise click.UsageError("give either --command or --input")
+    from pointsman.chat.commands import parse_command  # Deferred: most inputs are data.
 
     return json.dumps(parse_command(command).input)
 
@@ -313,14 +315,13 @@ async def _session(app: Pointsman) -> str:
 
 
 async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
-    """Of what `--durability` means for the tools of a workflow: its author could not know; and of what acts although a
-    script answers."""
+    """Warn about tools that `--durability` may call again, and about calls that are real although a script answers."""
     if durability is None and app.script is None:
         return
     source = await app.source(workflow) if isinstance(workflow, str) else workflow
     read = source.read.workflow
     if app.script is not None and read is not None and (outside := acts_outside(read, app.tools)):
-        say(f"warning: the script does not answer for {', '.join(outside)}: calls are made for real")
+        say(f"warning: the script has no answers for {', '.join(outside)}: these calls are real")
     if durability is None:
         return
     for problem in called_again(source, durability, app.settings, app.tools):
@@ -328,16 +329,16 @@ async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None
 
 
 async def follow(
-    app: Pointsman, begin: Begin, answers: Sequence[GivenAnswer], *, as_json: bool, quiet: bool, store: str | None
+    app: Pointsman, begin: Starter, answers: Sequence[GivenAnswer], *, as_json: bool, quiet: bool, store: str | None
 ) -> int:
-    """Drive an execution as far as it goes, show it on the way, print what became of it; the exit code."""
-    seen = face()
+    """Drive an execution to its end or an open gate, show its progress, print its result; return the exit code."""
+    seen = output_mode()
     async with stoppable(), app:
         with watched(app, quiet=quiet) as board:
             execution = await outermost(app.context, await begin(app))
             board.names.update(execution.names)
-            if execution.is_scripted and not quiet:  # The last line says it in any case.
-                say_scripted()
+            if execution.is_scripted and not quiet:  # The summary contains it in any case.
+                warn_scripted()
             for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
                 say(line)
             stopped, refused = False, False
@@ -346,25 +347,25 @@ async def follow(
                 unused = await drive(execution, answers)
             except TakenOver as why:
                 say(f"note: {why}")
-            except CallerError as why:  # an answer that its gate does not take
+            except CallerError as why:  # the gate refuses the answer
                 refused = True
                 tell(why, seen)
             except asyncio.CancelledError:
                 stopped = True
-                _carry_on()
+                _clear_cancellation()
         view, lasting = json_of(await execution.view()), execution.is_kept
     if not as_json and not quiet and view["sessionId"] is not None:
         say(f"session {shown(view['sessionId'])}")
     for answer in unused:
         say(f"note: no gate of {answer.node!r} opened for the answer {answer.action!r}")
-    # It may have ended, or been paused, in the very moment in which it was left.
+    # The execution may have ended or been paused at the moment of the interrupt.
     stopped = stopped and str(view["status"]) in ON_ITS_WAY
     code = print_outcome(view, as_json=as_json, stopped=stopped, store=store, lasting=lasting)
     return MISUSED if refused else code
 
 
-def _carry_on() -> None:
-    """Ctrl-C cancelled this task to tell us; there is an outcome to print still."""
+def _clear_cancellation() -> None:
+    """Clear the cancellation of this task by Ctrl-C, so that the result can be printed."""
     task = asyncio.current_task()
     if task is not None:
         task.uncancel()
@@ -374,7 +375,7 @@ def _carry_on() -> None:
 @click.argument("execution", shell_complete=complete_execution)
 @click.argument("node", shell_complete=complete_gate)
 @click.argument("json_", metavar="JSON")
-@who_options
+@person_options
 @click.option(
     "--key",
     default="",
@@ -403,7 +404,7 @@ def answer(
 
     JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
     """
-    said = said_at(node, json_)
+    said = answer_of(node, json_)
     seen = digest or said.digest
 
     async def begin(app: Pointsman) -> Execution:
@@ -420,7 +421,7 @@ def answer(
             reopens=True,
         )
 
-    return take_up(begin, options)
+    return drive_from(begin, options)
 
 
 @click.command()
@@ -446,11 +447,11 @@ def resume(execution: str, *, limits: tuple[tuple[str, str], ...], step: bool, *
         executions = session_at_prompt(app, execution=execution).executions
         return await executions.resume(execution, limits=raised, step=step, by="")
 
-    return take_up(begin, options)
+    return drive_from(begin, options)
 
 
 def number_of(name: str, text: str) -> float:
-    """A limit given on the command line."""
+    """Parse the value of a limit."""
     try:
         number = float(text)
     except ValueError:
@@ -480,16 +481,16 @@ def signal(execution: str, name: str, json_: str, *, key: str, **options: Unpack
         executions = session_at_prompt(app, execution=execution, name=name).executions
         taken, told = await executions.signal(execution, name, data, key=key, by="")
         if told == "kept":
-            say(f"note: no step waits for the event {name!r} yet: it is kept")
+            say(f"note: no step waits for the event {name!r} yet: it is stored")
         elif told == "known":
-            say(f"note: an event of the key {key!r} had come before")
+            say(f"note: an event with the key {key!r} was received before; this one has no effect")
         return taken
 
-    return take_up(begin, options)
+    return drive_from(begin, options)
 
 
-def take_up(begin: Begin, options: Driving) -> int:
-    """Take an execution up, or begin one, and drive it as far as it goes; the exit code."""
+def drive_from(begin: Starter, options: Driving) -> int:
+    """Open or start an execution and drive it; return the exit code."""
     app = installation(options["store"], model=options["model"], script=options["script"])
     return go(
         follow(

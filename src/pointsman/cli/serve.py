@@ -12,10 +12,10 @@ from typing import Final
 import click
 
 from pointsman.app import Pointsman
-from pointsman.cli.app_opening import ENDS, go, heeding, installation
+from pointsman.cli.app_opening import ENDS, go, installation, on_signals
 from pointsman.cli.options import json_option, model_option, not_empty, os_user, script_option, store_option
 from pointsman.cli.printing import print_json, say
-from pointsman.cli.results import say_scripted
+from pointsman.cli.results import warn_scripted
 from pointsman.errors import Outage, PointsmanError
 from pointsman.executions.views import SCRIPTED
 from pointsman.operations.logs import logging_to
@@ -51,7 +51,7 @@ async def _keep(store: str | None, model: str | None, script: Path | None, *, wa
     async with installation(store, model=model, script=script) as app:
         stop = asyncio.Event()
         keeps, stopped = asyncio.create_task(_keeps(app, wait=wait)), asyncio.create_task(stop.wait())
-        with heeding(STOPS, stop.set):
+        with on_signals(STOPS, stop.set):
             try:
                 await asyncio.wait({keeps, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if keeps.done():
@@ -65,23 +65,23 @@ async def _keep(store: str | None, model: str | None, script: Path | None, *, wa
 
 
 async def _keeps(app: Pointsman, *, wait: bool) -> None:
-    """Until cancelled. Raises what broke it: the first of several, since one is enough to tell what to do."""
+    """Work until cancelled. Raises the first error if there are several."""
     try:
-        async with keeping(app.context, wait=wait, tell=tried_again):
+        async with keeping(app.context, wait=wait, tell=print_trouble):
             with logging_to(app.context, app.settings.logs):
                 announce(app.settings.logs, "keeping", masked_address(app.settings.store_url))
-                warn_of_scripted(app)
+                warn_if_scripted(app)
                 async with telemetry_of(app.context):
                     await asyncio.Event().wait()
     except BaseExceptionGroup as several:
         raise first_of(several) from None
 
 
-def tried_again(execution: ExecutionId | None, why: BaseException) -> None:
-    due = "the store cannot be used" if isinstance(why, Outage) else "something that is due cannot be done"
-    what = due if execution is None else f"{execution} cannot be taken up"
+def print_trouble(execution: ExecutionId | None, why: BaseException) -> None:
+    due = "the store cannot be used" if isinstance(why, Outage) else "due work failed"
+    what = due if execution is None else f"{execution} cannot be resumed"
     code = f" [{why.code}]" if isinstance(why, PointsmanError) else ""
-    say(f"{what}, and is tried again:{code} {why}")
+    say(f"{what}; retrying:{code} {why}")
 
 
 @click.command()
@@ -124,12 +124,12 @@ async def _serve(
 
         def serving(at: str) -> None:
             tell("serving", f"{at} from {shown_store}{', standing by' if standby else ''}")
-            warn_of_scripted(app)
+            warn_if_scripted(app)
 
         said = ServerMessages(
             serving=serving,
             keeping=lambda: tell("keeping", shown_store),
-            trouble=tried_again,
+            trouble=print_trouble,
         )
         with logging_to(app.context, app.settings.logs):
             async with telemetry_of(app.context):
@@ -164,10 +164,10 @@ def announce(logs: LogSettings, what: str, about: str = "") -> None:
         log(logging.INFO, what, {"about": about} if about else {})
 
 
-def warn_of_scripted(app: Pointsman) -> None:
+def warn_if_scripted(app: Pointsman) -> None:
     """Log a warning, and print it beside text logs, if the scripted model answers every agent of this process."""
     if model_state(app.context) != "scripted":
         return
     if app.settings.logs.format == "text":
-        say_scripted()
+        warn_scripted()
     log(logging.WARNING, "model.scripted", {"message": SCRIPTED["message"]})

@@ -34,7 +34,7 @@ def delete(executions: tuple[str, ...], *, session: str | None, as_json: bool, s
     ended, none is deleted.
     """
     if bool(executions) == (session is not None):
-        raise click.UsageError("name executions, or a conversation with --session")
+        raise click.UsageError("give executions, or a conversation with --session")
     gone = go(_delete(store, executions, session))
     print_deleted(*gone, as_json=as_json)
 
@@ -79,7 +79,7 @@ async def _gc(store: str | None, *, dry_run: bool) -> JsonObject:
 
 
 class FileUnwritable(OperatorError):
-    """A file that was to be written cannot be."""
+    """The output file cannot be written."""
 
     code: ClassVar[str] = "file-unwritable"
 
@@ -100,7 +100,7 @@ def export(execution: str, *, output: Path | None, store: str | None) -> None:
         return
     try:
         if output.exists() and not output.is_file():
-            # A device or a pipe is written to, never replaced.
+            # Write to a device or a pipe; never replace it.
             with output.open("wb") as device:
                 go(_export(store, execution, device))
         else:
@@ -111,7 +111,7 @@ def export(execution: str, *, output: Path | None, store: str | None) -> None:
 
 
 def _export_beside(store: str | None, execution: str, output: Path) -> None:
-    """Write beside the file, and put it in its place only when it is whole."""
+    """Write to a temporary file beside the target, and replace the target when it is complete."""
     with tempfile.NamedTemporaryFile(dir=output.parent, delete=False) as file:
         try:
             go(_export(store, execution, cast(BinaryIO, file)))
@@ -129,7 +129,7 @@ async def _export(store: str | None, execution: str, file: BinaryIO) -> None:
         async for line in await operations.export(execution):
             file.write(line)
         for one in await operations.left_out(execution):
-            click.echo(f"left out: {shown(one['path'])} of {one['executionId']} ({one['bytes']} bytes)", err=True)
+            click.echo(f"omitted: {shown(one['path'])} of {one['executionId']} ({one['bytes']} bytes)", err=True)
 
 
 @click.command("import")

@@ -69,7 +69,7 @@ def _print(outcome: CaseResult) -> None:
 
 def _print_total(passed: int, failed: int, took: float, paths: Sequence[Path]) -> None:
     if not passed + failed:
-        click.echo(f"no tests in {', '.join(map(str, paths))}: they end in {' or '.join(ENDINGS)}", err=True)
+        click.echo(f"no tests in {', '.join(map(str, paths))}: test files end in {' or '.join(ENDINGS)}", err=True)
         return
     told = click.style(f"{failed} failed, ", fg="red") if failed else ""
     click.echo(f"{told}{passed} passed in {took:.1f} s")
@@ -109,5 +109,5 @@ def _write_junit(path: Path, outcomes: list[CaseResult], took: float) -> None:
 
 
 def _xml(text: str) -> str:
-    """XML has no way to write some characters."""
+    """Replace the characters that XML cannot contain."""
     return NO_XML.sub("�", text)

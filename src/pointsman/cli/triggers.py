@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SAYS_WHY: Final = 1
+UNDELIVERED: Final = 1
 """Exit code if an event could not be delivered or a run could not start."""
 
 
@@ -43,7 +43,7 @@ def list_(*, as_json: bool, store: str | None) -> None:
         print_json({"schedules": found})
         return
     if not found:
-        say("no schedule is set")
+        say("no schedules")
     for one in found:
         _print_schedule(one)
 
@@ -173,7 +173,7 @@ def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -
         print_json(found)
     else:
         _print_fired(found)
-    return SAYS_WHY if found["error"] else 0
+    return UNDELIVERED if found["error"] else 0
 
 
 @click.command()
@@ -200,16 +200,16 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
     if as_json:
         print_json(found)
     else:
-        for word, ids in (("told", found["delivered"]), ("started", found["started"])):
+        for word, ids in (("delivered", found["delivered"]), ("started", found["started"])):
             for one in ids:
-                click.echo(f"{word:8} {shown(one)}")
+                click.echo(f"{word:9} {shown(one)}")
         if not found["delivered"] and not found["started"]:
-            say(f"note: nobody waits for such an event {name!r}, and it starts nothing")
+            say(f"note: no execution waits for the event {name!r}, and no trigger starts on it")
     for one in found["untold"]:
-        say(f"not told: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
+        say(f"not delivered: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
         if one["hint"]:
             say(f"  hint: {shown(one['hint'])}")
-    return SAYS_WHY if found["untold"] else 0
+    return UNDELIVERED if found["untold"] else 0
 
 
 def _with(

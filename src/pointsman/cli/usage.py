@@ -86,12 +86,12 @@ def _show_budgets(found: list[BudgetRow], paying: JsonObject, *, as_json: bool, 
     elif as_csv:
         click.echo(csv_of(found), nl=False)
     else:
-        click.echo("each execution may spend:" if found else "no workflow has a budget: give it `limits`")
+        click.echo("budget of each execution:" if found else "no workflow has a budget: set its `limits`")
         for row in found:
             measure = row["measure"]
             most, highest = written_amount(measure, row["most"]), written_amount(measure, row["highest"])
             told = f"at most {most} ({row['setBy']}, {row['policy']})"
-            spent = f"the dearest spent {highest}" if row["dearest"] else "none spent anything"
+            spent = f"highest use {highest}" if row["dearest"] else "not used yet"
             over = f", {row['over']} reached it" if row["over"] else ""
             click.echo(f"  {shown(row['workflow']):24} {measure:10} {told}; {spent}{over}")
         for line in paying_lines(paying):
@@ -99,7 +99,7 @@ def _show_budgets(found: list[BudgetRow], paying: JsonObject, *, as_json: bool, 
 
 
 def table_lines(rows: list[UsageRow], by: list[Dimension]) -> list[str]:
-    """Columns as wide as what is in them."""
+    """Return a table with a header; columns are as wide as their widest cell."""
     head = [*by, "steps", "retries", "failures", "seconds", "calls", "tools", "tokens in", "tokens out", "cost"]
     body = [
         [*(shown(row.get(name)) or "-" for name in by), *(shown(row[name]) for name in SHOWN), _cost(row)]
@@ -116,36 +116,36 @@ def table_lines(rows: list[UsageRow], by: list[Dimension]) -> list[str]:
 
 
 def _cost(row: UsageRow) -> str:
-    """`+`: some calls are of models whose price nobody knows."""
+    """Return the cost; `+`: some calls are of models without a known price."""
     unknown = "+" if row["unpricedCalls"] else ""
     return f"${row['costUsd']:.4f}{unknown}" if row["costUsd"] is not None else "?" if unknown else "-"
 
 
-ELSEWHERE: Final = "calls under way are counted by the process that makes them: see the page Models of a server"
+ELSEWHERE: Final = "running calls are counted by the process that makes them: see the Models page of the server"
 
 
 def paying_lines(told: JsonObject) -> Iterator[str]:
-    """A line for each key, and what is not known here."""
-    yield "keys, of today (UTC):"
+    """Yield a line for each key, and a note about running calls."""
+    yield "keys, today (UTC):"
     for provider in cast("list[JsonObject]", told["providers"]):
         if provider["missing"]:
             yield f"  {shown(provider['name']):24} {shown(provider['missing'], chars_max=200)}"
         for key in cast("list[JsonObject]", provider["keys"]):
-            yield f"  {shown(key['id']):24} {_standing(key):32} {_paid(key)}".rstrip()
+            yield f"  {shown(key['id']):24} {_condition(key):32} {_use_today(key)}".rstrip()
     yield ELSEWHERE
 
 
-def _standing(key: JsonObject) -> str:
+def _condition(key: JsonObject) -> str:
     until = f" until {when(key['until'])}" if key["until"] is not None else ""
     name = f" ({shown(key['name'])})" if key["name"] else ""
     return f"{key['condition']}{until}{name}"
 
 
-def _paid(key: JsonObject) -> str:
-    """What a key without a limit paid for elsewhere is not known here."""
+def _use_today(key: JsonObject) -> str:
+    """Return the use of a key today, and its limits; the use of a key without limits is not stored."""
     most = cast("JsonObject | None", key["mostToday"])
     if most is None:
-        return "no limit of the day"
+        return "no daily limit"
     paid = cast("JsonObject", key["today"])
     told = [
         f"{written_amount(name, paid[name])} of {written_amount(name, most[name])}{unit}"
@@ -156,5 +156,5 @@ def _paid(key: JsonObject) -> str:
 
 
 def written_amount(name: str, value: object) -> str:
-    """Dollars, or a number."""
+    """Return an amount as dollars or as a number."""
     return f"${value:.4f}" if name == "costUsd" else f"{value:g}" if isinstance(value, float) else f"{value}"
