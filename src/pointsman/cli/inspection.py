@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import Final, TypedDict, Unpack, cast
+from typing import Final, Unpack, cast
 
 import click
 
@@ -17,6 +17,7 @@ from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text
 from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.timeline import timeline as timeline_of
+from pointsman.executions.verbs import ExecutionFilters
 from pointsman.executions.watching import follow_events
 from pointsman.values import Json, JsonObject, json_of
 
@@ -31,15 +32,6 @@ STATUSES: Final = (
     "cancelled",
     "interrupted",
 )
-
-
-class ExecutionFilters(TypedDict):
-    """Filters of the list of executions."""
-
-    statuses: tuple[str, ...]
-    workflow: str | None
-    session: str | None
-    trials: bool
 
 
 words_option: Final = click.option(
@@ -74,7 +66,7 @@ def list_(
     store: str | None,
 ) -> None:
     """List executions, newest first."""
-    found = go(_list(store, search, limit, statuses=statuses, workflow=workflow, session=session, trials=trials))
+    found = go(_list(store, search, statuses=statuses, workflow=workflow, session=session, trials=trials, limit=limit))
     if as_json:
         print_json({"executions": [*map(json_of, found)]})
         return
@@ -89,14 +81,12 @@ def list_(
         click.echo(f"{one['executionId']}  {styled}  {when(one['startedAt'])}  {shown(one['workflowId'])}{inside}")
 
 
-async def _list(
-    store: str | None, search: str | None, limit: int, **narrowed: Unpack[ExecutionFilters]
-) -> list[ExecutionEntry]:
+async def _list(store: str | None, search: str | None, **filters: Unpack[ExecutionFilters]) -> list[ExecutionEntry]:
     async with installation(store) as app:
         executions = session_at_prompt(app).executions
         if search is not None:
-            return (await executions.search(search, limit=limit, **narrowed))["executions"]
-        return (await executions.list(limit=limit, **narrowed))["executions"]
+            return (await executions.search(search, **filters))["executions"]
+        return (await executions.list(**filters))["executions"]
 
 
 @click.command()

@@ -51,15 +51,9 @@ from pointsman.executions.driving import GivenAnswer, drive, outermost
 from pointsman.executions.dry_run import dry_view
 from pointsman.executions.execution import TakenOver
 from pointsman.executions.isolation import acts_outside
-from pointsman.values import ExecutionId, Json, JsonObject, json_of
+from pointsman.executions.start import StartOptions
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.checking import called_again
-
-
-class PartialRunOptions(TypedDict):
-    """Arguments of a start for a partial run; both None for a normal one."""
-
-    execution: ExecutionId | None
-    trial: JsonObject | None
 
 
 def partial_run_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -106,13 +100,13 @@ def _partial_run(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: 
     return trial_of(pinned=pinned, until=until, breakpoints=breaks) if pinned or until or breaks else {}
 
 
-def _with_id(trial: JsonObject) -> PartialRunOptions:
-    """Return the start arguments; a partial run has an id of its own form."""
+def _with_id(trial: JsonObject) -> StartOptions:
+    """Return the start options of a partial run, which has an id of its own form; none for a normal run."""
     if not trial:
-        return PartialRunOptions(execution=None, trial=None)
+        return StartOptions()
     from pointsman.executions.partial_runs import trial_id  # Deferred as above.
 
-    return PartialRunOptions(execution=trial_id(), trial=trial)
+    return StartOptions(execution=trial_id(), trial=trial)
 
 
 InputReader: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
@@ -174,15 +168,6 @@ ON_ITS_WAY: Final = ("pending", "running", "waiting")
 
 Starter: TypeAlias = Callable[[Pointsman], Awaitable[Execution]]
 """Starts or opens an execution."""
-
-
-class StartOptions(TypedDict):
-    """Options of a start beside its input."""
-
-    session: str | None
-    durability: str | None
-    language: str | None
-    key: str | None
 
 
 class Driving(TypedDict):
@@ -252,7 +237,7 @@ def run(
     language: str | None,
     durability: str | None,
     key: str | None,
-    tried: PartialRunOptions,
+    tried: StartOptions,
     dry: bool,
     dialect: str | None,
     lenient: bool,
@@ -280,10 +265,18 @@ def run(
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
         named_session = session or (None if command is None else await _session(app))
-        how = StartOptions(session=named_session, durability=durability, language=language, key=key)
+        how: StartOptions = {
+            **tried,
+            "session": named_session,
+            "durability": durability,
+            "language": language,
+            "key": key,
+            "lenient": lenient,
+            "by": by,
+        }
         async with reporting_problems_of(app, workflow):
             executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
-            return await executions.run(workflow, data, lenient=lenient, by=by, **how, **tried)
+            return await executions.run(workflow, data, **how)
 
     return go(follow(app, begin, answers, as_json=as_json, quiet=quiet, store=store))
 
