@@ -17,7 +17,7 @@ from pointsman.cli.progress import ProgressBoard
 from pointsman.cli.results import outcome_lines, when
 from pointsman.engine.state import Status
 from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
@@ -59,7 +59,7 @@ async def test_show_tells_until_when_steps_wait() -> None:
         view = await execution.view()
     timers = cast("list[JsonObject]", view["timers"])
     assert [(one["nodeId"], one["purpose"]) for one in timers] == [("hold", "wait"), ("knock", "event")]
-    lines = [unstyle(line) for line in outcome_lines(view, stopped=False, store=None, lasting=True)]
+    lines = [unstyle(line) for line in outcome_lines(json_of(view), stopped=False, store=None, lasting=True)]
     assert f"waiting at 'hold' until {when(timers[0]['at'])}" in lines
     assert f"waiting at 'knock' for its event until {when(timers[1]['at'])} at the latest" in lines
 

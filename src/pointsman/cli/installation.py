@@ -16,8 +16,8 @@ from pointsman.extras import EXTRAS, is_installed
 from pointsman.operations.health import HealthFinding, box_in_use
 from pointsman.operations.model_catalogue import list_models, ping_models
 from pointsman.operations.provider_keys import payers
+from pointsman.settings.display import masked_address
 from pointsman.settings.display import shown as settings_view
-from pointsman.store.errors import masked_address
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import McpServerView, ToolView, list_tools, server_views
 

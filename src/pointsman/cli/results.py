@@ -13,7 +13,7 @@ from pointsman.cli.error_boundary import CANCELLED, FAILED, is_debugging
 from pointsman.cli.printing import harmless, print_json, say, shown
 from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.views import SCRIPTED, short_digest
-from pointsman.store.errors import masked_address
+from pointsman.settings.display import masked_address
 from pointsman.values import Json, JsonObject
 
 WAITING: Final = 3

@@ -23,8 +23,8 @@ from pointsman.operations.logs import say as log
 from pointsman.operations.otel import telemetry_of
 from pointsman.operations.readiness import model_state
 from pointsman.operations.worker_role import first_of, keeping
+from pointsman.settings.display import masked_address
 from pointsman.settings.sections import LogSettings
-from pointsman.store.errors import masked_address
 from pointsman.values import ExecutionId
 
 STOPS: Final = (*ENDS, signal.SIGINT)

@@ -15,7 +15,7 @@ from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import ExistingName, json_option, store_option
 from pointsman.cli.printing import print_deleted, print_json, say, shown
 from pointsman.errors import OperatorError
-from pointsman.store.errors import masked_address
+from pointsman.settings.display import masked_address
 from pointsman.values import JsonObject
 
 if TYPE_CHECKING:
