@@ -24,7 +24,7 @@ from tests.patience import PATIENCE_S
 WAITS_S = 60
 
 
-def test_a_backup_is_restored_and_the_execution_goes_on_there(prompt: Prompt) -> None:
+def test_a_restored_execution_continues(prompt: Prompt) -> None:
     execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *STORE, "--json").json[
         "executionId"
     ]
@@ -37,7 +37,7 @@ def test_a_backup_is_restored_and_the_execution_goes_on_there(prompt: Prompt) ->
     assert prompt("verify", *there).code == 0
 
 
-def test_what_cannot_be_done_is_told(prompt: Prompt) -> None:
+def test_impossible_backups_and_restores_are_refused(prompt: Prompt) -> None:
     prompt("list", *STORE)
     Path("there").write_text("mine")
     for command, code, word in (
@@ -57,7 +57,7 @@ def test_what_cannot_be_done_is_told(prompt: Prompt) -> None:
     assert (refused.code, "[store-not-empty]" in refused.err) == (1, True)
 
 
-def test_a_backup_beside_a_server_under_load_holds_whole_executions(prompt: Prompt, any_store: list[str]) -> None:
+def test_a_backup_of_a_busy_server_contains_whole_executions(prompt: Prompt, any_store: list[str]) -> None:
     """Everything that was acknowledged before it began is in it, and all of what is in it adds up."""
     with serving(any_store) as (_, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         client.post("/api/workflows", content=flows.CHAIN)
@@ -104,7 +104,7 @@ def filled(prompt: Prompt) -> str:
     return str(prompt("run", written("chain.yaml", flows.CHAIN), *STORE, "--json").json["executionId"])
 
 
-def test_what_was_killed_in_the_middle_leaves_no_half_and_is_done_again(prompt: Prompt, filled: str) -> None:
+def test_a_killed_backup_or_restore_leaves_nothing_partial_and_can_be_repeated(prompt: Prompt, filled: str) -> None:
     unfinished = Path(".m.backup.unfinished")
     killed(started("backup", "m.backup", *STORE), lambda: unfinished.exists() and unfinished.stat().st_size > 0)
     assert not Path("m.backup").exists()

@@ -56,7 +56,7 @@ def made(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_file_is_too_odd_to_be_told_about(prompt: Prompt, name: str) -> None:
+def test_check_reports_problems_of_any_file(prompt: Prompt, name: str) -> None:
     printed = prompt("check", made(name), "--json")
     assert printed.code == (2 if name in UNREADABLE else 1)
     assert printed.json["ok"] is False
@@ -64,7 +64,7 @@ def test_no_file_is_too_odd_to_be_told_about(prompt: Prompt, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_file_is_too_odd_to_be_refused(prompt: Prompt, name: str) -> None:
+def test_run_refuses_any_invalid_file_without_a_traceback(prompt: Prompt, name: str) -> None:
     printed = prompt("run", made(name), "--json")
     assert printed.code == (2 if name in UNREADABLE else 1)
     assert printed.json["status"] == "refused"
@@ -128,7 +128,7 @@ def test_other_encodings_of_unicode_are_read(prompt: Prompt, bom: bytes, encodin
         ["completion", "powershell"],
     ],
 )
-def test_wrong_usage_is_exit_code_2_and_says_why(prompt: Prompt, arguments: list[str]) -> None:
+def test_wrong_usage_exits_with_code_2_and_the_reason(prompt: Prompt, arguments: list[str]) -> None:
     written("flow.yaml", flows.CHAIN)
     printed = prompt(*arguments)
     assert printed.code == 2
@@ -137,23 +137,23 @@ def test_wrong_usage_is_exit_code_2_and_says_why(prompt: Prompt, arguments: list
     assert printed.out == ""
 
 
-def test_wrong_usage_is_json_too_where_json_was_asked_for(prompt: Prompt) -> None:
+def test_wrong_usage_with_json_option_prints_json(prompt: Prompt) -> None:
     printed = prompt("run", written("flow.yaml", flows.CHAIN), "--json", "--answer", "nothing")
     assert (printed.code, printed.json["status"], printed.json["errors"][0]["code"]) == (2, "refused", "usage")
 
 
-def test_a_command_that_was_mistyped_gets_the_nearest_one(prompt: Prompt) -> None:
+def test_a_mistyped_command_gets_a_suggestion(prompt: Prompt) -> None:
     assert "Did you mean 'check'?" in prompt("chekc", "flow.yaml").err
 
 
-def test_input_in_a_file_is_told_with_its_place(prompt: Prompt) -> None:
+def test_problems_of_an_input_file_have_a_position(prompt: Prompt) -> None:
     written("in.json", '{"a": 1,\n "b": }')
     printed = prompt("run", written("flow.yaml", flows.CHAIN), "--input", "@in.json")
     assert printed.code == 2
     assert "in.json:2:7" in printed.err
 
 
-def test_a_script_is_told_about_its_own_file(prompt: Prompt) -> None:
+def test_problems_of_a_script_name_the_script_file(prompt: Prompt) -> None:
     script = written("s.yaml", "rules:\n  - {nod: write}")
     printed = prompt("run", written("flow.yaml", flows.CHAIN), "--script", script)
     assert printed.code == 1
@@ -174,7 +174,7 @@ STORES = {
 
 
 @pytest.mark.parametrize("url", STORES)
-def test_a_store_that_cannot_be_used_is_exit_code_1_and_says_what_to_do(prompt: Prompt, url: str) -> None:
+def test_an_unusable_store_exits_with_code_1_and_a_hint(prompt: Prompt, url: str) -> None:
     Path("directory.db").mkdir()
     Path("garbage.db").write_bytes(b"not a database at all, but longer than a header of one hundred bytes" * 4)
     with sqlite3.connect("other.db") as other:
@@ -191,7 +191,7 @@ def test_a_store_that_cannot_be_used_is_exit_code_1_and_says_what_to_do(prompt: 
         assert "  → " in printed.err
 
 
-def test_a_store_that_is_held_by_another_is_told(prompt: Prompt) -> None:
+def test_a_store_that_another_process_locks_is_reported(prompt: Prompt) -> None:
     prompt("list", "--store", "sqlite:///held.db")
     holder = sqlite3.connect("held.db", isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -205,7 +205,7 @@ def test_a_store_that_is_held_by_another_is_told(prompt: Prompt) -> None:
     ("text", "told"),
     [("x = ", "cannot be read"), ("stoer = 'x'", "Did you mean 'store'?"), ("delays = 'perhaps'", "delays")],
 )
-def test_settings_that_cannot_be_used_name_the_file_and_the_key(prompt: Prompt, text: str, told: str) -> None:
+def test_invalid_settings_are_reported_with_file_and_key(prompt: Prompt, text: str, told: str) -> None:
     written("pointsman.toml", text)
     printed = prompt("settings")
     assert printed.code == 1
@@ -213,20 +213,20 @@ def test_settings_that_cannot_be_used_name_the_file_and_the_key(prompt: Prompt, 
     assert told in printed.err
 
 
-def test_a_data_directory_that_cannot_be_made_is_told(prompt: Prompt, tmp_path: Path) -> None:
+def test_a_data_directory_that_cannot_be_created_is_reported(prompt: Prompt, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file stands in the way", encoding="utf-8")
     printed = prompt("list")
     assert (printed.code, "--store" in printed.err) == (1, True)
 
 
-def test_an_address_of_a_store_that_is_empty_is_no_address(prompt: Prompt) -> None:
+def test_an_empty_store_address_is_refused(prompt: Prompt) -> None:
     printed = prompt("list", "--store", "")
     assert (printed.code, "is empty" in printed.err) == (2, True)
     with pytest.raises(SettingsInvalid, match="the address of the store is empty"):
         Pointsman("")
 
 
-def test_what_to_do_next_can_be_pasted_into_a_shell(prompt: Prompt) -> None:
+def test_suggested_commands_can_be_pasted_into_a_shell(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--store", "sqlite:///a & b.db")
     assert printed.code == 3
     said = next(line for line in printed.err.splitlines() if "pointsman answer" in line)
@@ -234,7 +234,7 @@ def test_what_to_do_next_can_be_pasted_into_a_shell(prompt: Prompt) -> None:
     assert prompt(*["approve" if word.startswith("approve|") else word for word in command]).code == 0
 
 
-def test_an_input_that_is_too_large_is_told_where_data_belong(prompt: Prompt) -> None:
+def test_an_input_that_is_too_large_gets_a_hint_where_to_store_data(prompt: Prompt) -> None:
     Path("large.json").write_bytes(b'{"a": "' + b"x" * 17_000_000 + b'"}')
     for given, stdin in (("@large.json", b""), ("-", Path("large.json").read_bytes())):
         printed = prompt("run", written("chain.yaml", flows.CHAIN), "--input", given, stdin=stdin)
@@ -244,26 +244,26 @@ def test_an_input_that_is_too_large_is_told_where_data_belong(prompt: Prompt) ->
 
 
 @pytest.mark.parametrize("option", ["--key", "--session", "--model", "--script", "--store"])
-def test_a_shell_variable_that_is_not_set_means_nothing_else(prompt: Prompt, option: str) -> None:
+def test_an_empty_option_value_from_an_unset_variable_is_refused(prompt: Prompt, option: str) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN), option, "", "--json")
     assert (printed.code, printed.json["status"]) == (2, "refused")
     assert "is empty" in printed.err
     assert "`pointsman run --help` shows its arguments and options" in printed.err
 
 
-def test_the_fields_of_an_input_are_told_where_one_is_missing(prompt: Prompt) -> None:
+def test_a_missing_input_field_is_reported_with_all_fields(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL))
     assert (printed.code, "→ It takes goal (required), tone." in printed.err) == (2, True)
 
 
-def test_the_problems_of_a_saved_draft_are_told_with_its_name_and_text(prompt: Prompt) -> None:
+def test_problems_of_a_saved_draft_show_its_name_and_text(prompt: Prompt) -> None:
     assert prompt("workflows", "save", written("broken.yaml", flows.BROKEN), "--draft").code == 0
     printed = prompt("run", "broken")
     assert (printed.code, "broken:6:21: error [dangling-edge]" in printed.err) == (1, True)
     assert "- {source: start, target: nowhere}" in printed.err
 
 
-def test_one_revision_is_not_deleted_and_nothing_is_said_to_be_gone_that_is_there(prompt: Prompt) -> None:
+def test_deleting_a_single_revision_is_refused(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     refused = prompt("workflows", "delete", "letter@1")
     assert (refused.code, "deleted as a whole" in refused.err) == (2, True)
@@ -271,20 +271,20 @@ def test_one_revision_is_not_deleted_and_nothing_is_said_to_be_gone_that_is_ther
     assert prompt("workflows", "delete", "letter", "--json").json == {"deleted": ["letter"]}
 
 
-def test_a_time_that_is_over_is_no_schedule(prompt: Prompt) -> None:
+def test_a_schedule_in_the_past_is_refused(prompt: Prompt) -> None:
     prompt("workflows", "save", written("waits.yaml", flows.WAITS))
     refused = prompt("schedules", "add", "waits", "--at", "2020-01-01T00:00:00Z")
     assert (refused.code, "2020-01-01T00:00:00.000Z is over" in refused.err) == (2, True)
     assert prompt("schedules", "list", "--json").json == {"schedules": []}
 
 
-def test_a_limit_is_not_quietly_left_as_it_was(prompt: Prompt) -> None:
+def test_an_invalid_limit_is_refused(prompt: Prompt) -> None:
     waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     refused = prompt("resume", waits, "--limit", "steps=900")
     assert (refused.code, "is waiting: a limit is raised where one stopped it" in refused.err) == (2, True)
 
 
-def test_a_fork_of_what_is_over_names_the_execution_that_was_meant(prompt: Prompt) -> None:
+def test_a_fork_of_a_completed_execution_without_a_row_is_refused(prompt: Prompt) -> None:
     over = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
     refused = prompt("fork", over)
     assert refused.code == 2
@@ -292,7 +292,7 @@ def test_a_fork_of_what_is_over_names_the_execution_that_was_meant(prompt: Promp
     assert "retry --from" in refused.err
 
 
-def test_events_are_one_json_object_where_that_is_asked_for(prompt: Prompt) -> None:
+def test_events_with_json_option_print_one_json_object(prompt: Prompt) -> None:
     execution = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
     events = prompt("events", execution, "--json").json["events"]
     lines = prompt("events", execution, "--jsonl").out.splitlines()
@@ -301,7 +301,7 @@ def test_events_are_one_json_object_where_that_is_asked_for(prompt: Prompt) -> N
 
 
 @pytest.mark.parametrize("text", ["12", "true", "null", '{"a": 1}', "[", ""])
-def test_a_field_that_is_to_be_a_text_takes_what_is_typed(prompt: Prompt, text: str) -> None:
+def test_a_string_field_takes_its_value_unparsed(prompt: Prompt, text: str) -> None:
     file = written("letter.yaml", flows.APPROVAL)
     assert prompt("run", file, "-i", f"goal={text}", "--json").json["input"]["goal"] == text
     assert prompt("workflows", "save", file).code == 0
@@ -310,7 +310,7 @@ def test_a_field_that_is_to_be_a_text_takes_what_is_typed(prompt: Prompt, text: 
     assert prompt("run", file, "-i", f"goal={text}", "--dry-run").code == 0
 
 
-def test_a_quoted_line_that_is_cut_says_so(prompt: Prompt) -> None:
+def test_a_shortened_source_line_is_marked(prompt: Prompt) -> None:
     long = flows.BROKEN.replace("{source: start, target: nowhere}", "{source: start, " + " " * 90 + "target: nowhere}")
     told = prompt("check", written("long.yaml", long)).out.splitlines()
     quoted = next(line for line in told if "nowhere}" in line and "│" in line)
@@ -319,7 +319,7 @@ def test_a_quoted_line_that_is_cut_says_so(prompt: Prompt) -> None:
     assert quoted[caret.index("^") :].startswith("target: nowhere}") or quoted[caret.index("^") :].startswith("nowhere")
 
 
-def test_nobody_without_a_name_gets_a_key_or_sees_what_waits_for_all(prompt: Prompt) -> None:
+def test_an_empty_name_gets_no_key_and_no_inbox(prompt: Prompt) -> None:
     for words in (("keys", "add", "", "--role", "admin"), ("inbox", "--as", "")):
         assert prompt(*words, "--json").json["status"] == "refused"
     assert prompt("keys", "list", "--json").json == {"keys": []}

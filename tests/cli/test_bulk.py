@@ -23,7 +23,7 @@ def statuses(prompt: Prompt) -> dict[str, str]:
     return {one["executionId"]: one["status"] for one in prompt("list", "--json").json["executions"]}
 
 
-def test_without_yes_they_are_only_counted(prompt: Prompt) -> None:
+def test_bulk_without_yes_only_lists(prompt: Prompt) -> None:
     executions = waiting(prompt, 2)
     counted = prompt("bulk", "cancel", "--workflow", "letter", "--json").json
     assert (counted["done"], counted["count"]) == (False, 2)
@@ -32,7 +32,7 @@ def test_without_yes_they_are_only_counted(prompt: Prompt) -> None:
     assert "cancel: 2 executions; add --yes to do it" in prompt("bulk", "cancel").out
 
 
-def test_many_are_paused_resumed_cancelled_and_deleted(prompt: Prompt) -> None:
+def test_bulk_pauses_resumes_cancels_and_deletes(prompt: Prompt) -> None:
     prompt("run", written("chain.yaml", flows.CHAIN))
     waiting(prompt, 3)
     for verb, after in (("pause", "paused"), ("resume", "waiting"), ("cancel", "cancelled"), ("delete", "deleted")):
@@ -41,7 +41,7 @@ def test_many_are_paused_resumed_cancelled_and_deleted(prompt: Prompt) -> None:
     assert list(statuses(prompt).values()) == ["completed"], "what was not meant was left alone"
 
 
-def test_what_failed_is_retried_and_each_result_is_told(prompt: Prompt) -> None:
+def test_bulk_retries_failed_executions_and_lists_results(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: second, attempt: 1, fail: 400}]")
     for _ in range(2):
         prompt("run", written("chain.yaml", flows.CHAIN), "--script", script)
@@ -49,14 +49,14 @@ def test_what_failed_is_retried_and_each_result_is_told(prompt: Prompt) -> None:
     assert [one["status"] for one in done.json["executions"]] == ["completed", "completed"]
 
 
-def test_only_those_of_a_time_are_meant(prompt: Prompt) -> None:
+def test_bulk_filters_by_start_time(prompt: Prompt) -> None:
     waiting(prompt, 1)
     assert prompt("bulk", "cancel", "--until", "2020-01-01", "--json").json["count"] == 0
     assert prompt("bulk", "cancel", "--since", "2020-01-01", "--json").json["count"] == 1
     assert prompt("bulk", "cancel", "--status", "completed", "--json").json["count"] == 0
 
 
-def test_a_pause_reaches_sub_workflows_and_so_does_going_on(prompt: Prompt) -> None:
+def test_bulk_pauses_and_resumes_sub_workflows(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     execution = prompt("run", written("outer.yaml", OUTER), "--json").json["executionId"]
     assert sorted(statuses(prompt).values()) == ["running", "waiting"]

@@ -52,34 +52,36 @@ async def said(place: Path, session: str) -> list[str]:
     return [str(one["content"]) for one in conversation.messages if isinstance(one, dict)]
 
 
-def test_through_a_pipe_each_line_is_a_turn_and_only_answers_are_printed(prompt: Prompt, talk: tuple[str, ...]) -> None:
+def test_piped_input_is_one_turn_per_line_and_prints_only_answers(prompt: Prompt, talk: tuple[str, ...]) -> None:
     printed = prompt(*talk, stdin="One\n\nTwo\n")
     assert (printed.code, printed.out) == (0, "First, said slowly.\nSecond.\n")
 
 
 @pytest.mark.parametrize("name", ["", "x" * 501, "a\x1b[2J"])
-def test_what_cannot_name_a_conversation_is_refused(prompt: Prompt, talk: tuple[str, ...], name: str) -> None:
+def test_an_invalid_session_id_is_refused(prompt: Prompt, talk: tuple[str, ...], name: str) -> None:
     printed = prompt(*talk, "--session", name, stdin="One\n")
     assert (printed.code, printed.out) == (2, "")
     assert "[input-invalid]" in printed.err
     assert prompt("run", "talk.yaml", "--input", "One", "--session", name).code == 2
 
 
-def test_a_workflow_that_answers_once_is_not_talked_to(prompt: Prompt, own_place: Path, talk: tuple[str, ...]) -> None:
+def test_chat_refuses_a_workflow_that_is_not_conversational(
+    prompt: Prompt, own_place: Path, talk: tuple[str, ...]
+) -> None:
     (own_place / "once.yaml").write_text(TALK.replace("true", "false"), encoding="utf-8")
     printed = prompt("chat", "once.yaml", stdin="One\n")
     assert (printed.code, printed.out) == (2, "")
     assert "[not-conversational]" in printed.err
 
 
-def test_through_a_pipe_a_turn_that_fails_ends_the_command(prompt: Prompt, talk: tuple[str, ...]) -> None:
+def test_a_failed_turn_of_piped_input_ends_the_command(prompt: Prompt, talk: tuple[str, ...]) -> None:
     printed = prompt(*talk, stdin="One\nbroken\nTwo\n")
     assert (printed.code, printed.out) == (1, "First, said slowly.\n")
     assert "[model-" in printed.err
 
 
 @pytest.mark.requirement("S0-33")
-async def test_answers_come_under_their_names_and_are_not_said_twice(own_place: Path, talk: tuple[str, ...]) -> None:
+async def test_answers_are_printed_once_under_the_name_of_the_agent(own_place: Path, talk: tuple[str, ...]) -> None:
     with Terminal(*talk, "--session", "s", cwd=own_place) as person:
         person.expect("you: ")
         person.say("One")
@@ -95,7 +97,7 @@ async def test_answers_come_under_their_names_and_are_not_said_twice(own_place: 
     assert await said(own_place, "s") == ["One", "First, said slowly.", "\u4f60\u597d", "\u4f60\u597d\uff01"]
 
 
-async def test_ctrl_c_ends_the_answer_and_keeps_the_conversation(own_place: Path, talk: tuple[str, ...]) -> None:
+async def test_ctrl_c_cancels_the_turn_and_keeps_the_conversation(own_place: Path, talk: tuple[str, ...]) -> None:
     with Terminal(*talk, "--session", "s", cwd=own_place) as person:
         person.expect("you: ")
         person.say("One")
@@ -116,7 +118,7 @@ async def test_ctrl_c_ends_the_answer_and_keeps_the_conversation(own_place: Path
     assert await said(own_place, "s") == ["One", "First, said slowly.", "Two", "Second."]
 
 
-async def test_after_a_kill_in_the_middle_of_an_answer_the_turn_goes_on(own_place: Path, talk: tuple[str, ...]) -> None:
+async def test_a_turn_killed_during_an_answer_continues(own_place: Path, talk: tuple[str, ...]) -> None:
     with Terminal(*talk, "--session", "s", cwd=own_place) as person:
         person.expect("you: ")
         person.say("slow One")
@@ -134,9 +136,7 @@ async def test_after_a_kill_in_the_middle_of_an_answer_the_turn_goes_on(own_plac
     assert await said(own_place, "s") == ["slow One", "At last."]
 
 
-async def test_of_two_terminals_in_one_conversation_the_second_is_told_that_a_turn_is_under_way(
-    own_place: Path, talk: tuple[str, ...]
-) -> None:
+async def test_a_second_terminal_is_refused_while_a_turn_is_open(own_place: Path, talk: tuple[str, ...]) -> None:
     words = (*talk, "--session", "s")
     with Terminal(*words, cwd=own_place) as one, Terminal(*words, cwd=own_place) as other:
         one.expect("you: ")
@@ -146,7 +146,7 @@ async def test_of_two_terminals_in_one_conversation_the_second_is_told_that_a_tu
         other.say("Two")
         assert "[session-busy]" in other.expect("you: ")
         other.say("/cancel")
-        other.expect("ended exec-")
+        other.expect("cancelled exec-")
         other.expect("you: ")
         one.expect("you: ")
         other.say("Two")
@@ -157,7 +157,7 @@ async def test_of_two_terminals_in_one_conversation_the_second_is_told_that_a_tu
     assert await said(own_place, "s") == ["Two", "Second."]
 
 
-async def test_a_gate_is_answered_inline_or_the_next_time(own_place: Path, talk: tuple[str, ...]) -> None:
+async def test_a_gate_is_answered_inline_or_in_a_later_chat(own_place: Path, talk: tuple[str, ...]) -> None:
     words = ("chat", "gated.yaml", *talk[2:], "--session", "s")
     with Terminal(*words, cwd=own_place) as person:
         person.expect("you: ")
@@ -198,7 +198,7 @@ tools: {transfer: {requiresApproval: true, result: paid}}
 """
 
 
-def test_calls_of_tools_are_seen_before_they_are_decided_one_by_one(prompt: Prompt, own_place: Path) -> None:
+def test_tool_calls_are_shown_before_they_are_decided(prompt: Prompt, own_place: Path) -> None:
     (own_place / "calls.yaml").write_text(CALLS, encoding="utf-8")
     (own_place / "pays.yaml").write_text(PAYS, encoding="utf-8")
     decided = '{"action": "edit", "data": {"2": false, "3": {"to": "cyd"}}}'
@@ -212,7 +212,7 @@ def test_calls_of_tools_are_seen_before_they_are_decided_one_by_one(prompt: Prom
     assert [(one["approved"], one.get("arguments")) for one in reviewed] == [(False, None), (True, {"to": "cyd"})]
 
 
-async def test_a_conversation_that_was_ended_is_reopened_by_name_alone(
+async def test_an_ended_conversation_is_reopened_only_explicitly(
     prompt: Prompt, own_place: Path, talk: tuple[str, ...]
 ) -> None:
     with Terminal(*talk, "--session", "s", cwd=own_place) as person:
@@ -241,7 +241,7 @@ async def test_a_conversation_that_was_ended_is_reopened_by_name_alone(
     assert "/path" in await said(own_place, "s")
 
 
-async def test_a_failed_turn_is_told_and_the_conversation_goes_on(own_place: Path, talk: tuple[str, ...]) -> None:
+async def test_a_failed_turn_is_reported_and_the_conversation_continues(own_place: Path, talk: tuple[str, ...]) -> None:
     with Terminal(*talk, "--session", "s", cwd=own_place) as person:
         person.expect("you: ")
         person.say("broken")
@@ -268,7 +268,7 @@ async def began(place: Path, turns: int) -> None:
                     return
 
 
-def test_chat_warns_once_that_the_script_answers(prompt: Prompt, talk: tuple[str, ...]) -> None:
+def test_chat_warns_once_about_the_scripted_model(prompt: Prompt, talk: tuple[str, ...]) -> None:
     printed = prompt(*talk, stdin="One\nTwo\n")
     assert printed.code == 0
     assert printed.err.count("the scripted model or a scripted tool answers here: its answers are made up") == 1

@@ -11,12 +11,12 @@ from tests.cli.conftest import Prompt
 from tests.cli.flows import written
 
 
-def test_a_sound_workflow_is_said_to_be_sound(prompt: Prompt) -> None:
+def test_a_valid_workflow_has_no_problems(prompt: Prompt) -> None:
     printed = prompt("check", written("letter.yaml", flows.APPROVAL))
     assert (printed.code, printed.out) == (0, "letter.yaml: native, no problems: can run\n")
 
 
-def test_a_problem_shows_its_line_with_a_caret_under_the_place_and_the_next_step(prompt: Prompt) -> None:
+def test_a_problem_shows_its_line_a_caret_and_a_hint(prompt: Prompt) -> None:
     printed = prompt("check", written("broken.yaml", flows.BROKEN))
     lines = printed.out.splitlines()
     assert printed.code == 1
@@ -27,7 +27,7 @@ def test_a_problem_shows_its_line_with_a_caret_under_the_place_and_the_next_step
     assert lines[3] == "  → Add the node, or remove what names it."
 
 
-def test_the_same_as_one_json_object(prompt: Prompt) -> None:
+def test_check_with_json_option_prints_one_object(prompt: Prompt) -> None:
     printed = prompt("check", "--json", written("broken.yaml", flows.BROKEN))
     told = printed.json
     assert printed.code == 1
@@ -36,7 +36,7 @@ def test_the_same_as_one_json_object(prompt: Prompt) -> None:
     assert (told["problems"][0]["code"], told["problems"][0]["line"]) == ("dangling-edge", 6)
 
 
-def test_several_files_are_a_list_and_the_worst_decides_the_exit_code(prompt: Prompt) -> None:
+def test_check_of_several_files_exits_with_the_worst_code(prompt: Prompt) -> None:
     printed = prompt(
         "check", "--json", written("good.yaml", flows.CHAIN), written("broken.yaml", flows.BROKEN), "none.yaml"
     )
@@ -49,30 +49,30 @@ def test_several_files_are_a_list_and_the_worst_decides_the_exit_code(prompt: Pr
     assert printed.json[2]["problems"][0]["code"] == "file-unreadable"
 
 
-def test_leniency_drops_edges_that_lead_nowhere_with_a_warning(prompt: Prompt) -> None:
+def test_lenient_drops_dangling_edges_with_a_warning(prompt: Prompt) -> None:
     printed = prompt("check", "--lenient", written("broken.yaml", flows.BROKEN))
     assert printed.code == 0
     assert "warning" in printed.out
 
 
-def test_a_variable_must_be_granted_and_can_be_on_the_spot(prompt: Prompt) -> None:
+def test_a_variable_is_allowed_by_the_var_option(prompt: Prompt) -> None:
     file = written("model.yaml", flows.CHAIN.replace("prompt: one", "prompt: one, model: '${SPEAKER}'"))
     assert "unresolved-variable" in prompt("check", file).out
     assert prompt("check", file, "--var", "SPEAKER=scripted").code == 0
 
 
-def test_a_dialect_can_be_insisted_on(prompt: Prompt) -> None:
+def test_the_dialect_option_overrides_detection(prompt: Prompt) -> None:
     printed = prompt("check", "--json", "--dialect", "rows", written("chain.yaml", flows.CHAIN))
     assert printed.json["dialect"] == "rows"
     assert printed.code == 1
 
 
-def test_a_check_needs_no_store_where_no_other_workflow_is_called(prompt: Prompt, tmp_path: Path) -> None:
+def test_a_check_without_called_workflows_opens_no_store(prompt: Prompt, tmp_path: Path) -> None:
     assert prompt("check", written("chain.yaml", flows.CHAIN)).code == 0
     assert not (tmp_path / "data").exists()
 
 
-def test_a_called_workflow_is_looked_up_among_the_saved_ones(prompt: Prompt) -> None:
+def test_a_called_workflow_is_found_among_saved_ones(prompt: Prompt) -> None:
     outer = "pointsman: 1\nid: outer\nnodes:\n  - {id: call, type: workflow, config: {workflow: chain}}\nedges: []\n"
     written("outer.yaml", outer)
     assert "unknown-workflow" in prompt("check", "outer.yaml").out
@@ -91,14 +91,14 @@ def test_control_characters_of_a_document_do_not_reach_the_terminal(prompt: Prom
     assert "\x07" not in printed.out
 
 
-def test_a_long_line_is_cut_around_the_place(prompt: Prompt) -> None:
+def test_a_long_source_line_is_cut_around_the_problem(prompt: Prompt) -> None:
     long = json.dumps({"pointsman": 1, "id": "x", "description": "y" * 5000, "nodes": [], "edges": [], "colour": 1})
     printed = prompt("check", written("long.json", long))
     assert "unknown-key" in printed.out
     assert max(map(len, printed.out.splitlines())) < 300
 
 
-def test_convert_writes_other_dialects_and_pictures(prompt: Prompt) -> None:
+def test_convert_writes_dialects_and_diagrams(prompt: Prompt) -> None:
     file = written("chain.yaml", flows.CHAIN)
     assert json.loads(prompt("convert", file, "--to", "native").out)["id"] == "chain"
     assert "first" in prompt("convert", file, "--to", "native", "--yaml").out
@@ -109,18 +109,18 @@ def test_convert_writes_other_dialects_and_pictures(prompt: Prompt) -> None:
     assert prompt("check", "--json", written("steps.json", steps.out)).json["dialect"] == "steps"
 
 
-def test_a_conversion_can_go_to_a_file(prompt: Prompt) -> None:
+def test_a_conversion_is_written_to_a_file(prompt: Prompt) -> None:
     printed = prompt("convert", written("chain.yaml", flows.CHAIN), "--to", "native", "--out", "made.json")
     assert (printed.code, printed.out) == (0, "")
     assert json.loads(Path("made.json").read_text(encoding="utf-8"))["id"] == "chain"
 
 
-def test_the_schema_is_a_json_schema(prompt: Prompt) -> None:
+def test_schema_prints_a_json_schema(prompt: Prompt) -> None:
     schema = prompt("schema").json
     assert schema["$schema"].startswith("https://json-schema.org/")
 
 
-def test_the_document_of_the_api_is_written_without_a_server(prompt: Prompt) -> None:
+def test_schema_prints_the_openapi_document_without_a_server(prompt: Prompt) -> None:
     document = prompt("schema", "--openapi").json
     assert document["openapi"].startswith("3.1")
     assert document["paths"]["/api/workflows/{id}/execute"]["post"]["operationId"] == "executions_execute"
@@ -140,7 +140,7 @@ def test_saved_and_built_in_workflows_are_checked_and_converted_by_their_ids(pro
     assert (drawn.code, drawn.out.startswith("flowchart")) == (0, True), drawn.err
 
 
-def test_several_files_that_call_others_are_checked_with_one_store(prompt: Prompt) -> None:
+def test_files_that_call_workflows_are_checked_with_one_open_store(prompt: Prompt) -> None:
     calling = "id: {}\nnodes:\n  - {{id: call, type: workflow, config: {{workflow: builtin:iterate}}}}\n"
     files = [written(f"{name}.yaml", calling.format(name)) for name in ("one", "two")]
     assert prompt("check", *files).code == 0

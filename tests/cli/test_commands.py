@@ -19,7 +19,7 @@ def quick(own_place: Path) -> None:
 
 
 @pytest.mark.requirement("S2-03", "S2-06", "S2-33", "S2-63", "S2-67")
-def test_a_command_in_words_is_run_in_a_session_that_is_found_again(prompt: Prompt) -> None:
+def test_a_command_in_words_runs_in_a_new_session_with_records(prompt: Prompt) -> None:
     done = prompt("run", *FLOW, "--command", "Write a proposal, send to john@example.com")
     assert done.code == 0, done.err
     (session,) = re.findall(r"^session (ses_[0-9a-f]{8})$", done.err, re.MULTILINE)
@@ -41,7 +41,7 @@ def test_a_command_in_words_is_run_in_a_session_that_is_found_again(prompt: Prom
     assert [one["executionId"] for one in listed] == [found["sessions"][0]["execution_id"]]
 
 
-def test_a_session_that_is_named_is_kept_to(prompt: Prompt) -> None:
+def test_a_command_in_words_uses_the_named_session(prompt: Prompt) -> None:
     done = prompt("run", *FLOW, "--command", "Write a memo", "--session", "ses_0badcafe", "--json")
     assert (done.json["sessionId"], done.json["input"]) == ("ses_0badcafe", {"goal": "Write a memo", "email": None})
 
@@ -54,19 +54,19 @@ def test_a_session_that_is_named_is_kept_to(prompt: Prompt) -> None:
         (("--command", "Write a memo", "--input", "{}"), "give either --command or --input"),
     ],
 )
-def test_a_command_that_cannot_be_meant_starts_nothing(prompt: Prompt, options: tuple[str, ...], says: str) -> None:
+def test_an_invalid_command_in_words_starts_nothing(prompt: Prompt, options: tuple[str, ...], says: str) -> None:
     refused = prompt("run", *FLOW, *options)
     assert (refused.code, says in refused.err) == (2, True), refused.err
     assert prompt("list", "--json").json == {"executions": []}
 
 
-def test_records_of_a_session_that_is_none_are_refused(prompt: Prompt) -> None:
+def test_records_of_an_unknown_session_are_refused(prompt: Prompt) -> None:
     refused = prompt("records", "ses_0badcafe")
     assert refused.code == 2
     assert "unknown-session" in refused.err
 
 
-def test_a_command_in_an_empty_place_runs_the_pipeline_that_is_built_in(prompt: Prompt) -> None:
+def test_a_command_in_words_runs_the_built_in_pipeline(prompt: Prompt) -> None:
     for named in ((), ("agentforge",)):
         done = prompt("run", *named, "--command", "Write a memo", "--model", "scripted", "--json")
         assert (done.code, done.json["workflowId"]) == (0, "builtin:agentforge"), done.err

@@ -99,7 +99,7 @@ def begun(prompt: Prompt, known: set[str]) -> str:
 
 
 @pytest.mark.requirement("S1-87")
-def test_verbs_that_cross_all_end_and_leave_a_sound_store(prompt: Prompt, standing: list[Standing]) -> None:
+def test_concurrent_commands_end_and_leave_a_valid_store(prompt: Prompt, standing: list[Standing]) -> None:
     written("chain.yaml", flows.CHAIN)
     written("script.yaml", SCRIPT)
     random, known = Random(7), set[str]()

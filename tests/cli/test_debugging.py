@@ -76,7 +76,7 @@ def pointsman(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
 
 
-def test_what_a_tool_prints_never_mixes_with_the_output() -> None:
+def test_output_of_tools_does_not_mix_with_the_output_of_the_command() -> None:
     ran = pointsman("run", document("noisy"), "--model", "scripted", "--json")
     assert (ran.returncode, json.loads(ran.stdout)["output"]) == (0, "done")
     for word in ("by print", "by write", "by a child", "by the first stdout"):
@@ -91,7 +91,7 @@ def test_a_tool_cannot_close_the_streams_of_the_command() -> None:
     assert "before\nafter\n" in ran.stderr
 
 
-def test_what_a_successful_tool_printed_and_logged_is_kept_with_its_step() -> None:
+def test_output_and_logs_of_a_tool_are_stored_with_its_step() -> None:
     execution = json.loads(pointsman("run", document("noisy"), "--model", "scripted", "--json").stdout)["executionId"]
     events = json.loads(pointsman("events", execution, "--json").stdout)["events"]
     (printed,) = [one["printed"] for one in events if one["kind"] == "step_succeeded"]
@@ -102,7 +102,7 @@ def test_what_a_successful_tool_printed_and_logged_is_kept_with_its_step() -> No
 
 
 @pytest.mark.parametrize("flag", [(), ("--debug",)])
-def test_the_traceback_of_a_tool_is_shown_with_debug_and_its_place_always(flag: tuple[str, ...], package: Path) -> None:
+def test_a_failed_tool_shows_its_position_and_with_debug_its_traceback(flag: tuple[str, ...], package: Path) -> None:
     ran = pointsman("run", document("book"), "--model", "scripted", *flag)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "[tool-failed] in 'work' the tool 'book' failed: KeyError: 'date'" in ran.stderr
@@ -113,7 +113,7 @@ def test_the_traceback_of_a_tool_is_shown_with_debug_and_its_place_always(flag: 
     assert "src/pointsman" not in ran.stderr
 
 
-def test_show_has_the_traceback_long_after_the_process(package: Path) -> None:
+def test_show_prints_the_traceback_after_the_process_has_ended(package: Path) -> None:
     ran = pointsman("run", document("book"), "--model", "scripted", "--json")
     view = json.loads(ran.stdout)
     assert ran.returncode == 1

@@ -134,12 +134,12 @@ def told(prompt: Prompt, store: list[str] = STORE) -> list[tuple[str, str, str |
     return [(one["what"].removeprefix("pointsman "), one["target"], one["refused"]) for one in reversed(deeds)]
 
 
-def test_of_every_command_it_is_said_whether_it_changes_something() -> None:
+def test_every_command_declares_whether_it_changes_data() -> None:
     said = ASIDE | GO_BETWEENS | LOOK | OUTSIDE | BY_VERBS
     assert {path for path, one in commands().items() if not isinstance(one, click.Group)} == said
 
 
-def test_what_was_said_to_an_execution_at_a_prompt_is_told_with_who_it_was(prompt: Prompt) -> None:
+def test_commands_on_executions_are_audited_with_their_user(prompt: Prompt) -> None:
     flow = written("letter.yaml", flows.APPROVAL)
     execution = prompt("run", flow, "-i", "goal=ships", *STORE, "--json").json["executionId"]
     other = prompt("run", flow, "-i", "goal=tides", *STORE, "--json").json["executionId"]
@@ -155,7 +155,7 @@ def test_what_was_said_to_an_execution_at_a_prompt_is_told_with_who_it_was(promp
     assert prompt("verify", *STORE).code == 0
 
 
-def test_what_was_done_to_workflows_and_the_store_is_told(prompt: Prompt) -> None:
+def test_commands_on_workflows_and_the_store_are_audited(prompt: Prompt) -> None:
     flow = written("letter.yaml", flows.APPROVAL)
     for command in (
         ("workflows", "save", flow),
@@ -181,13 +181,13 @@ def test_what_was_done_to_workflows_and_the_store_is_told(prompt: Prompt) -> Non
     ]
 
 
-def test_what_was_refused_is_told_with_why(prompt: Prompt) -> None:
+def test_refused_commands_are_audited_with_the_reason(prompt: Prompt) -> None:
     prompt("list", *STORE)
     assert prompt("cancel", "exec-none", *STORE).code == 2
     assert told(prompt) == [("cancel", "execution=exec-none", "unknown-execution")]
 
 
-def test_a_restored_store_tells_it_behind_what_the_backup_brought(prompt: Prompt) -> None:
+def test_a_restore_is_audited_after_the_entries_of_the_backup(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL), *STORE)
     assert prompt("backup", "monday.backup", *STORE).code == 0
     there = ["--store", "sqlite:///there.db"]
@@ -202,7 +202,7 @@ def test_a_restored_store_tells_it_behind_what_the_backup_brought(prompt: Prompt
     assert prompt("verify", *there).code == 0
 
 
-def test_secrets_never_come_into_the_audit_log(prompt: Prompt) -> None:
+def test_secrets_never_enter_the_audit_log(prompt: Prompt) -> None:
     assert prompt("secrets", "init").code == 0
     assert prompt("secrets", "set", "MAIL", *STORE, stdin="hunter2-of-mail\n").code == 0
     assert told(prompt) == [("secrets set", "name=MAIL", None)]

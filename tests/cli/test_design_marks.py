@@ -19,7 +19,7 @@ def test_design_names_the_scripted_model_in_each_round(prompt: Prompt, own_place
     assert "its answers are made up" in printed.err.splitlines()[0]
 
 
-def test_design_and_edit_mark_what_the_scripted_model_made_up(prompt: Prompt, own_place: Path) -> None:
+def test_design_and_edit_mark_results_of_the_scripted_model(prompt: Prompt, own_place: Path) -> None:
     operations = [{"op": "change_node", "node": "draft", "set": {"/name": "Draft"}}]
     script = {
         "rules": [{"purpose": "design", "contains": "A note", "json": NOTE}, {"purpose": "design", "json": operations}]

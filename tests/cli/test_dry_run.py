@@ -44,7 +44,7 @@ edges: []
 """
 
 
-def test_the_way_the_calls_and_a_range_of_cost_are_told(prompt: Prompt) -> None:
+def test_a_dry_run_prints_path_calls_and_cost_range(prompt: Prompt) -> None:
     script = written("s.yaml", "tools: {send_mail: {result: sent}}")
     printed = prompt(
         "run", written("p.yaml", LOOP), "--dry-run", "--model", "openai:gpt-4o", "--script", script, "--json"
@@ -60,18 +60,18 @@ def test_the_way_the_calls_and_a_range_of_cost_are_told(prompt: Prompt) -> None:
     assert found["cost"]["highUsd"] == pytest.approx(4 * found["cost"]["lowUsd"])
 
 
-def test_an_unknown_price_is_unknown_not_zero(prompt: Prompt) -> None:
+def test_an_unknown_price_is_not_zero(prompt: Prompt) -> None:
     chain = written("chain.yaml", flows.CHAIN)
     printed = prompt("run", chain, "--dry-run", "--model", "openai:never-heard-of", "--json").json
     assert printed["cost"] == {"lowUsd": None, "highUsd": None, "unpriced": ["openai:never-heard-of"]}
 
 
-def test_nothing_is_kept(prompt: Prompt) -> None:
+def test_a_dry_run_stores_nothing(prompt: Prompt) -> None:
     prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--dry-run")
     assert prompt("list", "--json").json["executions"] == []
 
 
-def test_gates_take_their_first_option_or_the_answer_given(prompt: Prompt) -> None:
+def test_gates_of_a_dry_run_take_the_given_answer_or_their_first_option(prompt: Prompt) -> None:
     file = written("letter.yaml", flows.APPROVAL)
     first = prompt("run", file, "-i", "goal=x", "--dry-run", "--json").json
     assert (first["path"], first["waits"][0]["answered"]) == (["write", "review", "send"], "approve")
@@ -79,26 +79,26 @@ def test_gates_take_their_first_option_or_the_answer_given(prompt: Prompt) -> No
     assert other["path"] == ["write", "review", "write", "review", "send"]
 
 
-def test_waits_take_no_time_and_events_are_taken_to_come(prompt: Prompt) -> None:
+def test_a_dry_run_skips_waits_and_assumes_events(prompt: Prompt) -> None:
     found = prompt("run", written("later.yaml", PAUSE), "--dry-run", "--json").json
     assert (found["status"], found["path"]) == ("completed", ["sleep", "knock"])
     assert {one["kind"] for one in found["waits"]} == {"timer", "event"}
 
 
-def test_sub_workflows_are_run_dry_too(prompt: Prompt) -> None:
+def test_a_dry_run_includes_sub_workflows(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     found = prompt("run", written("outer.yaml", OUTER), "--dry-run", "--json").json
     assert (found["status"], [one["nodeId"] for one in found["calls"]]) == ("completed", ["write"])
 
 
-def test_people_read_it_in_lines(prompt: Prompt) -> None:
+def test_a_dry_run_prints_lines_for_people(prompt: Prompt) -> None:
     out = prompt("run", written("chain.yaml", flows.CHAIN), "--dry-run", "--model", "openai:gpt-4o").out
     assert "path: first → second → third" in out
     assert "first: 1× model openai:gpt-4o" in out
     assert "nothing was called; cost: $" in out
 
 
-def test_workflows_as_tools_are_played_and_their_calls_told(prompt: Prompt) -> None:
+def test_a_dry_run_includes_calls_of_workflows_used_as_tools(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.CHAIN))
     document = """\
 id: caller

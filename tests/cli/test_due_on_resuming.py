@@ -54,7 +54,7 @@ def three_gates() -> str:
     return document("several", nodes, *fan)
 
 
-def test_resume_as_a_process_carries_out_all_deadlines_and_what_follows(prompt: Prompt) -> None:
+def test_resume_carries_out_due_deadlines_and_their_consequences(prompt: Prompt) -> None:
     execution = left(prompt, three_gates())
     with started("resume", execution, "--model", "scripted", "--json", *STORE) as process:
         out, err = process.communicate(timeout=WAITS_S)
@@ -68,7 +68,7 @@ def test_resume_as_a_process_carries_out_all_deadlines_and_what_follows(prompt: 
     ("on_timeout", "code", "status", "errors"),
     [("approve", 0, "completed", []), ("reject", 130, "cancelled", []), ("fail", 1, "failed", ["gate-timeout"])],
 )
-def test_the_exit_code_of_resume_is_that_of_what_the_deadline_led_to(
+def test_the_exit_code_of_resume_reflects_the_result_of_a_deadline(
     prompt: Prompt, on_timeout: str, code: int, status: str, errors: list[str]
 ) -> None:
     execution = left(prompt, document("one", [gate("ask", on_timeout), noting("after")], ("ask", "after")))
@@ -78,7 +78,7 @@ def test_the_exit_code_of_resume_is_that_of_what_the_deadline_led_to(
     assert prompt("show", execution, "--json", *STORE).json["status"] == status
 
 
-def test_a_wait_in_a_sub_workflow_of_a_sub_workflow_goes_on(prompt: Prompt) -> None:
+def test_resume_continues_a_wait_in_a_nested_sub_workflow(prompt: Prompt) -> None:
     inner: list[JsonObject] = [
         gate("ask"),
         {"id": "rest", "type": "wait", "config": {"duration": "0s"}},
@@ -93,7 +93,7 @@ def test_a_wait_in_a_sub_workflow_of_a_sub_workflow_goes_on(prompt: Prompt) -> N
     assert (told.code, told.json["status"], told.json["path"]) == (0, "completed", ["call", "done"])
 
 
-def test_another_gate_that_opens_behind_a_deadline_waits_and_says_so(prompt: Prompt) -> None:
+def test_a_gate_that_opens_after_a_deadline_is_reported_as_waiting(prompt: Prompt) -> None:
     asks: JsonObject = {"id": "second", "type": "human", "config": {"message": "And now?"}}
     execution = left(prompt, document("row", [gate("first"), asks], ("first", "second")))
     told = prompt("resume", execution, "--model", "scripted", "--json", *STORE)
@@ -102,7 +102,7 @@ def test_another_gate_that_opens_behind_a_deadline_waits_and_says_so(prompt: Pro
 
 
 @pytest.mark.parametrize("verb", [("retry",), ("retry", "--from", "ask_model"), ("fork",)])
-def test_retry_and_fork_carry_out_deadlines_beside_the_step_that_failed(prompt: Prompt, verb: tuple[str, ...]) -> None:
+def test_retry_and_fork_carry_out_due_deadlines_of_other_steps(prompt: Prompt, verb: tuple[str, ...]) -> None:
     Path("bad.json").write_text('{"rules": [{"node": "ask_model", "fail": 400}]}')
     Path("good.json").write_text('{"rules": [{"node": "ask_model", "text": "fine"}]}')
     agent: JsonObject = {"id": "ask_model", "type": "agent", "config": {"prompt": "Think."}}

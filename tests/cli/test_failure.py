@@ -46,7 +46,7 @@ def undone(prompt: Prompt, execution: str) -> list[str]:
     return [event["node"] for event in events if event["kind"] == "undo_ended"]
 
 
-def test_a_failure_in_a_later_process_undoes_what_an_earlier_one_did(prompt: Prompt) -> None:
+def test_a_failure_in_a_later_process_compensates_steps_of_an_earlier_one(prompt: Prompt) -> None:
     execution = begun(prompt)
     printed = prompt("answer", execution, "sure", "approve", "--json")
     assert (printed.code, printed.json["status"], printed.json["phase"]) == (1, "failed", None)
@@ -57,7 +57,7 @@ def test_a_failure_in_a_later_process_undoes_what_an_earlier_one_did(prompt: Pro
     assert (refused.code, "was compensated" in refused.err) == (2, True)
 
 
-def test_cancel_undoes_what_an_earlier_process_did_and_now_does_not(prompt: Prompt) -> None:
+def test_cancel_compensates_and_cancel_now_does_not(prompt: Prompt) -> None:
     execution = begun(prompt)
     printed = prompt("cancel", execution, "--json")
     assert printed.json["status"] == "cancelled"
@@ -67,7 +67,7 @@ def test_cancel_undoes_what_an_earlier_process_did_and_now_does_not(prompt: Prom
     assert undone(prompt, other) == []
 
 
-def test_people_are_told_what_could_not_be_undone(prompt: Prompt) -> None:
+def test_a_failed_compensation_is_reported(prompt: Prompt) -> None:
     execution = begun(prompt, SCRIPT + "  - {node: no_hotel, fail: 400}\n")
     printed = prompt("answer", execution, "sure", "approve")
     assert "could not be undone: 'hotel'" in printed.err
@@ -96,7 +96,7 @@ rules:
 """
 
 
-def test_a_budget_stops_an_agent_between_two_questions_and_what_was_paid_is_not_paid_again(prompt: Prompt) -> None:
+def test_a_budget_stops_an_agent_between_calls_and_no_call_is_repeated(prompt: Prompt) -> None:
     flow = written("talks.yaml", TALKS.replace("POLICY", "stop"))
     stopped = prompt("run", flow, "--script", written("s.yaml", TOOLS), "--json")
     execution = stopped.json["executionId"]
@@ -112,7 +112,7 @@ def test_a_budget_stops_an_agent_between_two_questions_and_what_was_paid_is_not_
     assert (done["status"], done["usage"]["modelCalls"], done["usage"]["toolCalls"]) == ("completed", 4, 1)
 
 
-def test_a_budget_that_pauses_is_raised_in_another_process(prompt: Prompt) -> None:
+def test_a_pausing_budget_is_raised_in_another_process(prompt: Prompt) -> None:
     flow = written("talks.yaml", TALKS.replace("POLICY", "pause"))
     paused = prompt("run", flow, "--script", written("s.yaml", TOOLS))
     assert (paused.code, "the budget of 2 calls of models is spent" in paused.err) == (3, True)
@@ -121,7 +121,7 @@ def test_a_budget_that_pauses_is_raised_in_another_process(prompt: Prompt) -> No
     assert (done["status"], done["usage"]["modelCalls"]) == ("completed", 4)
 
 
-def test_limits_that_do_not_exist_and_limits_of_the_operator_are_refused(prompt: Prompt) -> None:
+def test_unknown_limits_and_limits_of_the_operator_cannot_be_raised(prompt: Prompt) -> None:
     written("pointsman.toml", "[limits]\nmodelCalls = 3\n")
     flow = written("talks.yaml", TALKS.replace("POLICY", "stop"))
     execution = prompt("run", flow, "--script", written("s.yaml", TOOLS), "--json").json["executionId"]
@@ -151,7 +151,7 @@ edges:
 """
 
 
-def test_people_who_are_asked_at_a_limit_let_it_go_on_in_another_process(prompt: Prompt) -> None:
+def test_an_answer_at_a_limit_continues_the_execution_in_another_process(prompt: Prompt) -> None:
     asked = prompt("run", written("watched.yaml", WATCHED), "--json")
     execution = asked.json["executionId"]
     assert (asked.code, asked.json["status"]) == (3, "waiting")
@@ -164,7 +164,7 @@ def test_people_who_are_asked_at_a_limit_let_it_go_on_in_another_process(prompt:
     assert again.code == 0, again.out
 
 
-def test_people_who_are_asked_at_a_limit_may_also_be_passed_over(prompt: Prompt) -> None:
+def test_resume_can_raise_a_limit_without_answering_its_gate(prompt: Prompt) -> None:
     execution = prompt("run", written("watched.yaml", WATCHED), "--json").json["executionId"]
     done = prompt("resume", execution, "--limit", "steps=50", "--json").json
     assert (done["status"], done["waiting"], done["path"].count("count")) == ("completed", [], 6)
@@ -209,9 +209,7 @@ rules:
         ("deadline", "5ms", "600"),
     ],
 )
-def test_each_limit_that_interrupts_is_raised_in_another_process(
-    prompt: Prompt, limit: str, at: str, more: str
-) -> None:
+def test_each_interrupting_limit_is_raised_in_another_process(prompt: Prompt, limit: str, at: str, more: str) -> None:
     flow = written("bound.yaml", BOUND.replace("LIMITS", f"{limit}: {at}"))
     stopped = prompt("run", flow, "--script", written("s.yaml", SPENDS), "--json")
     assert (stopped.code, stopped.json["status"]) == (4, "interrupted")
@@ -220,7 +218,7 @@ def test_each_limit_that_interrupts_is_raised_in_another_process(
     assert (done["status"], done["path"]) == ("completed", ["one", "two", "one", "two", "end"])
 
 
-def test_an_agent_that_goes_in_circles_is_given_more_tries_in_another_process(prompt: Prompt) -> None:
+def test_an_agent_without_progress_gets_more_tries_in_another_process(prompt: Prompt) -> None:
     flow = written("bound.yaml", BOUND.replace("LIMITS", "steps: 50").replace("(n ?? 0) + 1", "1"))
     stopped = prompt("run", flow, "--script", written("s.yaml", "rules: [{text: done}]"), "--json")
     assert (stopped.code, stopped.json["path"].count("two")) == (4, 2)
@@ -233,7 +231,7 @@ def test_an_agent_that_goes_in_circles_is_given_more_tries_in_another_process(pr
     ("limit", "at", "more", "code"),
     [("stateSize", "40B", "100000", "state-too-large"), ("nodeTime", "5ms", "60", "model-timeout")],
 )
-def test_a_step_that_a_limit_failed_is_tried_again_with_more_in_another_process(
+def test_a_step_failed_by_a_limit_is_retried_with_a_higher_limit(
     prompt: Prompt, limit: str, at: str, more: str, code: str
 ) -> None:
     flow = written("bound.yaml", BOUND.replace("LIMITS", f"{limit}: {at}"))
@@ -287,7 +285,7 @@ SLOWLY = "rules: [{node: three, text: done, delay: 500ms}, {text: done}]"
         ("{limits: {modelCalls: 1}, onLimit: ask}", "waiting", ["answer", "EXEC", "ask", "continue"]),
     ],
 )
-def test_a_sub_workflow_stands_still_with_its_parent_and_goes_on_with_it(
+def test_a_sub_workflow_pauses_and_continues_with_its_parent(
     prompt: Prompt, config: str, status: str, go_on: list[str]
 ) -> None:
     script = written("s.yaml", SLOWLY)
@@ -302,14 +300,14 @@ def test_a_sub_workflow_stands_still_with_its_parent_and_goes_on_with_it(
     assert (done["status"], done["usage"]["modelCalls"]) == ("completed", 5)
 
 
-def test_a_refusal_says_the_status_that_people_see(prompt: Prompt) -> None:
+def test_a_refusal_names_the_displayed_status(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", "--json")
     refused = prompt("retry", printed.json["executionId"])
     assert refused.code == 2
     assert f"{printed.json['executionId']!r} is waiting: it cannot be retried" in refused.err
 
 
-def test_a_limit_is_not_set_to_what_is_used_already(prompt: Prompt) -> None:
+def test_a_limit_must_exceed_the_used_amount(prompt: Prompt) -> None:
     stopped = prompt("run", written("rounds.yaml", flows.ROUNDS), "--json")
     assert stopped.code == 4
     execution, used = stopped.json["executionId"], stopped.json["steps"]

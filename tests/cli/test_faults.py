@@ -42,7 +42,7 @@ def make_room(disk: Path) -> None:
     (disk / "ballast").unlink()
 
 
-async def test_on_a_disk_that_is_really_full_reading_goes_on_and_nothing_acknowledged_is_lost(disk: Path) -> None:
+async def test_a_full_disk_allows_reads_and_loses_nothing_acknowledged(disk: Path) -> None:
     async with opened(f"sqlite:///{disk}/store.db") as store:
         acknowledged, refused = 0, None
         while refused is None:
@@ -64,7 +64,7 @@ async def test_on_a_disk_that_is_really_full_reading_goes_on_and_nothing_acknowl
         assert await store.verify() == []
 
 
-def test_a_command_on_a_full_disk_says_so_and_goes_on_when_there_is_room(prompt: Prompt, disk: Path) -> None:
+def test_a_command_reports_a_full_disk_and_works_after_space_is_freed(prompt: Prompt, disk: Path) -> None:
     store = ("--store", f"sqlite:///{disk}/store.db")
     letter = written("letter.yaml", flows.APPROVAL)
     execution = prompt("run", letter, "-i", "goal=x", "--json", *store).json["executionId"]
@@ -87,7 +87,7 @@ def test_a_command_on_a_full_disk_says_so_and_goes_on_when_there_is_room(prompt:
     assert prompt("verify", *store).code == 0
 
 
-def test_a_disk_that_became_read_only_is_told_and_taken_up_again(prompt: Prompt, disk: Path) -> None:
+def test_a_read_only_disk_is_reported_and_the_run_resumes_later(prompt: Prompt, disk: Path) -> None:
     make_room(disk)
     store = ("--store", f"sqlite:///{disk}/store.db")
     letter = written("letter.yaml", flows.APPROVAL)
@@ -132,7 +132,7 @@ def cut_short(path: Path) -> None:
         (cut_short, ("store-damaged",)),
     ],
 )
-def test_a_file_that_cannot_be_the_store_is_told_and_left_as_it_is(
+def test_a_file_that_is_not_a_store_is_reported_and_not_changed(
     prompt: Prompt, change: Callable[[Path], None], codes: tuple[str, ...]
 ) -> None:
     path = Path("desk.db")
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_the_store_is_told_and_left_as_it_is(
     assert path.read_bytes() == before
 
 
-def test_a_directory_that_is_not_there_is_told(prompt: Prompt) -> None:
+def test_a_missing_directory_is_reported(prompt: Prompt) -> None:
     refused = prompt("list", "--json", "--store", "sqlite:///no/such/place/desk.db")
     assert refused.code == 1
     assert json.loads(refused.out)["errors"][0]["code"] == "store-missing"

@@ -37,7 +37,7 @@ def events_of(prompt: Prompt, execution: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in prompt("events", execution, "--jsonl").out.splitlines()]
 
 
-def test_a_fork_goes_on_from_a_row_and_leaves_its_origin_alone(prompt: Prompt) -> None:
+def test_a_fork_continues_from_a_row_and_does_not_change_its_origin(prompt: Prompt) -> None:
     execution = ran(prompt)
     before = events_of(prompt, execution)
     printed = prompt("fork", execution, "--at", "1", "--json")
@@ -58,7 +58,7 @@ def test_any_step_runs_again_with_changed_data(prompt: Prompt) -> None:
     assert started == ["write", "print"], "the step before it did not run again"
 
 
-def test_a_changed_input_counts_from_there_on(prompt: Prompt) -> None:
+def test_a_fork_uses_its_changed_input(prompt: Prompt) -> None:
     printed = prompt("retry", ran(prompt), "--from", "write", "--input", '{"goal": "trains"}', "--json")
     begun = [e for e in events_of(prompt, printed.json["executionId"]) if e["kind"] == "step_started"]
     assert begun[0]["input"]["prompt"] == "Write about trains"
@@ -77,19 +77,19 @@ def test_a_changed_input_counts_from_there_on(prompt: Prompt) -> None:
         ([], "wrong-status"),
     ],
 )
-def test_what_cannot_be_forked_is_refused_and_nothing_is_written(prompt: Prompt, options: list[str], code: str) -> None:
+def test_an_impossible_fork_is_refused_and_writes_nothing(prompt: Prompt, options: list[str], code: str) -> None:
     execution = ran(prompt)
     printed = prompt("fork", execution, *options)
     assert (printed.code, f"[{code}]" in printed.err) == (2, True), printed.err
     assert len(prompt("list", "--json").json["executions"]) == 1
 
 
-def test_a_step_that_never_began_cannot_run_again(prompt: Prompt) -> None:
+def test_a_step_that_never_started_cannot_be_retried(prompt: Prompt) -> None:
     printed = prompt("retry", ran(prompt), "--from", "paint")
     assert (printed.code, "[no-such-step]" in printed.err) == (2, True)
 
 
-def test_a_replay_finds_the_same_and_calls_nothing(prompt: Prompt) -> None:
+def test_a_replay_of_an_unchanged_execution_is_equal_and_calls_nothing(prompt: Prompt) -> None:
     execution = ran(prompt)
     printed = prompt("replay", execution, "--json")
     assert (printed.code, printed.json["same"], printed.json["status"]) == (0, True, "completed")
@@ -113,7 +113,7 @@ def written_run(prompt: Prompt) -> str:
     return prompt("list", "--json").json["executions"][0]["executionId"]
 
 
-def test_an_execution_that_waits_moves_to_a_repaired_definition(prompt: Prompt) -> None:
+def test_a_waiting_execution_moves_to_a_repaired_definition(prompt: Prompt) -> None:
     execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     repaired = written("new.yaml", flows.APPROVAL.replace("{letter: text, tone: tone}", "{sent: text}"))
     assert prompt("move", execution, "--to", repaired, "--check", "--json").json == {
@@ -128,7 +128,7 @@ def test_an_execution_that_waits_moves_to_a_repaired_definition(prompt: Prompt) 
     assert prompt("replay", execution, "--json").json["same"]
 
 
-def test_what_is_open_and_has_no_place_in_the_other_definition_is_listed(prompt: Prompt) -> None:
+def test_move_lists_open_steps_that_the_other_definition_lacks(prompt: Prompt) -> None:
     execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     other = written("other.yaml", flows.APPROVAL.replace("id: review", "id: look").replace(": review", ": look"))
     checked = prompt("move", execution, "--to", other, "--check", "--json")

@@ -28,7 +28,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-def test_a_bug_is_one_line_and_a_file_to_report(prompt: Prompt, tmp_path: Path) -> None:
+def test_a_bug_prints_one_line_and_writes_a_report(prompt: Prompt, tmp_path: Path) -> None:
     printed = prompt("convert", written("chain.yaml", flows.CHAIN), "--to", "native")
     assert printed.code == 1
     assert printed.out == ""
@@ -42,18 +42,18 @@ def test_a_bug_is_one_line_and_a_file_to_report(prompt: Prompt, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("broken")
-def test_the_whole_traceback_is_shown_to_who_asks_for_it(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_prints_the_whole_traceback(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_DEBUG", "1")
     assert "Traceback" in prompt("convert", written("chain.yaml", flows.CHAIN), "--to", "native").err
 
 
-def test_version_and_help_are_exit_code_0(prompt: Prompt) -> None:
+def test_version_and_help_exit_with_code_0(prompt: Prompt) -> None:
     assert prompt("--version").out == f"pointsman, version {__version__}\n"
     assert prompt("--help").code == 0
     assert "Usage: pointsman run" in prompt("run", "--help").out
 
 
-def test_the_demo_plays_both_workflows_offline(prompt: Prompt) -> None:
+def test_the_demo_runs_both_workflows_offline(prompt: Prompt) -> None:
     printed = prompt("demo")
     assert printed.code == 0
     assert "# Warehouse Optimization Proposal (REVISED)" in printed.out
@@ -65,7 +65,7 @@ def test_the_demo_plays_both_workflows_offline(prompt: Prompt) -> None:
     assert "\x1b" not in printed.out
 
 
-def test_what_the_demo_did_can_be_looked_at_afterwards(prompt: Prompt) -> None:
+def test_executions_of_the_demo_can_be_shown_afterwards(prompt: Prompt) -> None:
     printed = prompt("demo").out
     links = re.findall(r"http://127\.0\.0\.1:8000/executions/(exec-\S+)", printed)
     serve = next(line for line in printed.splitlines() if "pointsman serve" in line)
@@ -103,7 +103,7 @@ def test_ctrl_c_in_a_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) 
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_other_failures_of_destructors_are_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_of_destructors_are_reported_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
 
     def keep(what: sys.UnraisableHookArgs) -> None:

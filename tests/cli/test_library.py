@@ -20,7 +20,7 @@ def test_a_workflow_is_saved_listed_read_and_deleted(prompt: Prompt) -> None:
     assert prompt("workflows", "get", "chain").code == 2
 
 
-def test_revisions_are_kept_and_compared(prompt: Prompt) -> None:
+def test_revisions_are_stored_and_compared(prompt: Prompt) -> None:
     prompt("workflows", "save", written("chain.yaml", flows.CHAIN))
     changed = prompt(
         "workflows", "save", written("chain.yaml", flows.CHAIN.replace("prompt: two", "prompt: 2")), "--json"
@@ -53,7 +53,7 @@ def test_tools_of_a_script_are_listed(prompt: Prompt) -> None:
     assert "Search the web." in prompt("tools", "--script", script).out
 
 
-def test_models_tell_the_default_and_never_a_key(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_prints_the_default_and_never_a_key(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     assert prompt("models", "--json").json["default"] == "scripted"
     monkeypatch.delenv("POINTSMAN_MODEL")
     assert prompt("models", "--json").json["default"] is None
@@ -64,7 +64,7 @@ def test_models_tell_the_default_and_never_a_key(prompt: Prompt, monkeypatch: py
     assert "very-secret" not in printed.out + prompt("models").out
 
 
-def test_settings_tell_their_sources_and_mask_secrets(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_prints_sources_and_masks_secrets(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     written(
         "pointsman.toml",
         'language = "de"\n[providers.own]\nbase_url = "http://127.0.0.1:1/v1"\nkeys = ["top-secret"]\n',
@@ -80,7 +80,7 @@ def test_settings_tell_their_sources_and_mask_secrets(prompt: Prompt, monkeypatc
     assert "top-secret" not in printed.out
 
 
-def test_an_unharmed_store_verifies_and_a_changed_one_does_not(prompt: Prompt) -> None:
+def test_verify_accepts_an_intact_store_and_finds_damage(prompt: Prompt) -> None:
     import sqlite3
 
     store = ["--store", "sqlite:///s.db"]
@@ -94,7 +94,7 @@ def test_an_unharmed_store_verifies_and_a_changed_one_does_not(prompt: Prompt) -
     assert "is not what was written" in printed.out
 
 
-def test_the_doctor_tells_what_an_operator_should_know(prompt: Prompt) -> None:
+def test_doctor_prints_findings_for_the_operator(prompt: Prompt) -> None:
     told = prompt("doctor", "--store", "memory:", "--json").json
     assert told["store"] == "memory:"
     assert any("scripted model" in warning for warning in told["warnings"])
@@ -123,12 +123,12 @@ def test_commands_ids_and_gates_are_completed(prompt: Prompt, monkeypatch: pytes
     assert completed(prompt, monkeypatch, "answer", execution, "re") == ["review"]
 
 
-def test_completion_stays_silent_where_the_store_is_unusable(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_with_an_unusable_store_is_empty(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_STORE", "sqlite:///no/such/place.db")
     assert completed(prompt, monkeypatch, "show", "exec-") == []
 
 
-def test_built_in_workflows_are_listed_run_and_cloned_at_the_prompt(prompt: Prompt) -> None:
+def test_built_in_workflows_are_listed_run_and_cloned(prompt: Prompt) -> None:
     listed = prompt("workflows", "list").out.splitlines()
     assert any(line.startswith("builtin:iterate ") and " built in " in line for line in listed)
     run = prompt("run", "builtin:iterate", "--input", '{"items": ["a"], "instruction": "Say"}', "--json").json

@@ -20,7 +20,7 @@ def events_of(prompt: Prompt, execution: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.requirement("S1-158")
-def test_an_answer_continues_what_waited(prompt: Prompt) -> None:
+def test_an_answer_continues_a_waiting_execution(prompt: Prompt) -> None:
     execution = begun(prompt, written("letter.yaml", flows.APPROVAL), "-i", "goal=x")
     printed = prompt("answer", execution, "review", "approve", "--by", "ada", "--json")
     assert (printed.code, printed.json["status"]) == (0, "completed")
@@ -28,13 +28,13 @@ def test_an_answer_continues_what_waited(prompt: Prompt) -> None:
     assert [event["by"] for event in events_of(prompt, execution) if event["kind"] == "gate_closed"] == ["ada"]
 
 
-def test_an_answer_can_be_followed_by_further_ones(prompt: Prompt) -> None:
+def test_answer_accepts_further_answers_as_options(prompt: Prompt) -> None:
     execution = begun(prompt, written("letter.yaml", flows.APPROVAL), "-i", "goal=x")
     printed = prompt("answer", execution, "review", '{"action": "again"}', "--answer", "review=approve", "--json")
     assert printed.json["path"] == ["write", "review", "write", "review", "send"]
 
 
-def test_a_gate_is_answered_once(prompt: Prompt) -> None:
+def test_a_second_answer_is_refused(prompt: Prompt) -> None:
     execution = begun(prompt, written("letter.yaml", flows.APPROVAL), "-i", "goal=x")
     assert prompt("answer", execution, "review", "approve").code == 0
     late = prompt("answer", execution, "review", "again")
@@ -42,7 +42,7 @@ def test_a_gate_is_answered_once(prompt: Prompt) -> None:
     assert "Traceback" not in late.err
 
 
-def test_a_script_is_found_again_without_being_named(prompt: Prompt) -> None:
+def test_resume_finds_the_stored_script(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: write, visit: 1, text: Rough.}, {node: write, visit: 2, text: Fine.}]")
     execution = begun(prompt, written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--script", script)
     prompt("answer", execution, "review", "again")
@@ -50,7 +50,7 @@ def test_a_script_is_found_again_without_being_named(prompt: Prompt) -> None:
 
 
 @pytest.mark.requirement("S1-159")
-def test_a_retry_takes_up_the_step_that_failed_and_repeats_no_other(prompt: Prompt) -> None:
+def test_retry_repeats_only_the_failed_step(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: second, attempt: 1, fail: 400}]")
     failed = prompt("run", written("chain.yaml", flows.CHAIN), "--script", script, "--json").json
     assert failed["status"] == "failed"
@@ -60,21 +60,21 @@ def test_a_retry_takes_up_the_step_that_failed_and_repeats_no_other(prompt: Prom
     assert printed.json["path"][-2:] == ["second", "third"]
 
 
-def test_a_retry_of_what_did_not_fail_is_refused(prompt: Prompt) -> None:
+def test_retry_without_a_failure_is_refused(prompt: Prompt) -> None:
     execution = begun(prompt, written("chain.yaml", flows.CHAIN))
     printed = prompt("retry", execution)
     assert printed.code == 2
     assert "wrong-status" in printed.err
 
 
-def test_a_higher_limit_lets_an_interrupted_execution_end(prompt: Prompt) -> None:
+def test_resume_with_a_higher_limit_completes_an_interrupted_execution(prompt: Prompt) -> None:
     execution = begun(prompt, written("rounds.yaml", flows.ROUNDS))
     assert prompt("resume", execution).code == 4
     printed = prompt("resume", execution, "--limit", "steps=100", "--json")
     assert (printed.code, printed.json["status"], printed.json["state"]["n"]) == (0, "completed", 10)
 
 
-def test_a_signal_reaches_the_step_that_waits_for_it(prompt: Prompt) -> None:
+def test_a_signal_reaches_the_waiting_step(prompt: Prompt) -> None:
     waiting = prompt("run", written("waits.yaml", flows.WAITS))
     assert waiting.code == 3
     assert "for the event 'door'" in waiting.err
@@ -84,7 +84,7 @@ def test_a_signal_reaches_the_step_that_waits_for_it(prompt: Prompt) -> None:
     assert prompt("signal", execution, "door", '{"who": "ada"}', "--json").json["status"] == "completed"
 
 
-def test_a_paused_execution_stands_until_it_is_resumed(prompt: Prompt) -> None:
+def test_a_paused_execution_stays_paused_until_resume(prompt: Prompt) -> None:
     execution = begun(prompt, written("letter.yaml", flows.APPROVAL), "-i", "goal=x")
     assert prompt("pause", execution, "--json").json["status"] == "paused"
     assert prompt("show", execution, "--json").json["status"] == "paused"
@@ -92,7 +92,7 @@ def test_a_paused_execution_stands_until_it_is_resumed(prompt: Prompt) -> None:
 
 
 @pytest.mark.requirement("S1-87")
-def test_cancelling_is_final_and_a_second_time_does_nothing(prompt: Prompt) -> None:
+def test_cancel_is_final_and_a_second_cancel_has_no_effect(prompt: Prompt) -> None:
     execution = begun(prompt, written("letter.yaml", flows.APPROVAL), "-i", "goal=x")
     first = prompt("cancel", execution, "--reason", "no need", "--json")
     assert (first.code, first.json["status"], first.json["waiting"]) == (0, "cancelled", [])
@@ -102,7 +102,7 @@ def test_cancelling_is_final_and_a_second_time_does_nothing(prompt: Prompt) -> N
     assert prompt("answer", execution, "review", "approve").code == 2
 
 
-def test_cancelling_reaches_sub_workflows(prompt: Prompt) -> None:
+def test_cancel_reaches_sub_workflows(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     outer = """\
 pointsman: 1
@@ -124,7 +124,7 @@ def begin_waiting(printed: Printed) -> str:
     return printed.json["executionId"]
 
 
-def test_every_command_names_an_execution_nobody_knows(prompt: Prompt) -> None:
+def test_every_command_refuses_an_unknown_execution_by_name(prompt: Prompt) -> None:
     for command in (
         ["show", "exec-none"],
         ["events", "exec-none"],

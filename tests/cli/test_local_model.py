@@ -56,7 +56,7 @@ keys = ["{local_model.keys[0]}", "{local_model.keys[1]}"]
     return own_place
 
 
-def test_an_agent_with_a_tool_and_one_with_a_schema_run_on_it(settings: Path, prompt: Prompt) -> None:
+def test_agents_with_a_tool_and_a_schema_run_on_a_local_model(settings: Path, prompt: Prompt) -> None:
     done = prompt("run", "desk.yaml", "--input", "question=2+2", "--json")
     assert done.code == 0, done.err
     verdict = done.json["state"]["verdict"]
@@ -67,14 +67,14 @@ def test_an_agent_with_a_tool_and_one_with_a_schema_run_on_it(settings: Path, pr
     assert shown["usage"]["toolCalls"] >= 1
 
 
-def test_no_key_is_kept(settings: Path, prompt: Prompt, local_model: ModelServer) -> None:
+def test_a_local_model_stores_no_key(settings: Path, prompt: Prompt, local_model: ModelServer) -> None:
     assert prompt("run", "desk.yaml", "--input", "question=2+2").code == 0
     kept = b"".join(path.read_bytes() for path in settings.glob("desk.db*"))
     assert kept
     assert not any(key.encode() in kept for key in local_model.keys)
 
 
-def test_models_are_asked_for_a_word(settings: Path, prompt: Prompt, local_model: ModelServer) -> None:
+def test_models_ping_reaches_the_local_model(settings: Path, prompt: Prompt, local_model: ModelServer) -> None:
     pinged = prompt("models", "--ping", "--json")
     assert pinged.code == 0, pinged.err
     assert local_model.name in pinged.out

@@ -25,7 +25,7 @@ from tests.cli.flows import written
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_executions_are_listed_newest_first_and_can_be_narrowed(prompt: Prompt) -> None:
+def test_executions_are_listed_newest_first_and_filtered(prompt: Prompt) -> None:
     done = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
     waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     listed = prompt("list", "--json").json["executions"]
@@ -36,7 +36,7 @@ def test_executions_are_listed_newest_first_and_can_be_narrowed(prompt: Prompt) 
     assert prompt("list", "--workflow", "chain", "--limit", "1").out.split()[0] == done
 
 
-def test_show_tells_the_path_the_state_and_the_next_step(prompt: Prompt) -> None:
+def test_show_prints_the_path_the_state_and_the_next_command(prompt: Prompt) -> None:
     prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships")
     execution = prompt("list").out.split()[0]
     printed = prompt("show", execution)
@@ -46,7 +46,7 @@ def test_show_tells_the_path_the_state_and_the_next_step(prompt: Prompt) -> None
     assert f"pointsman answer {execution} review approve|again" in printed.out
 
 
-async def test_show_tells_until_when_steps_wait() -> None:
+async def test_show_prints_until_when_steps_wait() -> None:
     nodes: list[Json] = [
         {"id": "hold", "type": "wait", "config": {"duration": "1h"}},
         {"id": "knock", "type": "wait", "config": {"event": {"name": "door"}, "timeout": "2h"}},
@@ -65,7 +65,7 @@ async def test_show_tells_until_when_steps_wait() -> None:
 
 
 @pytest.mark.requirement("S2-33")
-def test_what_progress_nodes_say_is_printed_as_it_happens_and_shown_afterwards(prompt: Prompt) -> None:
+def test_messages_of_progress_nodes_are_printed_live_and_shown_later(prompt: Prompt) -> None:
     script = EXAMPLES / "agentforge" / "script.yaml"
     pipeline = EXAMPLES / "agentforge" / "agentforge.yaml"
     ran = prompt("run", str(pipeline), "--script", str(script), "-i", "goal=Write a proposal")
@@ -86,7 +86,7 @@ def test_what_progress_nodes_say_is_printed_as_it_happens_and_shown_afterwards(p
     assert "Confidence" not in quiet.err
 
 
-def test_events_are_the_journal_in_order_and_can_be_taken_up_anywhere(prompt: Prompt) -> None:
+def test_events_are_printed_in_order_from_any_row(prompt: Prompt) -> None:
     execution = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
     events = [json.loads(line) for line in prompt("events", execution, "--jsonl").out.splitlines()]
     assert [(event["seq"], event["n"]) for event in events] == sorted((event["seq"], event["n"]) for event in events)
@@ -97,13 +97,13 @@ def test_events_are_the_journal_in_order_and_can_be_taken_up_anywhere(prompt: Pr
     assert len(prompt("events", execution).out.splitlines()) == len(events)
 
 
-def test_following_ends_when_nothing_more_happens_by_itself(prompt: Prompt) -> None:
+def test_following_ends_when_the_execution_ends_or_waits(prompt: Prompt) -> None:
     execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     printed = prompt("events", execution, "--follow", "--jsonl")
     assert json.loads(printed.out.splitlines()[-1])["kind"] == "gate_opened"
 
 
-def test_a_timeline_has_a_span_per_attempt_and_an_account_per_node(prompt: Prompt) -> None:
+def test_a_timeline_has_a_span_per_attempt_and_usage_per_node(prompt: Prompt) -> None:
     text = flows.CHAIN.replace(
         "config: {prompt: two}", "execution: {retries: 1, retryDelay: 1ms}, config: {prompt: two}"
     )
@@ -124,7 +124,7 @@ def test_a_timeline_in_the_terminal_has_a_lane_per_node_and_branch(prompt: Promp
     assert any(line.startswith("all ") for line in lines)
 
 
-def test_bars_are_as_long_as_what_they_stand_for() -> None:
+def test_the_length_of_a_bar_matches_its_duration() -> None:
     def span(node: str, begin: float, end: float) -> JsonObject:
         common: JsonObject = {"step": node, "name": node, "scope": [], "kind": "work", "attempt": 1, "status": "done"}
         return {**common, "node": node, "startMs": begin, "endMs": end}
@@ -145,7 +145,7 @@ def shown(board: ProgressBoard) -> str:
     return captured.get()
 
 
-def test_progress_shows_what_runs_counts_branches_and_rounds_and_streams_text() -> None:
+def test_progress_shows_running_steps_branches_rounds_and_text() -> None:
     board = ProgressBoard(Console(width=100, force_terminal=False))
     board.names["ask"] = "Ask them"
     board.see(event("scopes_opened", "fan", starts=["e"], items=[1, 2, 3]))
@@ -163,7 +163,7 @@ def test_progress_shows_what_runs_counts_branches_and_rounds_and_streams_text() 
     assert "Ask them" not in shown(board)
 
 
-def test_progress_tells_retries_failures_and_gates_for_good() -> None:
+def test_progress_prints_retries_failures_and_gates_permanently() -> None:
     board = ProgressBoard(Console(width=100, force_terminal=False))
     with board.console.capture() as captured:
         board.see(event("step_started", "write"))
@@ -176,9 +176,7 @@ def test_progress_tells_retries_failures_and_gates_for_good() -> None:
 
 
 @pytest.mark.requirement("S1-134", "S2-50", "S2-51")
-def test_calls_tokens_time_and_keys_of_each_node_are_told_and_added_up(
-    prompt: Prompt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_timeline_sums_calls_tokens_time_and_keys_per_node(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_DELAYS", "false")
     folder = Path(__file__).parents[2] / "examples" / "agentforge"
     flow, script = str(folder / "agentforge.yaml"), str(folder / "script.yaml")
@@ -215,7 +213,7 @@ WORDS: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.requirement("T1-6", "X-9", "S4-O4", "S3-77")
 @pytest.mark.parametrize("words", WORDS)
-def test_statuses_and_events_are_told_in_the_words_of_a_dialect(prompt: Prompt, words: str) -> None:
+def test_statuses_and_events_use_the_words_of_a_dialect(prompt: Prompt, words: str) -> None:
     waiting, cancelled, last = WORDS[words]
     execution = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     shown = prompt("show", execution, "--words", words).json
@@ -242,7 +240,7 @@ def test_every_status_has_a_word_in_every_dialect(dialect: Dialect, status: Stat
     assert dialect not in ("steps", "plan") or word != "interrupted"
 
 
-def test_a_graph_tells_what_became_of_each_node(prompt: Prompt) -> None:
+def test_the_view_of_a_graph_has_the_status_of_each_node(prompt: Prompt) -> None:
     broken = "{id: third, type: tool, config: {tool: calculator, parameters: {expression: 1 +}}"
     text = flows.CHAIN.replace("{id: second,", "{id: second, skipWhen: 'true',")
     text = text.replace("{id: third, type: agent, config: {prompt: three}", broken)

@@ -9,7 +9,7 @@ from tests.cli.conftest import Prompt
 STORE = ("--store", "sqlite:///m.db")
 
 
-def test_values_are_set_listed_found_and_forgotten_across_commands(prompt: Prompt) -> None:
+def test_values_are_set_listed_found_and_deleted_across_commands(prompt: Prompt) -> None:
     assert prompt("memory", "list", *STORE).err == "no values\n"
     ann = ("--user", "ann", *STORE)
     assert prompt("memory", "set", "tone", '"short"', *ann, "--ttl", "30d").json == "short"
@@ -56,13 +56,13 @@ def test_values_are_set_listed_found_and_forgotten_across_commands(prompt: Promp
         (("list", "--user", "a", "--limit", "0"), "--limit"),
     ],
 )
-def test_what_cannot_be_meant_is_said_with_exit_code_2(prompt: Prompt, words: tuple[str, ...], says: str) -> None:
+def test_contradictory_memory_options_exit_with_code_2(prompt: Prompt, words: tuple[str, ...], says: str) -> None:
     printed = prompt("memory", *words, *STORE)
     assert (printed.code, printed.out) == (2, "")
     assert says in printed.err
 
 
-def test_what_is_too_large_is_refused_and_nothing_is_changed(prompt: Prompt) -> None:
+def test_a_value_that_is_too_large_is_refused_and_changes_nothing(prompt: Prompt) -> None:
     ann = ("--user", "ann", *STORE)
     prompt("memory", "set", "k", "1", *ann)
     printed = prompt("memory", "set", "k", "x" * 1_000_001, *ann)
@@ -71,13 +71,13 @@ def test_what_is_too_large_is_refused_and_nothing_is_changed(prompt: Prompt) -> 
     assert prompt("memory", "get", "k", *ann).json == 1
 
 
-def test_nothing_that_is_remembered_steers_a_terminal(prompt: Prompt) -> None:
+def test_control_characters_in_remembered_values_are_escaped(prompt: Prompt) -> None:
     prompt("memory", "set", "k", '"\\u001b[2Jgone"', "--user", "ann", *STORE)
     assert "\x1b" not in prompt("memory", "list", "--user", "ann", *STORE).out
     assert "\x1b" not in prompt("memory", "search", "gone", "--user", "ann", *STORE).out
 
 
-def test_what_was_remembered_before_is_told_and_restored(prompt: Prompt) -> None:
+def test_earlier_values_are_listed_and_restored(prompt: Prompt) -> None:
     ann = ("--user", "ann", *STORE)
     for value in ("short", "long", "\\u001b[2Jodd"):
         prompt("memory", "set", "tone", f'"{value}"', *ann)

@@ -106,7 +106,7 @@ def test_models_are_listed_with_their_uses_prices_and_masked_keys(
     ]
 
 
-def test_a_ping_asks_each_model_once_and_says_why_one_does_not_answer(
+def test_a_ping_calls_each_model_once_and_prints_failures(
     own_place: Path, prompt: Prompt, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(own_place, server, monkeypatch)
@@ -127,7 +127,7 @@ def test_the_scripted_model_is_shown_as_scripted(prompt: Prompt) -> None:
     assert re.search(r"scripted +every agent · scripted · answered in", printed.out)
 
 
-def test_a_kind_that_does_not_exist_is_a_setting_that_does_not(own_place: Path, prompt: Prompt) -> None:
+def test_an_unknown_kind_of_provider_is_an_unknown_setting(own_place: Path, prompt: Prompt) -> None:
     (own_place / "pointsman.toml").write_text('[providers.house]\nkind = "antropic"\n', encoding="utf-8")
     printed = prompt("models")
     assert printed.code == 1
@@ -137,7 +137,7 @@ def test_a_kind_that_does_not_exist_is_a_setting_that_does_not(own_place: Path, 
 
 
 @pytest.mark.requirement("S2-74", "S2-73", "S2-68", "S1-O13")
-def test_a_run_with_keys_goes_on_after_a_restart_and_leaves_no_key_anywhere(
+def test_a_run_with_keys_resumes_after_a_restart_and_stores_no_key(
     own_place: Path, prompt: Prompt, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(own_place, server, monkeypatch)
@@ -166,7 +166,7 @@ def test_a_run_with_keys_goes_on_after_a_restart_and_leaves_no_key_anywhere(
     assert not any(key.encode() in left or key in shown for key in KEYS)
 
 
-def test_keys_are_told_by_name_and_with_what_the_day_allows(
+def test_keys_are_listed_with_names_and_daily_limits(
     own_place: Path, prompt: Prompt, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(own_place, server, monkeypatch)

@@ -24,21 +24,21 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(("streams", "code"), [(">&-", 0), (">&- 2>&-", 0), ("<&-", 0)])
-def test_a_stream_that_is_closed_is_an_empty_one(streams: str, code: int) -> None:
+def test_a_closed_stream_counts_as_empty(streams: str, code: int) -> None:
     done = shell(f"pointsman list --json --store memory: {streams}")
     assert (done.returncode, done.stderr) == (code, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
 @pytest.mark.parametrize("command", ["list --json --store memory:", "schema"])
-def test_an_output_that_cannot_be_written_is_told_in_one_line(command: str) -> None:
+def test_an_unwritable_output_is_reported_in_one_line(command: str) -> None:
     done = shell(f"pointsman {command} > /dev/full")
     assert done.returncode == 1
     assert done.stderr == "error [output-unwritable] standard output cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-def test_who_sets_no_color_sees_none(
+def test_no_color_disables_colours(
     *, no_color: str, coloured: bool, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = pty.openpty()
@@ -52,7 +52,7 @@ def test_who_sets_no_color_sees_none(
     assert (b"unknown-execution" in told, b"\x1b[" in told) == (True, coloured)
 
 
-def test_a_working_directory_that_is_gone_keeps_nobody_from_looking(
+def test_commands_work_in_a_deleted_working_directory(
     prompt: Prompt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     execution = prompt("run", written("chain.yaml", flows.CHAIN), "--json").json["executionId"]
@@ -66,7 +66,9 @@ def test_a_working_directory_that_is_gone_keeps_nobody_from_looking(
     assert prompt("list", "--store", "sqlite:///~nobody-has-this-name/x.db").code == 1
 
 
-def test_a_home_that_is_no_directory_is_told_with_a_way_out(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_is_not_a_directory_is_reported_with_a_hint(
+    prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, "/dev/null")
     refused = prompt("list")
@@ -75,7 +77,7 @@ def test_a_home_that_is_no_directory_is_told_with_a_way_out(prompt: Prompt, monk
 
 
 @pytest.mark.parametrize(("folder", "said"), [("bin", "bin/pointsman"), ("elsewhere", "pointsman")])
-def test_the_demo_names_commands_that_work_where_it_was_begun(
+def test_the_demo_prints_commands_that_work_from_its_directory(
     folder: str, said: str, own_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(SOURCES))

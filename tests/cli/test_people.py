@@ -87,7 +87,7 @@ def test_the_same_answer_with_the_same_key_counts_once(prompt: Prompt) -> None:
     assert prompt(*done, "--json").json["output"] == {"amount": 7}
 
 
-def test_answers_that_a_gate_does_not_take(prompt: Prompt) -> None:
+def test_invalid_answers_are_refused(prompt: Prompt) -> None:
     execution = waiting(prompt, FORM)
     other = waiting(prompt, TWO_OF_THREE, "-i", "text=x")
     assert refused(prompt, "answer", execution, "ask", "maybe") == "action-not-offered"
@@ -115,7 +115,7 @@ def inbox_of(prompt: Prompt, *options: str) -> list[tuple[str, str]]:
     return [(one["executionId"], one["gateId"]) for one in prompt("inbox", *options, "--json").json["gates"]]
 
 
-def test_an_inbox_holds_what_waits_for_a_person_and_loses_it_with_the_answer(prompt: Prompt) -> None:
+def test_the_inbox_lists_open_gates_of_a_person_until_the_answer(prompt: Prompt) -> None:
     first = waiting(prompt, FORM)
     second = waiting(prompt, TWO_OF_THREE, "-i", "text=x")
     assert inbox_of(prompt) == [(first, "gate-ask"), (second, "gate-review")]
@@ -132,7 +132,7 @@ def test_an_inbox_holds_what_waits_for_a_person_and_loses_it_with_the_answer(pro
     assert refused(prompt, "inbox", "--after", "here") == "cursor-invalid"
 
 
-def test_a_gate_of_a_sub_workflow_is_answered_at_the_execution_people_started(prompt: Prompt) -> None:
+def test_a_gate_of_a_sub_workflow_is_answered_at_the_outermost_execution(prompt: Prompt) -> None:
     prompt("workflows", "save", written("publish.yaml", TWO_OF_THREE))
     execution = waiting(prompt, INNER)
     (found,) = prompt("inbox", "--as", "ada", "--json").json["gates"]
@@ -152,7 +152,7 @@ def test_a_gate_of_a_sub_workflow_is_answered_at_the_execution_people_started(pr
         (("cancel", "EXEC"), "cancelled"),
     ],
 )
-def test_a_closed_gate_says_how_it_was_closed(prompt: Prompt, line: tuple[str, ...], how: str) -> None:
+def test_show_prints_how_a_gate_was_closed(prompt: Prompt, line: tuple[str, ...], how: str) -> None:
     execution = waiting(prompt, FORM)
     prompt(*[execution if word == "EXEC" else word for word in line])
     late = prompt("answer", execution, "gate-ask", '{"action": "approve", "data": {"amount": 2}}')
@@ -161,7 +161,7 @@ def test_a_closed_gate_says_how_it_was_closed(prompt: Prompt, line: tuple[str, .
     assert how in late.err
 
 
-def test_a_gate_whose_time_is_up_says_so(prompt: Prompt) -> None:
+def test_show_prints_that_a_gate_timed_out(prompt: Prompt) -> None:
     flow = FORM.replace("message", "message").replace("options:", "timeout: 1ms\n      options:")
     printed = prompt("run", written("flow.yaml", flow), "--json")
     execution = printed.json["executionId"]
@@ -184,7 +184,7 @@ edges:
 """
 
 
-def test_a_person_takes_a_hand_in_an_execution_of_another_process(prompt: Prompt) -> None:
+def test_steer_changes_an_execution_of_another_process(prompt: Prompt) -> None:
     execution = waiting(prompt, STEERED, "-i", "n=1")
     assert refused(prompt, "steer", execution, "--goto", "nowhere") == "not-steerable"
     line = ("steer", execution, "--set", "n=41", "--goto", "other", "--as", "ada", "--reason", "stuck")
@@ -207,7 +207,7 @@ edges: [{source: each, target: call}, {source: call, target: together}]
 """
 
 
-def test_gates_of_one_name_in_sub_workflows_are_answered_there_and_the_whole_goes_on(prompt: Prompt) -> None:
+def test_gates_of_the_same_name_are_answered_in_their_sub_workflows(prompt: Prompt) -> None:
     plain = TWO_OF_THREE.replace("approvers: {users: [ada, ben, cleo], quorum: 2}", "show: [text]")
     prompt("workflows", "save", written("publish.yaml", plain))
     started = prompt("run", written("each.yaml", EACH), "--input", '{"texts": ["a", "b"]}', "--json")
@@ -226,7 +226,7 @@ def test_gates_of_one_name_in_sub_workflows_are_answered_there_and_the_whole_goe
     assert (last.code, last.json["executionId"], last.json["output"]) == (0, root, [{"text": "a"}, {"text": "b"}])
 
 
-def test_answers_given_beforehand_reach_the_gates_of_every_sub_workflow(prompt: Prompt) -> None:
+def test_answers_given_in_advance_reach_gates_of_sub_workflows(prompt: Prompt) -> None:
     plain = TWO_OF_THREE.replace("approvers: {users: [ada, ben, cleo], quorum: 2}", "show: [text]")
     prompt("workflows", "save", written("publish.yaml", plain))
     ran = prompt(
@@ -236,7 +236,7 @@ def test_answers_given_beforehand_reach_the_gates_of_every_sub_workflow(prompt: 
     assert (ran.code, ran.json["output"]) == (0, [{"text": "a"}, {"text": "b"}])
 
 
-def test_a_deadline_that_no_process_minded_counts_before_the_answer(prompt: Prompt) -> None:
+def test_a_deadline_missed_by_all_processes_precedes_a_late_answer(prompt: Prompt) -> None:
     flow = FORM.replace("options:", "timeout: 1ms\n      onTimeout: approve\n      options:")
     execution = waiting(prompt, flow)
     late = prompt("answer", execution, "ask", '{"action": "later", "data": {"amount": 2}}')
@@ -245,7 +245,7 @@ def test_a_deadline_that_no_process_minded_counts_before_the_answer(prompt: Prom
     assert [one["cause"] for one in prompt("show", execution, "--json").json["answers"]] == ["timeout"]
 
 
-def test_who_votes_and_what_an_edit_changed_is_shown(prompt: Prompt) -> None:
+def test_show_prints_votes_and_changes_of_an_edit(prompt: Prompt) -> None:
     execution = waiting(prompt, TWO_OF_THREE, "-i", "text=old")
     edit = '{"action": "edit", "data": {"text": "new"}, "comment": "shorter"}'
     prompt("answer", execution, "review", edit, "--as", "ada")
@@ -258,7 +258,7 @@ def test_who_votes_and_what_an_edit_changed_is_shown(prompt: Prompt) -> None:
     assert "text: old → new" in shown
 
 
-def test_an_edit_carries_fields_that_fit_the_form(prompt: Prompt) -> None:
+def test_an_edit_takes_only_fields_of_the_form(prompt: Prompt) -> None:
     form = "form: {properties: {text: {type: string, minLength: 2}}}\n      approvers:"
     execution = waiting(prompt, TWO_OF_THREE.replace("approvers:", form), "-i", "text=old")
     for data in ('"junk"', "[1]", '{"text": "x"}', '{"text": 5}'):
@@ -298,7 +298,7 @@ def test_a_tool_call_waits_for_approval_across_processes(prompt: Prompt) -> None
     assert (done.code, done.json["output"], done.json["usage"]["modelCalls"]) == (0, "paid", 2)
 
 
-def test_a_hand_that_does_nothing_is_wrong_usage(prompt: Prompt) -> None:
+def test_steer_without_a_change_is_wrong_usage(prompt: Prompt) -> None:
     execution = waiting(prompt, STEERED, "-i", "n=1")
     printed = prompt("steer", execution)
     assert (printed.code, "--goto" in printed.err) == (2, True)

@@ -23,9 +23,7 @@ def test_a_run_waits_for_a_person_on_one_connection_and_ends_on_another(prompt: 
 
 
 @pytest.mark.requirement("S1-67", "S1-157")
-def test_a_killed_run_goes_on_in_another_process_and_repeats_no_finished_step(
-    prompt: Prompt, postgres_url: str
-) -> None:
+def test_a_killed_run_resumes_in_another_process_without_repeating_steps(prompt: Prompt, postgres_url: str) -> None:
     store = ["--store", postgres_url]
     prompt("list", *store)  # From now on the tables are there.
     slow = written("slow.yaml", SLOW_SECOND)
@@ -45,7 +43,7 @@ def test_a_killed_run_goes_on_in_another_process_and_repeats_no_finished_step(
     assert prompt("verify", *store).code == 0
 
 
-def test_a_server_that_is_not_there_is_one_line_without_the_password(
+def test_an_unreachable_server_is_one_line_without_the_password(
     prompt: Prompt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = "postgresql://ann:s3cret@127.0.0.1:1/desk"

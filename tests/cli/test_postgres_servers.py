@@ -67,7 +67,9 @@ def until(prompt: Prompt, execution: str, status: str, store: list[str], keeper:
 
 
 @pytest.mark.requirement("S1-157")
-def test_a_keeper_takes_up_what_a_killed_process_left_and_ends_when_told_to(prompt: Prompt, postgres_url: str) -> None:
+def test_a_worker_resumes_executions_of_a_killed_process_and_ends_on_a_signal(
+    prompt: Prompt, postgres_url: str
+) -> None:
     store = ["--store", postgres_url]
     execution = killed_run(prompt, store)
     with going("keep", "--script", written("quick.yaml", QUICK), *store) as keeper:
@@ -85,9 +87,7 @@ def test_a_keeper_takes_up_what_a_killed_process_left_and_ends_when_told_to(prom
 
 
 @pytest.mark.requirement("S1-157")
-def test_who_stands_by_takes_over_from_a_killed_keeper_and_goes_on_with_its_work(
-    prompt: Prompt, postgres_url: str
-) -> None:
+def test_a_standby_worker_takes_over_from_a_killed_leader(prompt: Prompt, postgres_url: str) -> None:
     store = ["--store", postgres_url]
     execution = killed_run(prompt, store)
     with going("keep", "--script", written("slow.yaml", SLOW_SECOND), *store) as first:
@@ -103,7 +103,7 @@ def test_who_stands_by_takes_over_from_a_killed_keeper_and_goes_on_with_its_work
     assert prompt("verify", *store).code == 0
 
 
-def test_a_run_outlasts_a_server_that_comes_back(prompt: Prompt, server: Cluster) -> None:
+def test_a_run_survives_a_restart_of_the_database_server(prompt: Prompt, server: Cluster) -> None:
     store = ["--store", server.url(schema="outlasts", patience="60")]
     script = written("slow.yaml", SLOW_SECOND.replace("20s", "1s") + "  - {node: third, text: Three.}\n")
     prompt("list", *store)
@@ -117,9 +117,7 @@ def test_a_run_outlasts_a_server_that_comes_back(prompt: Prompt, server: Cluster
     assert prompt("verify", *store).code == 0
 
 
-def test_a_server_that_stays_away_ends_a_run_with_the_reason_and_nothing_is_lost(
-    prompt: Prompt, server: Cluster
-) -> None:
+def test_an_unreachable_database_ends_a_run_with_the_reason_and_loses_nothing(prompt: Prompt, server: Cluster) -> None:
     store = ["--store", server.url(schema="away", patience="0.2")]
     script = written("slow.yaml", SLOW_SECOND.replace("20s", "1s"))
     prompt("list", *store)
@@ -137,9 +135,7 @@ def test_a_server_that_stays_away_ends_a_run_with_the_reason_and_nothing_is_lost
     assert prompt("verify", *store).code == 0
 
 
-def test_a_keeper_says_once_that_its_server_is_away_and_goes_on_when_it_is_back(
-    prompt: Prompt, server: Cluster
-) -> None:
+def test_a_worker_reports_an_unreachable_database_once_and_continues_later(prompt: Prompt, server: Cluster) -> None:
     store = ["--store", server.url(schema="keeps", patience="0.2")]
     execution = killed_run(prompt, store)
     with going("keep", "--script", written("slow.yaml", SLOW_SECOND.replace("20s", "1h")), *store) as keeper:

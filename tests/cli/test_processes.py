@@ -76,7 +76,7 @@ def test_a_killed_run_continues_and_repeats_no_finished_step(
     assert prompt("verify", *STORE).code == 0
 
 
-def test_ctrl_c_leaves_the_execution_resumable_and_says_how(
+def test_ctrl_c_leaves_the_execution_resumable_and_prints_the_command(
     prompt: Prompt, in_the_middle: subprocess.Popen[str]
 ) -> None:
     execution = until_second_runs(prompt, in_the_middle)
@@ -90,7 +90,9 @@ def test_ctrl_c_leaves_the_execution_resumable_and_says_how(
     assert printed.json["path"] == ["first", "second", "third"]
 
 
-def test_what_is_cancelled_from_elsewhere_ends_here_too(prompt: Prompt, in_the_middle: subprocess.Popen[str]) -> None:
+def test_a_cancel_from_another_process_ends_a_running_execution(
+    prompt: Prompt, in_the_middle: subprocess.Popen[str]
+) -> None:
     execution = until_second_runs(prompt, in_the_middle)
     assert prompt("cancel", execution, *STORE, "--json").json["status"] == "cancelled"
     written_later = prompt("events", execution, "--jsonl", *STORE).out
@@ -116,7 +118,7 @@ def test_three_nodes_wait_for_a_person_in_one_process_and_end_in_another() -> No
     assert (code, "ships" in out) == (0, True)
 
 
-def test_who_reads_the_output_may_leave_early(prompt: Prompt) -> None:
+def test_a_reader_may_close_the_output_early(prompt: Prompt) -> None:
     prompt("run", written("chain.yaml", flows.CHAIN), *STORE)
     execution = prompt("list", *STORE, "--json").json["executions"][0]["executionId"]
     reading, writing = os.pipe()
@@ -138,7 +140,7 @@ def test_output_survives_a_terminal_without_unicode(prompt: Prompt) -> None:
         assert b"Traceback" not in done.stderr
 
 
-def test_help_loads_next_to_nothing() -> None:
+def test_help_loads_no_heavy_modules() -> None:
     code = (
         "import sys; from pointsman.cli.error_boundary import run_guarded; run_guarded(['--help']); print(*sys.modules)"
     )

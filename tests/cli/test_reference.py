@@ -19,12 +19,12 @@ from tests.cli.reference import PAGE, page
 REFERENCE = PAGE.parent
 
 
-def test_the_page_of_commands_is_what_the_commands_say() -> None:
+def test_the_cli_reference_matches_the_commands() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run `python -m tests.cli.reference`"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_what_each_command_says(name: str) -> None:
+def test_the_list_of_commands_matches_their_help(name: str) -> None:
     command = root.get_command(click.Context(root), name)
     assert command is not None
     assert command.name == name
@@ -41,7 +41,7 @@ def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Comma
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_an_example_that_could_be_typed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_has_an_example_that_parses(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PAGE.parents[2])
     command = root.get_command(click.Context(root), name)
     assert command is not None
@@ -60,14 +60,14 @@ def rows_of(page: Path) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 
 
-def test_every_setting_is_explained() -> None:
+def test_every_setting_is_documented() -> None:
     page = REFERENCE / "settings.md"
     assert rows_of(page) == set(Settings.model_fields)
     text = page.read_text(encoding="utf-8")
     assert all(name in text for name in KEYS_OF_PROVIDERS)
 
 
-def test_every_key_of_a_workflow_test_is_explained() -> None:
+def test_every_key_of_a_workflow_test_is_documented() -> None:
     known = {field.alias or name for model in (WorkflowCase, Expect) for name, field in model.model_fields.items()} | {
         "cases"
     }

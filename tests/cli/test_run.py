@@ -21,7 +21,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-def test_json_is_one_object_with_everything_programs_need(prompt: Prompt) -> None:
+def test_json_output_is_one_object_with_all_results(prompt: Prompt) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN), "--json")
     told = printed.json
     assert printed.code == 0
@@ -34,7 +34,7 @@ def test_json_is_one_object_with_everything_programs_need(prompt: Prompt) -> Non
     assert told["model"] == "scripted"
 
 
-def test_the_output_goes_to_standard_output_and_the_story_beside_it(prompt: Prompt) -> None:
+def test_output_goes_to_standard_output_and_the_summary_to_standard_error(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: third, text: Done and dusted.}]")
     printed = prompt("run", written("chain.yaml", flows.CHAIN), "--script", script)
     assert printed.out == "Done and dusted.\n"
@@ -42,7 +42,7 @@ def test_the_output_goes_to_standard_output_and_the_story_beside_it(prompt: Prom
     assert "scripted" in printed.err
 
 
-def test_a_gate_without_an_answer_is_exit_code_3_and_says_how_to_answer(prompt: Prompt) -> None:
+def test_an_open_gate_exits_with_code_3_and_prints_the_answer_command(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships")
     assert printed.code == 3
     assert "'review': Send it?" in printed.err
@@ -57,20 +57,20 @@ def test_waiting_gates_are_listed_as_json(prompt: Prompt) -> None:
     assert [option["value"] for option in gate["options"]] == ["approve", "again"]
 
 
-def test_answers_are_given_in_order_each_once(prompt: Prompt) -> None:
+def test_each_answer_is_used_once_in_order(prompt: Prompt) -> None:
     answers = ["--answer", "review=again", "--answer", 'review={"action": "approve", "comment": "better"}']
     told = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=ships", *answers, "--json").json
     assert told["status"] == "completed"
     assert told["path"] == ["write", "review", "write", "review", "send"]
 
 
-def test_an_answer_nobody_asked_for_is_told(prompt: Prompt) -> None:
+def test_an_unused_answer_is_reported(prompt: Prompt) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN), "--answer", "review=approve")
     assert printed.code == 0
     assert "no gate of 'review' opened" in printed.err
 
 
-def test_an_answer_that_is_not_offered_leaves_the_gate_open(prompt: Prompt) -> None:
+def test_a_refused_answer_leaves_the_gate_open(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--answer", "review=burn", "--json")
     assert printed.code == 2
     assert "approve, again" in printed.err
@@ -91,7 +91,7 @@ def test_an_answer_that_is_not_offered_leaves_the_gate_open(prompt: Prompt) -> N
         (["-i", "goal={not json"], "{not json"),
     ],
 )
-def test_input_comes_from_many_places(prompt: Prompt, given: list[str], goal: str) -> None:
+def test_input_is_read_from_options_files_and_standard_input(prompt: Prompt, given: list[str], goal: str) -> None:
     written("in.json", '{"goal": "from a file"}')
     printed = prompt(
         "run", written("letter.yaml", flows.APPROVAL), *given, "--json", "--quiet", stdin='{"goal": "from a pipe"}'
@@ -99,7 +99,7 @@ def test_input_comes_from_many_places(prompt: Prompt, given: list[str], goal: st
     assert printed.json["state"]["goal"] == goal
 
 
-def test_fields_are_json_where_they_parse_else_text(prompt: Prompt) -> None:
+def test_fields_are_parsed_as_json_or_kept_as_text(prompt: Prompt) -> None:
     file = written("letter.yaml", flows.APPROVAL)
 
     def tone(text: str) -> object:
@@ -116,7 +116,7 @@ def test_fields_are_json_where_they_parse_else_text(prompt: Prompt) -> None:
     ]
 
 
-def test_input_that_does_not_fit_is_refused_before_anything_starts(prompt: Prompt) -> None:
+def test_invalid_input_is_refused_before_the_start(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL), "--input", '{"goal": 7}')
     assert printed.code == 2
     assert "goal" in printed.err
@@ -132,11 +132,11 @@ def test_a_workflow_with_errors_is_not_run(prompt: Prompt) -> None:
     assert "broken.yaml:6:21: error [dangling-edge]" in printed.err
 
 
-def test_leniency_runs_it_all_the_same(prompt: Prompt) -> None:
+def test_lenient_runs_a_workflow_with_dangling_edges(prompt: Prompt) -> None:
     assert prompt("run", written("broken.yaml", flows.BROKEN), "--lenient", "--json").json["status"] == "completed"
 
 
-def test_a_failure_is_exit_code_1_and_names_the_node_and_the_next_step(prompt: Prompt) -> None:
+def test_a_failure_exits_with_code_1_and_names_node_and_next_command(prompt: Prompt) -> None:
     script = written("s.yaml", "rules: [{node: second, fail: 400}]")
     printed = prompt("run", written("chain.yaml", flows.CHAIN), "--script", script)
     assert printed.code == 1
@@ -146,12 +146,12 @@ def test_a_failure_is_exit_code_1_and_names_the_node_and_the_next_step(prompt: P
     assert (told["status"], told["errors"][-1]["nodeId"]) == ("failed", "second")
 
 
-def test_a_limit_is_exit_code_4(prompt: Prompt) -> None:
+def test_a_limit_exits_with_code_4(prompt: Prompt) -> None:
     printed = prompt("run", written("rounds.yaml", flows.ROUNDS), "--json")
     assert (printed.code, printed.json["status"]) == (4, "interrupted")
 
 
-def test_a_reject_that_no_edge_takes_is_exit_code_130(prompt: Prompt) -> None:
+def test_a_reject_without_an_edge_exits_with_code_130(prompt: Prompt) -> None:
     text = flows.APPROVAL.replace("{value: again}", "{value: reject}").replace("label: again", "label: other")
     printed = prompt("run", written("letter.yaml", text), "-i", "goal=x", "--answer", "review=reject", "--json")
     assert (printed.code, printed.json["status"]) == (130, "cancelled")
@@ -171,7 +171,7 @@ def test_an_unknown_id_gets_the_nearest_known_one(prompt: Prompt) -> None:
     assert "Did you mean 'chain'?" in printed.err
 
 
-def test_progress_is_not_shown_where_no_one_watches(prompt: Prompt) -> None:
+def test_progress_is_not_shown_without_a_terminal(prompt: Prompt) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN))
     assert "\x1b" not in printed.err + printed.out
     warned, ended = printed.err.splitlines()
@@ -179,7 +179,7 @@ def test_progress_is_not_shown_where_no_one_watches(prompt: Prompt) -> None:
     assert ended.endswith("answers are made up)")
 
 
-def test_a_session_carries_a_conversation_on(prompt: Prompt) -> None:
+def test_a_session_continues_a_conversation(prompt: Prompt) -> None:
     text = """\
 pointsman: 1
 id: talk
@@ -194,7 +194,7 @@ edges: []
     assert [message["content"] for message in second["state"]["messages"][:3:2]] == ["Hello", "Again"]
 
 
-def test_a_chat_talks_line_by_line_and_keeps_what_was_said(prompt: Prompt) -> None:
+def test_a_chat_answers_line_by_line_and_stores_messages(prompt: Prompt) -> None:
     text = (
         "pointsman: 1\nid: talk\nconfig: {conversational: true}\nnodes: [{id: a, type: agent, config: {}}]\nedges: []\n"
     )
@@ -206,7 +206,7 @@ def test_a_chat_talks_line_by_line_and_keeps_what_was_said(prompt: Prompt) -> No
 
 
 @pytest.mark.parametrize("durability", ["step", "async", "exit"])
-def test_a_durability_can_be_chosen(prompt: Prompt, durability: str) -> None:
+def test_the_durability_option_is_applied(prompt: Prompt, durability: str) -> None:
     printed = prompt("run", written("chain.yaml", flows.CHAIN), "--durability", durability, "--json")
     assert printed.json["status"] == "completed"
     rows = prompt("events", printed.json["executionId"], "--jsonl").out.splitlines()
@@ -221,7 +221,7 @@ def not_twice(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
     return made
 
 
-def test_a_durability_given_at_the_start_is_warned_of_where_a_tool_may_act_twice(
+def test_a_durability_option_warns_about_tools_that_may_run_twice(
     prompt: Prompt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pointsman.wiring.canned_tools", not_twice)
@@ -233,7 +233,7 @@ def test_a_durability_given_at_the_start_is_warned_of_where_a_tool_may_act_twice
     assert "tool 'send' may be called again after a crash: `durability: exit`" in printed.err
 
 
-def test_a_script_names_what_it_does_not_answer_for(prompt: Prompt) -> None:
+def test_a_run_warns_about_calls_without_a_scripted_answer(prompt: Prompt) -> None:
     document = """\
 pointsman: 1
 id: mixed

@@ -34,7 +34,7 @@ def test_a_secret_is_set_listed_rotated_and_deleted(prompt: Prompt, tmp_path: Pa
     assert prompt("secrets", "list", "--json", *STORE).json == {"secrets": []}
 
 
-def test_a_key_is_made_beforehand_once(prompt: Prompt, tmp_path: Path) -> None:
+def test_secrets_init_creates_the_key_file_only_once(prompt: Prompt, tmp_path: Path) -> None:
     assert prompt("secrets", "init", "--json").json == {"keyFile": str(key_file(tmp_path))}
     key = key_file(tmp_path).read_text()
     again = prompt("secrets", "init")
@@ -43,7 +43,7 @@ def test_a_key_is_made_beforehand_once(prompt: Prompt, tmp_path: Path) -> None:
     assert key_file(tmp_path).read_text() == key
 
 
-def test_a_lost_key_is_told_without_a_traceback(prompt: Prompt, tmp_path: Path) -> None:
+def test_a_lost_key_is_reported_without_a_traceback(prompt: Prompt, tmp_path: Path) -> None:
     prompt("secrets", "set", "WEATHER", *STORE, stdin=CANARY)
     key_file(tmp_path).unlink()
     for command in (("rotate",), ("set", "MAIL")):

@@ -33,7 +33,7 @@ def server(*more: str) -> Generator[tuple[subprocess.Popen[str], str]]:
             process.kill()
 
 
-def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prompt) -> None:
+def test_a_server_runs_workflows_and_ends_on_a_signal(prompt: Prompt) -> None:
     with server() as (process, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         assert client.get("/health").json()["status"] == "ok"
         assert client.post("/api/workflows", content=flows.APPROVAL).status_code == 201
@@ -58,7 +58,7 @@ def test_a_server_runs_what_it_is_given_and_ends_when_it_is_told_to(prompt: Prom
     assert prompt("verify", *STORE).code == 0
 
 
-def test_where_flags_let_it_listen_is_shown_among_its_settings() -> None:
+def test_the_settings_show_host_and_port_of_flags() -> None:
     Path("pointsman.toml").write_text('[server]\nport = 1\ndrain = "3s"\n', "utf-8")
     with server("--host", "127.0.0.1") as (_, address):
         shown = httpx2.get(f"{address}/api/settings", timeout=PATIENCE_S).json()["settings"]
@@ -67,7 +67,7 @@ def test_where_flags_let_it_listen_is_shown_among_its_settings() -> None:
         assert found["source"].endswith("pointsman.toml, --host, --port")
 
 
-def test_two_processes_do_not_keep_one_store_unless_one_stands_by() -> None:
+def test_a_second_leader_of_a_store_is_refused_unless_it_stands_by() -> None:
     with server() as (first, address):
         with started("serve", "--port", "0", *STORE) as second:
             _, err = second.communicate(timeout=PATIENCE_S)
@@ -82,23 +82,21 @@ def test_two_processes_do_not_keep_one_store_unless_one_stands_by() -> None:
             assert httpx2.get(f"{other}/ready", timeout=PATIENCE_S).json()["status"] == "ready"
 
 
-def test_nobody_else_is_let_in_without_a_key(prompt: Prompt) -> None:
+def test_a_server_on_other_addresses_requires_keys(prompt: Prompt) -> None:
     refused = prompt("serve", "--host", "0.0.0.0", "--port", "0", *STORE)
     assert refused.code == 1
     assert "[unguarded]" in refused.err
     assert "pointsman keys add" in refused.err
 
 
-def test_a_port_that_is_taken_is_told(prompt: Prompt) -> None:
+def test_a_port_in_use_is_reported(prompt: Prompt) -> None:
     with server() as (_, address):
         port = address.rpartition(":")[2]
         refused = prompt("serve", "--port", port, "--store", "memory:")
     assert (refused.code, "[address-taken]" in refused.err) == (1, True)
 
 
-def test_who_makes_and_revokes_keys_at_a_prompt_is_in_the_audit_log(
-    prompt: Prompt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_creating_and_revoking_keys_is_audited(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
     prompt("keys", "add", "ada", "--role", "editor", *STORE)
     prompt("keys", "list", *STORE)
@@ -111,7 +109,7 @@ def test_who_makes_and_revokes_keys_at_a_prompt_is_in_the_audit_log(
     assert prompt("verify", *STORE).code == 0
 
 
-def test_keys_are_made_listed_and_revoked(prompt: Prompt) -> None:
+def test_keys_are_created_listed_and_revoked(prompt: Prompt) -> None:
     made = prompt("keys", "add", "ada", "--role", "editor", "--group", "desk", "--days", "30", *STORE)
     token = made.out.strip()
     assert (made.code, token.startswith("pm_"), len(token) > 40) == (0, True, True)
@@ -135,5 +133,5 @@ def test_keys_are_made_listed_and_revoked(prompt: Prompt) -> None:
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "soon"])
-def test_a_key_lasts_a_while(prompt: Prompt, days: str) -> None:
+def test_a_key_can_expire(prompt: Prompt, days: str) -> None:
     assert prompt("keys", "add", "ada", "--days", days, *STORE).code == 2

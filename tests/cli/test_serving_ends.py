@@ -69,7 +69,7 @@ def drains(seconds: str) -> None:
     Path("pointsman.toml").write_text(f'[server]\ndrain = "{seconds}"\n')
 
 
-def test_a_step_that_is_being_performed_may_end_and_no_other_begins(prompt: Prompt) -> None:
+def test_a_stopping_server_finishes_running_steps_and_starts_no_others(prompt: Prompt) -> None:
     drains("30s")
     store = ["--store", "sqlite:///store.db"]
     with serving(store) as (process, address):
@@ -81,7 +81,7 @@ def test_a_step_that_is_being_performed_may_end_and_no_other_begins(prompt: Prom
     assert (seen["status"], seen["path"]) == ("stopped", ["first", "second"])
 
 
-def test_who_tells_it_twice_is_not_kept_waiting(prompt: Prompt) -> None:
+def test_a_second_signal_stops_the_server_at_once(prompt: Prompt) -> None:
     drains("10m")
     store = ["--store", "sqlite:///store.db"]
     with serving(store, script=SLOW.replace("20s", "10m")) as (process, address):
@@ -103,9 +103,7 @@ def is_listening(port: int) -> bool:
 
 
 @pytest.mark.requirement("S1-112")
-def test_killed_under_load_it_goes_on_with_everything_that_was_acknowledged(
-    prompt: Prompt, any_store: list[str]
-) -> None:
+def test_a_server_killed_under_load_keeps_everything_it_acknowledged(prompt: Prompt, any_store: list[str]) -> None:
     with serving(any_store, script=SLOW) as (process, address):
         executions = begun(address, 6)
         until(address, executions[-1], FIRST_ENDED)
@@ -122,7 +120,7 @@ def test_killed_under_load_it_goes_on_with_everything_that_was_acknowledged(
     assert prompt("verify", *any_store).code == 0
 
 
-def test_who_stands_by_serves_all_the_time_and_takes_over_from_a_killed_server(any_store: list[str]) -> None:
+def test_a_standby_server_serves_and_takes_over_from_a_killed_leader(any_store: list[str]) -> None:
     with serving(any_store, script=SLOW) as (first, address), serving(any_store, "--standby") as (second, other):
         roles = [httpx2.get(f"{one}/ready", timeout=WAITS_S).json()["keeper"] for one in (address, other)]
         assert roles == ["here", "standby"]
@@ -136,7 +134,7 @@ def test_who_stands_by_serves_all_the_time_and_takes_over_from_a_killed_server(a
         assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["keeper"] == "here"
 
 
-def test_a_service_manager_hears_when_it_is_ready_lives_and_stops(
+def test_a_service_manager_is_notified_of_ready_alive_and_stopping(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     address = tmp_path / "n"
@@ -161,7 +159,7 @@ def test_a_service_manager_hears_when_it_is_ready_lives_and_stops(
         assert "STOPPING=1" in rest
 
 
-def test_behind_a_proxy_it_answers_to_its_name_and_asks_for_a_key(prompt: Prompt) -> None:
+def test_a_server_behind_a_proxy_checks_host_and_key(prompt: Prompt) -> None:
     store = ["--store", "sqlite:///store.db"]
     Path("pointsman.toml").write_text('[server]\nnames = ["flows.example.org"]\nport = 0\n')
     refused = prompt("serve", *store)
@@ -182,7 +180,7 @@ def test_behind_a_proxy_it_answers_to_its_name_and_asks_for_a_key(prompt: Prompt
 @pytest.mark.parametrize(
     "wrong", ["port = 70000", 'proxies = ["nowhere"]', 'names = ["a b"]', 'drain = "soon"', "listen = 1"]
 )
-def test_wrong_settings_are_told_by_name(prompt: Prompt, wrong: str) -> None:
+def test_wrong_settings_are_reported_by_name(prompt: Prompt, wrong: str) -> None:
     Path("pointsman.toml").write_text(f"[server]\n{wrong}\n")
     refused = prompt("serve", "--store", "memory:")
     assert (refused.code, "[settings-invalid]" in refused.err) == (1, True)

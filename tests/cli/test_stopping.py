@@ -59,7 +59,7 @@ def held() -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.parametrize(
     ("told", "durability"), [(signal.SIGTERM, "async"), (signal.SIGHUP, "exit"), (signal.SIGTERM, "step")]
 )
-def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: signal.Signals, durability: str) -> None:
+def test_a_signal_loses_no_decision_of_a_run(prompt: Prompt, told: signal.Signals, durability: str) -> None:
     with running("--durability", durability, script=SLOW_SECOND) as process:
         while not Path("store.db").exists() or not prompt("list", *STORE).out:
             assert process.poll() is None
@@ -76,7 +76,7 @@ def test_who_ends_a_run_loses_nothing_that_was_decided(prompt: Prompt, told: sig
     assert prompt("verify", *STORE).code == 0
 
 
-def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt, held: subprocess.Popen[str]) -> None:
+def test_a_queued_run_prints_the_holder_and_how_to_leave_the_queue(prompt: Prompt, held: subprocess.Popen[str]) -> None:
     first = until_second_runs(prompt, held)
     with alive("run", "chain.yaml", "--script", written("quick.yaml", QUICK), *STORE) as waiting:
         told = line_with(waiting, "Remove it")
@@ -97,7 +97,7 @@ def test_a_run_that_has_no_place_says_who_has_it_and_how_to_leave(prompt: Prompt
     assert resumed.err.startswith("warning: the scripted model or a scripted tool answers here")
 
 
-def test_what_was_cancelled_while_ctrl_c_came_is_not_to_be_resumed(prompt: Prompt) -> None:
+def test_a_run_cancelled_during_ctrl_c_does_not_suggest_resume(prompt: Prompt) -> None:
     files = written("chain.yaml", flows.CHAIN), "--script", written("slow.yaml", SLOW_SECOND)
     with alive("run", *files, *STORE) as process:
         while not Path("store.db").exists() or not (found := prompt("list", *STORE).out.split()[:1]):
@@ -110,7 +110,7 @@ def test_what_was_cancelled_while_ctrl_c_came_is_not_to_be_resumed(prompt: Promp
     assert "resume" not in err
 
 
-def test_a_keeper_that_is_stopped_answers_in_json_where_that_was_asked_for(prompt: Prompt) -> None:
+def test_a_stopped_worker_with_json_option_prints_json(prompt: Prompt) -> None:
     with alive("keep", "--json", *STORE) as keeper:
         assert "keeping sqlite:///store.db" in line_with(keeper, "keeping")
         with alive("keep", "--json", *STORE) as second:

@@ -15,7 +15,7 @@ def begun(prompt: Prompt, *options: str) -> str:
     return prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", *options, "--json").json["executionId"]
 
 
-def test_an_execution_that_ended_is_deleted_and_unknown_from_then_on(prompt: Prompt) -> None:
+def test_a_deleted_execution_is_unknown(prompt: Prompt) -> None:
     execution = begun(prompt, "--answer", "review=approve")
     printed = prompt("delete", execution, "--json")
     assert (printed.code, printed.json) == (0, {"deleted": [execution]})
@@ -25,7 +25,7 @@ def test_an_execution_that_ended_is_deleted_and_unknown_from_then_on(prompt: Pro
     assert prompt("verify").code == 0
 
 
-def test_what_waits_is_deleted_only_after_it_was_cancelled(prompt: Prompt) -> None:
+def test_a_waiting_execution_is_deleted_only_after_cancel(prompt: Prompt) -> None:
     execution = begun(prompt)
     refused = prompt("delete", execution)
     assert (refused.code, "execution-unfinished" in refused.err) == (2, True)
@@ -42,7 +42,7 @@ def test_a_conversation_is_deleted_by_its_id(prompt: Prompt) -> None:
     assert (again.code, "unknown-session" in again.err) == (2, True)
 
 
-def test_delete_is_told_what(prompt: Prompt) -> None:
+def test_delete_requires_executions_or_a_session(prompt: Prompt) -> None:
     assert prompt("delete").code == 2
     assert prompt("delete", "exec-a", "--session", "talk").code == 2
 
@@ -56,7 +56,7 @@ def test_of_several_executions_all_are_deleted_or_none(prompt: Prompt) -> None:
     assert prompt("delete", ended, waiting, ended, "--json").json == {"deleted": [ended, waiting]}
 
 
-def test_gc_deletes_what_the_settings_let_go_and_says_so_before(prompt: Prompt) -> None:
+def test_gc_deletes_expired_executions_and_lists_them_in_a_dry_run(prompt: Prompt) -> None:
     execution = begun(prompt, "--answer", "review=approve")
     waiting = begun(prompt)
     assert prompt("gc", "--json").json["executions"] == []
@@ -68,7 +68,7 @@ def test_gc_deletes_what_the_settings_let_go_and_says_so_before(prompt: Prompt) 
     assert [one["executionId"] for one in prompt("list", "--json").json["executions"]] == [waiting]
 
 
-def test_an_execution_goes_on_from_a_file_in_another_store(prompt: Prompt) -> None:
+def test_an_exported_execution_continues_in_another_store(prompt: Prompt) -> None:
     execution = begun(prompt)
     printed = prompt("export", execution, "-o", "letter.jsonl")
     assert (printed.code, printed.out) == (0, "")
@@ -81,7 +81,7 @@ def test_an_execution_goes_on_from_a_file_in_another_store(prompt: Prompt) -> No
     assert prompt("verify", *other).code == 0
 
 
-def test_what_is_here_already_is_imported_only_under_another_id(prompt: Prompt) -> None:
+def test_an_existing_execution_is_imported_only_under_a_new_id(prompt: Prompt) -> None:
     execution = begun(prompt)
     prompt("export", execution, "-o", "letter.jsonl")
     refused = prompt("import", "letter.jsonl")
@@ -92,7 +92,7 @@ def test_what_is_here_already_is_imported_only_under_another_id(prompt: Prompt) 
     assert prompt("show", execution, "--json").json["status"] == "waiting"
 
 
-def test_what_an_export_is_written_to_is_never_replaced_unless_it_is_a_file(prompt: Prompt) -> None:
+def test_export_replaces_only_regular_files(prompt: Prompt) -> None:
     execution = begun(prompt)
     whole = prompt("export", execution).out
     assert prompt("export", execution, "-o", "-").out == whole
@@ -108,7 +108,7 @@ def test_what_an_export_is_written_to_is_never_replaced_unless_it_is_a_file(prom
     assert Path("pipe").is_fifo()
 
 
-def test_files_that_cannot_be_written_or_read_are_told(prompt: Prompt) -> None:
+def test_unreadable_and_unwritable_files_are_reported(prompt: Prompt) -> None:
     execution = begun(prompt)
     unwritable = prompt("export", execution, "-o", "no/such/place.jsonl")
     assert (unwritable.code, "file-unwritable" in unwritable.err) == (1, True)

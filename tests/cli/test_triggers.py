@@ -45,7 +45,7 @@ def test_schedules_are_added_listed_paused_resumed_and_deleted(prompt: Prompt) -
     assert prompt("schedules", "delete", "report/morning").code == 2, "it belongs to the document"
 
 
-def test_a_schedule_is_run_by_hand_and_says_what_became_of_it(prompt: Prompt) -> None:
+def test_a_manual_run_of_a_schedule_prints_its_result(prompt: Prompt) -> None:
     fired = prompt("schedules", "run", "report/morning", "--json")
     assert (fired.code, fired.json["outcome"]) == (0, "started")
     assert prompt("show", fired.json["executionId"], "--json").json["status"] == "completed"
@@ -53,7 +53,7 @@ def test_a_schedule_is_run_by_hand_and_says_what_became_of_it(prompt: Prompt) ->
     assert fired.json["executionId"] in prompt("schedules", "list").out
 
 
-def test_a_schedule_that_cannot_start_says_why(prompt: Prompt) -> None:
+def test_a_schedule_that_cannot_start_prints_the_reason(prompt: Prompt) -> None:
     prompt("schedules", "add", "report", "--every", "1h", "--id", "bad", "--input", "[1]")
     fired = prompt("schedules", "run", "bad")
     assert fired.code == 1
@@ -71,14 +71,14 @@ def test_a_schedule_that_cannot_start_says_why(prompt: Prompt) -> None:
         (("nobody", "--every", "1h"), "unknown-workflow"),
     ],
 )
-def test_a_schedule_that_means_nothing_is_refused(prompt: Prompt, arguments: tuple[str, ...], code: str) -> None:
+def test_an_invalid_schedule_is_refused(prompt: Prompt, arguments: tuple[str, ...], code: str) -> None:
     refused = prompt("schedules", "add", *arguments)
     assert refused.code == 2
     assert code in refused.err
     assert len(prompt("schedules", "list", "--json").json["schedules"]) == 1
 
 
-def test_an_event_is_told_to_who_waits_in_another_process_and_once(prompt: Prompt) -> None:
+def test_a_published_event_reaches_a_waiting_execution_once(prompt: Prompt) -> None:
     assert prompt("run", "listens").code == 3
     told = prompt("publish", "go", '{"n": 1}', "--key", "k", "--json")
     assert (told.code, len(told.json["delivered"]), told.json["started"]) == (0, 1, [])
@@ -88,7 +88,7 @@ def test_an_event_is_told_to_who_waits_in_another_process_and_once(prompt: Promp
     assert "no execution waits" in again.err
 
 
-def test_a_signal_of_a_known_key_says_so(prompt: Prompt) -> None:
+def test_a_signal_with_a_used_key_has_no_effect_and_is_reported(prompt: Prompt) -> None:
     assert prompt("run", "listens").code == 3
     execution = prompt("list", "--json").json["executions"][0]["executionId"]
     assert prompt("signal", execution, "later", "--key", "k").code == 3
@@ -98,7 +98,7 @@ def test_a_signal_of_a_known_key_says_so(prompt: Prompt) -> None:
     assert prompt("signal", execution, "go").code == 2, "it has ended"
 
 
-def test_what_is_checked_names_the_place_in_the_file(prompt: Prompt) -> None:
+def test_problems_of_triggers_have_a_position_in_the_file(prompt: Prompt) -> None:
     file = written("bad.yaml", REPORT.replace("0 7 * * *", "0 25 * * *").replace("Europe/Berlin", "Mars"))
     printed = prompt("check", file, "--json")
     found = {(one["code"], one["pointer"]) for one in printed.json["problems"] if one["severity"] == "error"}
@@ -106,7 +106,7 @@ def test_what_is_checked_names_the_place_in_the_file(prompt: Prompt) -> None:
     assert Path(file).exists()
 
 
-def test_a_process_that_keeps_the_store_starts_what_is_due_until_it_is_stopped(prompt: Prompt) -> None:
+def test_a_worker_starts_due_schedules_until_it_is_stopped(prompt: Prompt) -> None:
     store = ["--store", "sqlite:///kept.db"]
     prompt("workflows", "save", "report.yaml", *store)
     prompt("schedules", "add", "report", "--every", "1s", "--overlap", "allow", *store)
@@ -127,7 +127,7 @@ def test_a_process_that_keeps_the_store_starts_what_is_due_until_it_is_stopped(p
     assert {one["status"] for one in executions} == {"completed"}
 
 
-def test_a_store_that_vanishes_ends_its_keeper_with_the_reason(prompt: Prompt) -> None:
+def test_a_deleted_store_ends_its_worker_with_the_reason(prompt: Prompt) -> None:
     store = ["--store", "sqlite:///kept.db"]
     prompt("workflows", "save", "report.yaml", *store)
     prompt("schedules", "add", "report", "--every", "1s", *store)
@@ -144,7 +144,7 @@ def test_a_store_that_vanishes_ends_its_keeper_with_the_reason(prompt: Prompt) -
     assert "[store-missing]" in said
 
 
-def test_one_process_keeps_a_store_and_another_may_stand_by(prompt: Prompt) -> None:
+def test_one_process_leads_a_store_and_another_may_stand_by(prompt: Prompt) -> None:
     store = ["--store", "sqlite:///kept.db"]
     prompt("workflows", "save", "report.yaml", *store)
     with started("keep", *store) as first:

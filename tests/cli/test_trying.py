@@ -18,7 +18,7 @@ edges: [{source: one, target: two}, {source: two, target: three}]
 """
 
 
-def test_a_part_of_it_runs_with_the_rest_said_and_lists_leave_it_out(prompt: Prompt) -> None:
+def test_a_partial_run_uses_pinned_results_and_is_not_listed(prompt: Prompt) -> None:
     file = written("line.yaml", LINE)
     printed = prompt("run", file, "--pin", 'one={"found": 1}', "--until", "two", "--model", "scripted", "--json")
     told = printed.json
@@ -29,14 +29,14 @@ def test_a_part_of_it_runs_with_the_rest_said_and_lists_leave_it_out(prompt: Pro
     assert listed["executionId"] == told["executionId"]
 
 
-def test_it_stops_at_a_node_and_another_process_goes_on_by_a_step(prompt: Prompt) -> None:
+def test_a_breakpoint_pauses_and_another_process_continues_by_one_step(prompt: Prompt) -> None:
     stopped = prompt("run", written("line.yaml", LINE), "--break", "two", "--model", "scripted", "--json").json
     assert (stopped["status"], stopped["pausedBefore"]) == ("paused", "two")
     on = prompt("resume", stopped["executionId"], "--step", "--model", "scripted", "--json").json
     assert (on["status"], on["pausedBefore"], on["path"]) == ("paused", "three", ["one", "two"])
 
 
-def test_a_killed_trial_still_stops_at_its_breakpoint_and_repeats_nothing(prompt: Prompt) -> None:
+def test_a_killed_partial_run_still_pauses_at_its_breakpoint(prompt: Prompt) -> None:
     file, slow = written("chain.yaml", flows.CHAIN), written("slow.yaml", SLOW_SECOND)
     with started("run", file, "--pin", 'first="Pinned."', "--break", "third", "--script", slow, *STORE) as process:
         trial = until_second_runs(prompt, process, "--trials")
@@ -54,7 +54,7 @@ def test_a_killed_trial_still_stops_at_its_breakpoint_and_repeats_nothing(prompt
     assert prompt("verify", *STORE).code == 0
 
 
-def test_what_cannot_be_tried_is_said_in_one_line(prompt: Prompt) -> None:
+def test_an_impossible_partial_run_is_refused_in_one_line(prompt: Prompt) -> None:
     printed = prompt("run", written("line.yaml", LINE), "--until", "nowhere", "--model", "scripted")
     assert printed.code != 0
     assert "'nowhere'" in printed.err

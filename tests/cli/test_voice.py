@@ -12,7 +12,7 @@ def delta(**said: str) -> JsonObject:
     return {"kind": "delta", "execution": "e", "step": "say.1", "node": "say", "delta": {**said}}
 
 
-def test_words_that_do_not_count_are_broken_off_and_the_next_ones_begin_anew(
+def test_discarded_text_is_interrupted_and_new_text_starts_on_a_new_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     voice = LiveOutput({"say": "Bot"}, frozenset())

@@ -39,7 +39,7 @@ def kinds(prompt: Prompt, execution: str) -> list[str]:
 
 
 @pytest.mark.requirement("S1-160", "S1-67", "S1-107", "S1-156", "S1-157")
-def test_three_nodes_run_wait_for_a_person_crash_and_are_taken_up_again(prompt: Prompt, own_place: Path) -> None:
+def test_three_nodes_run_wait_for_a_person_crash_and_resume(prompt: Prompt, own_place: Path) -> None:
     written("three.yaml", THREE)
     written("slow.yaml", SLOW % "60s")
     begun = prompt("run", "three.yaml", "--script", "slow.yaml", "--json")

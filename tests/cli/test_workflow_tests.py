@@ -45,7 +45,7 @@ def workflows() -> None:
     written("waits.yaml", flows.WAITS)
 
 
-def test_tests_that_pass_are_exit_code_0(prompt: Prompt) -> None:
+def test_passing_tests_exit_with_code_0(prompt: Prompt) -> None:
     written("letter.test.yaml", PASSING)
     printed = prompt("test", ".")
     assert printed.code == 0, printed.out
@@ -70,7 +70,7 @@ def test_tests_that_pass_are_exit_code_0(prompt: Prompt) -> None:
         ("{problems: dead-end}", 'problems: expected ["dead-end"], was []'),
     ],
 )
-def test_what_differs_is_told_and_is_exit_code_1(prompt: Prompt, expect: str, told: str) -> None:
+def test_differences_are_printed_and_exit_with_code_1(prompt: Prompt, expect: str, told: str) -> None:
     head = "workflow: letter.yaml\nscript: {rules: [{node: write, text: Dear all}]}\ninput: {goal: ships}\n"
     written("one.test.yaml", f"{head}answers: {{review: approve}}\nexpect: {expect}\n")
     printed = prompt("test", "one.test.yaml")
@@ -78,12 +78,12 @@ def test_what_differs_is_told_and_is_exit_code_1(prompt: Prompt, expect: str, to
     assert told in printed.out
 
 
-def test_an_answer_nobody_asked_for_fails_the_test(prompt: Prompt) -> None:
+def test_an_unused_answer_fails_the_test(prompt: Prompt) -> None:
     written("one.test.yaml", "workflow: waits.yaml\nanswers: {gate: yes}\nsignals: {door: {}}\n")
     assert prompt("test", ".").code == 1
 
 
-def test_waiting_takes_no_time(prompt: Prompt) -> None:
+def test_waits_take_no_real_time(prompt: Prompt) -> None:
     slow = "pointsman: 1\nid: slow\nnodes: [{id: nap, type: wait, config: {duration: 30d}}]\nedges: []\n"
     written("slow.yaml", slow)
     written("slow.test.yaml", "workflow: slow.yaml\nexpect: {path: [nap]}\n")
@@ -92,7 +92,7 @@ def test_waiting_takes_no_time(prompt: Prompt) -> None:
     assert printed.json["seconds"] < 10
 
 
-def test_a_gate_that_nobody_answers_times_out_in_virtual_time(prompt: Prompt) -> None:
+def test_an_unanswered_gate_times_out_in_virtual_time(prompt: Prompt) -> None:
     text = flows.APPROVAL.replace('message: "Send it?"', 'message: "Send it?", timeout: 7d, onTimeout: approve')
     written("letter.yaml", text)
     assert "error" not in prompt("check", "letter.yaml").out
@@ -128,7 +128,7 @@ def test_signals_and_sub_workflows_can_be_tested(prompt: Prompt) -> None:
         ("workflow: none.yaml\n", "file-unreadable"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_a_failed_test_that_says_where(prompt: Prompt, text: str, place: str) -> None:
+def test_an_invalid_test_file_is_a_failed_test_with_a_position(prompt: Prompt, text: str, place: str) -> None:
     written("one.test.yaml", text.replace("letter.yaml\nanswers", "letter.yaml\ninput: {goal: x}\nanswers"))
     printed = prompt("test", ".")
     assert printed.code == 1
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_used_is_a_failed_test_that_says_where(prompt: Pro
     assert "Traceback" not in printed.out + printed.err
 
 
-def test_a_report_for_machines_counts_and_explains(prompt: Prompt) -> None:
+def test_the_junit_report_counts_and_explains_failures(prompt: Prompt) -> None:
     written("a.test.yaml", PASSING)
     written("b.test.yaml", 'workflow: letter.yaml\ninput: {goal: "\\u0007"}\nexpect: {status: failed}\n')
     assert prompt("test", ".", "--junit", "report.xml").code == 1
@@ -147,11 +147,11 @@ def test_a_report_for_machines_counts_and_explains(prompt: Prompt) -> None:
     assert "status: expected failed" in str(failure.get("message"))
 
 
-def test_tests_can_be_chosen_by_name(prompt: Prompt) -> None:
+def test_tests_are_filtered_by_name(prompt: Prompt) -> None:
     written("letter.test.yaml", PASSING)
     assert [one["name"] for one in prompt("test", ".", "-k", "waits", "--json").json["tests"]] == ["it waits"]
 
 
-def test_no_tests_at_all_is_exit_code_2(prompt: Prompt) -> None:
+def test_finding_no_tests_exits_with_code_2(prompt: Prompt) -> None:
     printed = prompt("test", ".")
     assert (printed.code, "no tests in" in printed.err) == (2, True)

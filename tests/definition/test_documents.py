@@ -51,7 +51,7 @@ def test_every_unicode_encoding_is_recognised(encoding: str) -> None:
     assert value_of('{"a": "Grüße 🎈"}'.encode(encoding)) == {"a": "Grüße 🎈"}
 
 
-def test_wrong_bytes_are_named() -> None:
+def test_invalid_bytes_are_reported() -> None:
     problem = the_problem(read_document(b'{"a": "\xe9"}'))
     assert (problem.code, problem.message) == ("unreadable", "byte 7 is not valid UTF-8")
 
@@ -59,12 +59,12 @@ def test_wrong_bytes_are_named() -> None:
 @pytest.mark.parametrize(
     "data", [b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", b"PK\x03\x04\x14\x00\x00\x00", b"%PDF-1.7\n\x00\x01"]
 )
-def test_binary_files_are_no_documents(data: bytes) -> None:
+def test_binary_files_are_refused(data: bytes) -> None:
     assert the_problem(read_document(data)).code == "unreadable"
 
 
 @pytest.mark.parametrize("data", ["", "  \n\t", b"", b"\xef\xbb\xbf", "# only a comment\n", "---\n"])
-def test_nothing_is_nothing(data: bytes | str) -> None:
+def test_an_empty_document_is_refused(data: bytes | str) -> None:
     document = read_document(data)
     assert document.value is None
     assert [problem.code for problem in document.problems] in (["empty"], [])
@@ -85,7 +85,7 @@ def test_nothing_is_nothing(data: bytes | str) -> None:
         ("{,}", 1, 2, "a key in double quotes is missing"),
     ],
 )
-def test_broken_json_is_shown_where_it_breaks(text: str, line: int, column: int, message: str) -> None:
+def test_broken_json_is_reported_at_its_position(text: str, line: int, column: int, message: str) -> None:
     document = read_document(text)
     problem = the_problem(document)
     assert (problem.line, problem.column, problem.message) == (line, column, message)
@@ -104,7 +104,7 @@ def test_broken_json_is_shown_where_it_breaks(text: str, line: int, column: int,
         (r'{"a": "\d+\."}', {"a": r"\d+\."}),
     ],
 )
-def test_what_models_write_wrong_is_repaired_on_offer(text: str, value: Json) -> None:
+def test_typical_json_mistakes_of_models_have_a_fix(text: str, value: Json) -> None:
     document = read_document(text)
     assert not document.is_readable
     assert document.repaired is not None
@@ -113,12 +113,12 @@ def test_what_models_write_wrong_is_repaired_on_offer(text: str, value: Json) ->
 
 
 @pytest.mark.parametrize("text", ['{"a": [1, 2', '{"a": "b" "c"}', '{"a": }', '{"a": NaN}', '{"a" 1}'])
-def test_what_could_mean_two_things_is_not_repaired(text: str) -> None:
+def test_ambiguous_mistakes_have_no_fix(text: str) -> None:
     assert read_document(text).repaired is None
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', "a: 1\nb: 2\na: 3\n"])
-def test_a_key_that_is_there_twice_is_an_error_with_both_places(text: str) -> None:
+def test_a_duplicate_key_is_an_error_with_both_positions(text: str) -> None:
     problem = the_problem(read_document(text))
     assert (problem.code, problem.severity, problem.pointer) == ("duplicate-key", "error", "/a")
     assert "the first is in line 1" in problem.message
@@ -133,32 +133,32 @@ def test_duplicates_deep_inside_have_their_pointer() -> None:
 @pytest.mark.parametrize(
     "text", ['{"a": NaN}', '{"a": [Infinity]}', '{"a": -Infinity}', "a: .nan", "a: [.inf]", "a: -.Inf"]
 )
-def test_what_is_no_number_is_refused(text: str) -> None:
+def test_invalid_numbers_are_refused(text: str) -> None:
     assert the_problem(read_document(text)).code == "not-a-number"
 
 
 @pytest.mark.parametrize("text", ['{"a": 1e999}', '{"a": ' + "9" * 5000 + "}", "a: 1e999"])
-def test_numbers_no_machine_can_hold_are_refused(text: str) -> None:
+def test_numbers_beyond_the_range_are_refused(text: str) -> None:
     assert the_problem(read_document(text)).code == "number-too-large"
 
 
-def test_thirty_digits_stay_exact() -> None:
+def test_numbers_of_thirty_digits_stay_exact() -> None:
     assert value_of('{"a": 123456789012345678901234567890}') == {"a": 123456789012345678901234567890}
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 300, "[" * 200_000, '{"a":' * 300, "a: " + "[" * 300 + "]" * 300, "[" * 300 + "]" * 300]
 )
-def test_too_deep_is_a_problem_and_no_crash(text: str) -> None:
+def test_a_document_nested_too_deeply_is_refused(text: str) -> None:
     assert the_problem(read_document(text)).code == "too-deep"
 
 
-def test_two_hundred_levels_are_fine() -> None:
+def test_two_hundred_levels_of_nesting_are_read() -> None:
     text = "[" * 200 + "]" * 200
     assert read_document(text).problems == ()
 
 
-def test_too_large_is_said_before_anything_is_read() -> None:
+def test_a_document_that_is_too_large_is_refused_before_it_is_read() -> None:
     assert the_problem(read_document(b" " * (BYTES_MAX + 1))).code == "too-large"
     assert the_problem(read_document("a" * (YAML_BYTES_MAX + 1))).code == "too-large"
 
@@ -173,7 +173,7 @@ def test_a_surrogate_pair_is_one_character() -> None:
 
 
 @pytest.mark.requirement("T1-21")
-def test_a_schema_sketch_is_told_what_it_is() -> None:
+def test_a_schema_sketch_is_recognised() -> None:
     document = read_document('{"status": "running" | "paused" | 3, "nodes": [...], ...}')
     assert {problem.code for problem in document.problems} == {"schema-sketch"}
     assert [problem.column for problem in document.problems] == [22, 33, 48, 54]
@@ -181,7 +181,7 @@ def test_a_schema_sketch_is_told_what_it_is() -> None:
     assert "sketch of a schema" in document.problems[0].hint
 
 
-def test_yaml_is_yaml_1_2() -> None:
+def test_yaml_follows_version_1_2() -> None:
     text = "on: off\nno: [yes, NO, ~, null, true, False, 012, 0o14, 0x1F, 1_000, 1e3, .5, 12:30, 2020-01-01]\n1: one\n"
     assert value_of(text) == {
         "on": "off",
@@ -190,7 +190,7 @@ def test_yaml_is_yaml_1_2() -> None:
     }
 
 
-def test_yaml_texts_in_quotes_stay_texts() -> None:
+def test_quoted_yaml_strings_stay_strings() -> None:
     assert value_of("a: ['1', \"true\", '']\nb: |\n  two\n  lines\n") == {"a": ["1", "true", ""], "b": "two\nlines\n"}
 
 
@@ -204,7 +204,7 @@ def test_yaml_anchors_and_merge_keys_are_read() -> None:
     }
 
 
-def test_an_alias_bomb_does_not_go_off() -> None:
+def test_an_alias_bomb_is_refused() -> None:
     names = "abcdefghij"
     bomb = "a: &a [" + ",".join("x" * 9) + "]\n"
     bomb += "".join(f"{n}: &{n} [{','.join([f'*{p}'] * 9)}]\n" for p, n in pairwise(names))
@@ -226,13 +226,13 @@ def test_an_alias_bomb_does_not_go_off() -> None:
         ('{"a": 1} {"b": 2}', "several-documents"),
     ],
 )
-def test_yaml_that_is_no_json_underneath_is_refused(text: str, code: str) -> None:
+def test_yaml_that_is_not_json_data_is_refused(text: str, code: str) -> None:
     problem = the_problem(read_document(text))
     assert problem.code == code
     assert problem.line is not None
 
 
-def test_yaml_flow_is_read_where_the_file_says_yaml() -> None:
+def test_yaml_flow_style_is_read_in_yaml_files() -> None:
     assert value_of("{a: 1, b: [x]}", name="w.yaml") == {"a": 1, "b": ["x"]}
 
 
@@ -258,7 +258,7 @@ def value_position(document: Document, pointer: str) -> tuple[int, int]:
     return document.line_and_column(document.offset(pointer))
 
 
-def test_places_are_those_of_the_key_and_of_the_value() -> None:
+def test_positions_of_keys_and_values_are_recorded() -> None:
     for text in ('{\n  "a": {"b": [10,\n   20]}\n}', "\na:   {b: [10,\n    20]}\n"):
         document = read_document(text)
         assert document.position("/a/b/1") == value_position(document, "/a/b/1")
@@ -267,12 +267,12 @@ def test_places_are_those_of_the_key_and_of_the_value() -> None:
         assert document.position("/a/b/1/none/of/this") == document.position("/a/b/1")
 
 
-def test_places_count_characters_and_any_line_break() -> None:
+def test_positions_count_characters_and_any_line_break() -> None:
     document = read_document('{"ü🎈":1,\r\n"b":\r2}')
     assert (document.position("/b"), value_position(document, "/b")) == ((2, 1), (3, 1))
 
 
-def test_every_place_of_a_large_document_is_right() -> None:
+def test_every_position_of_a_large_document_is_right() -> None:
     text = json.dumps(FULL, indent=1)
     document = read_document(text)
     lines = text.splitlines()
@@ -316,7 +316,7 @@ def test_positions_in_plain_json_equal_those_of_the_exact_reader(
         assert plain.offset(pointer) == exact.offset(pointer)
 
 
-def test_one_position_reads_only_the_values_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_position_is_computed_from_its_surroundings_only(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     parts_of = JsonPlaces.read
 
@@ -378,7 +378,7 @@ def test_mutated_documents_are_read_or_refused(seed: int, as_yaml: bool) -> None
 
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60) | st.text(max_size=60))
-def test_anything_at_all_is_read_or_refused(data: bytes | str) -> None:
+def test_any_bytes_are_read_or_refused(data: bytes | str) -> None:
     document = read_document(data)
     assert document.is_readable or document.problems[0].message
 

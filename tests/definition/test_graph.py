@@ -35,7 +35,7 @@ def test_nested_parallels_close_from_the_inside() -> None:
     assert made.findings == ()
 
 
-def test_a_join_can_close_an_outer_parallel_and_all_inside_it() -> None:
+def test_a_join_can_close_an_outer_parallel_with_its_inner_ones() -> None:
     made = graph("start -> fan1; fan1 -> fan2; fan2 -> a; a -> join; join -> end", configs={"join": {"of": "fan1"}})
     assert scopes(made)["join"] == ()
     assert [made.ids[opener] for opener in made.closes[made.index["join"]]] == ["fan1", "fan2"]
@@ -46,7 +46,7 @@ def test_a_join_without_an_open_parallel_closes_nothing() -> None:
     assert (dict(made.closes), made.findings) == ({}, ())
 
 
-def test_a_branch_that_ends_early_and_one_that_skips_are_in_order() -> None:
+def test_branches_may_end_early_or_skip_nodes() -> None:
     made = graph("""
         start -> fan; fan -> dec, b
         dec -yes-> a; dec -no-> end1; dec -skip-> join
@@ -61,7 +61,7 @@ def test_branches_of_unequal_length_meet_in_one_plain_node() -> None:
     assert made.findings == ()
 
 
-def test_edges_to_nodes_outside_the_named_branches_are_taken_afterwards() -> None:
+def test_edges_outside_the_named_branches_are_taken_after_the_join() -> None:
     made = graph("start -> fan; fan -> a, after", configs={"fan": {"branches": ["a"]}})
     fork = made.forks[made.index["fan"]]
     assert [made.edges[edge].target for edge in fork.starts] == [made.index["a"]]
@@ -70,13 +70,13 @@ def test_edges_to_nodes_outside_the_named_branches_are_taken_afterwards() -> Non
 
 
 @pytest.mark.requirement("T3-3")
-def test_a_branch_that_is_named_and_has_an_edge_starts_once() -> None:
+def test_a_named_branch_with_an_edge_starts_once() -> None:
     made = graph("start -> fan; fan -> a; b; a -> join; b -> join", configs={"fan": {"branches": ["a", "b", "a"]}})
     starts = [made.edges[edge] for edge in made.forks[made.index["fan"]].starts]
     assert [(made.ids[edge.target], edge.implied) for edge in starts] == [("a", ""), ("b", "branch")]
 
 
-def test_a_node_behind_the_join_reached_from_inside_a_branch_is_a_leak() -> None:
+def test_an_edge_from_a_branch_past_its_join_is_a_leak() -> None:
     made = graph("start -> fan; fan -> a, b; a -> join; b -> join; join -> z; b -> z")
     (finding,) = made.findings
     assert finding.code == "scope-leak"
@@ -116,7 +116,7 @@ def test_an_edge_for_failures_leaves_a_parallel_without_opening_it() -> None:
     assert made.findings == ()
 
 
-def test_what_is_never_taken_leads_nowhere() -> None:
+def test_an_edge_that_is_never_taken_reaches_nothing() -> None:
     made = graph("start -> a; a -never-> b; b -> end")
     assert scopes(made)["b"] is None
 
@@ -128,7 +128,7 @@ def test_parallels_nested_too_deeply_are_reported_and_cost_no_memory() -> None:
     assert max(len(scope) for scope in made.scopes if scope is not None) == SCOPE_DEPTH_MAX
 
 
-def test_the_entry_is_the_start_node_else_the_named_one_else_the_one_without_incoming_edges() -> None:
+def test_the_entry_is_start_else_named_else_without_incoming_edges() -> None:
     assert graph("a -> b; start -> b").entry == 2
     assert graph("a -> b; b -> c", entry="b").entry == 1
     assert graph("b -> c; a -> b; notes").entry == 2
@@ -136,13 +136,13 @@ def test_the_entry_is_the_start_node_else_the_named_one_else_the_one_without_inc
     assert graph("forgotten; a -> b").links.entries == (1,)
 
 
-def test_control_reaches_the_handlers_without_an_edge() -> None:
+def test_handlers_are_reachable_without_edges() -> None:
     made = graph("start -> end; helpdesk -> goodbye", config={"onLimit": "helpdesk"})
     assert scopes(made)["goodbye"] == ()
 
 
 @pytest.mark.requirement("S0-43", "S0-44")
-def test_a_tool_executor_without_a_plain_edge_goes_back_to_its_callers() -> None:
+def test_a_tool_executor_without_a_plain_edge_returns_to_its_callers() -> None:
     made = graph("start -> agent1; agent1 -#t-> tools; agent1 -#a-> agent2; agent2 -#t-> tools")
     assert {(made.ids[edge.source], made.ids[edge.target]) for edge in made.edges if edge.implied == "caller"} == {
         ("tools", "agent1"),
@@ -150,12 +150,12 @@ def test_a_tool_executor_without_a_plain_edge_goes_back_to_its_callers() -> None
     }
 
 
-def test_a_tool_executor_with_a_plain_edge_goes_there() -> None:
+def test_a_tool_executor_follows_its_plain_edge() -> None:
     made = graph("start -> agent1; agent1 -#t-> tools; tools -> agent2")
     assert not any(edge.implied for edge in made.edges)
 
 
-def test_an_edge_without_an_id_gets_one_of_its_own() -> None:
+def test_an_edge_without_an_id_gets_a_unique_one() -> None:
     workflow, _ = WorkflowDefinition.from_document(
         {
             "id": "w",
@@ -176,46 +176,46 @@ def loop(made: Graph, name: str = "loop") -> tuple[set[str], set[str], set[str]]
     return named(made, shape.body), targets[0], targets[1]
 
 
-def test_the_body_is_what_comes_back_without_passing_a_dominator() -> None:
+def test_a_loop_body_returns_without_passing_a_dominator() -> None:
     made = graph("start -> loop; loop -> a; a -> b; b -> loop; loop -> z; z -> end")
     assert loop(made) == ({"a", "b"}, {"a"}, {"z"})
     assert [made.edges[n].id for n in made.loops[made.index["loop"]].back_edges] == ["e4"]
 
 
-def test_the_way_out_of_an_inner_loop_is_no_round_of_it() -> None:
+def test_the_exit_of_an_inner_loop_is_not_in_its_body() -> None:
     made = graph("start -> loop1; loop1 -> loop2; loop2 -> a; a -> loop2; loop2 -> loop1; loop1 -> end")
     assert loop(made, "loop2") == ({"a"}, {"a"}, {"loop1"})
     assert loop(made, "loop1") == ({"loop2", "a"}, {"loop2"}, {"end"})
     assert made.findings == ()
 
 
-def test_a_free_cycle_around_a_loop_is_no_round_of_it() -> None:
+def test_a_cycle_around_a_loop_is_not_in_its_body() -> None:
     made = graph("start -> a; a -> loop; loop -> b; b -> loop; loop -> c; c -again-> a; c -done-> end")
     assert loop(made) == ({"b"}, {"b"}, {"c"})
 
 
-def test_what_the_author_marked_is_the_body() -> None:
+def test_marked_edges_define_the_loop_body() -> None:
     made = graph("start -> loop; loop -body-> a; a -> loop; loop -> z; z -redo-> loop; z -done-> end")
     assert loop(made) == ({"a"}, {"a"}, {"z"})
 
 
 @pytest.mark.requirement("T3-7")
-def test_without_a_way_back_there_is_no_body() -> None:
+def test_a_loop_without_a_way_back_has_no_body() -> None:
     assert codes(graph("start -> loop; loop -> a; a -> end")) == ["loop-body-ambiguous"]
     assert codes(graph("start -> loop; loop -body-> a; loop -> b; a -> b; b -> loop")) == ["loop-body-ambiguous"]
 
 
-def test_a_marked_body_that_never_comes_back_is_found() -> None:
+def test_a_marked_body_that_never_returns_is_found() -> None:
     assert codes(graph("start -> loop; loop -body-> a; loop -> z; a -> z")) == ["loop-never-returns"]
 
 
-def test_a_listed_body_runs_in_order_and_comes_back() -> None:
+def test_a_listed_body_runs_in_order_and_returns() -> None:
     made = graph("start -> loop; loop -> end; a; b", configs={"loop": {"body": ["a", "b"]}})
     assert loop(made) == ({"a", "b"}, {"a"}, {"end"})
     assert made.findings == ()
 
 
-def test_a_body_entered_past_its_loop_is_found() -> None:
+def test_a_loop_body_entered_from_outside_is_found() -> None:
     made = graph("start -> dec; dec -x-> loop; dec -y-> b; loop -> a; a -> b; b -> loop; loop -> end")
     assert codes(made) == ["loop-entered-sideways"]
 
@@ -226,13 +226,13 @@ def test_a_loop_can_be_its_own_body() -> None:
     assert len(made.loops[made.index["loop"]].back_edges) == 1
 
 
-def test_ancestors_are_those_from_which_a_node_can_be_reached_without_passing_it() -> None:
+def test_ancestors_reach_a_node_without_passing_it() -> None:
     made = graph("start -> a; a -> b; b -> c; c -> a; b -> d; x -> d")
     assert named(made, ancestors(made, made.index["c"])) == {"start", "a", "b"}
     assert named(made, ancestors(made, made.index["a"])) == {"start", "b", "c"}
 
 
-def test_a_very_long_chain_has_no_table_of_pairs_and_no_recursion() -> None:
+def test_a_very_long_chain_needs_neither_recursion_nor_a_table_of_pairs() -> None:
     length = 30_000
     made = graph("start -> n0\n" + "\n".join(f"n{n} -> n{n + 1}" for n in range(length)))
     assert len(ancestors(made, made.index[f"n{length}"])) == length + 1
@@ -251,7 +251,7 @@ def test_any_graph_can_be_analysed(drawing: str) -> None:
 
 
 @given(structures())
-def test_well_nested_graphs_have_nothing_to_object_to(drawing: str) -> None:
+def test_well_nested_graphs_have_no_problems(drawing: str) -> None:
     made = graph(drawing)
     assert made.findings == ()
     assert scopes(made)["end"] == ()
@@ -282,7 +282,7 @@ def walked_scopes(made: Graph, node: int) -> set[tuple[int, ...]]:
 
 @given(drawings(nodes_max=6, edges_max=9))
 @settings(max_examples=200)
-def test_scopes_agree_with_trying_every_way(drawing: str) -> None:
+def test_scopes_equal_those_of_an_exhaustive_search(drawing: str) -> None:
     made = graph(drawing)
     every = {node: walked_scopes(made, node) for node in range(len(made.ids))}
     for node, scope in enumerate(made.scopes):
@@ -316,7 +316,7 @@ def walked_dominators(made: Graph, node: int) -> set[int]:
 
 @given(drawings(nodes_max=7, edges_max=14))
 @settings(max_examples=200)
-def test_dominators_agree_with_leaving_out_each_node(drawing: str) -> None:
+def test_dominators_equal_those_found_by_removing_each_node(drawing: str) -> None:
     made = graph(drawing)
     reached = [node for node, scope in enumerate(made.scopes) if scope is not None]
     for node, other in product(reached, reached):
@@ -325,7 +325,7 @@ def test_dominators_agree_with_leaving_out_each_node(drawing: str) -> None:
 
 @given(drawings(nodes_max=7, edges_max=14))
 @settings(max_examples=200)
-def test_bodies_agree_with_walking_back(drawing: str) -> None:
+def test_loop_bodies_equal_those_found_by_walking_back(drawing: str) -> None:
     made = graph(drawing)
     for node, shape in made.loops.items():
         if made.scopes[node] is None or any(made.edges[n].mark for n in made.out[node]):
@@ -352,7 +352,7 @@ def comes_back(made: Graph, start: int, loop_node: int, above: set[int]) -> bool
     return False
 
 
-def test_what_a_break_leads_to_is_no_body_even_where_it_leads_back() -> None:
+def test_nodes_after_a_break_are_not_in_the_loop_body() -> None:
     drawing = "a -> loop; loop -body-> b; b -> loop; b -break-> c; c -> a; loop -exit-> c"
     found = graph(drawing, configs={"loop": {"maxIterations": 2}})
     assert {found.ids[node] for node in found.loops[found.index["loop"]].body} == {"b"}

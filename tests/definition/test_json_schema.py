@@ -62,7 +62,7 @@ def test_schemas_that_name_other_documents_are_refused_and_nothing_is_fetched() 
         assert made == []
 
 
-def test_unknown_draft_is_a_fault_that_names_the_known_ones() -> None:
+def test_an_unknown_draft_is_refused_with_the_known_ones() -> None:
     (fault,) = faults_of({"properties": {"a": {"$schema": "http://json-schema.org/draft-03/schema#"}}})
     assert (fault.code, fault.pointer) == ("schema-draft-unknown", "/properties/a/$schema")
     assert all(draft in fault.hint for draft in DRAFTS)
@@ -77,7 +77,7 @@ def test_known_drafts_are_compiled(draft: str) -> None:
     assert faults_of({"$schema": draft, "type": "nothing"})
 
 
-def test_property_may_be_named_like_a_keyword() -> None:
+def test_a_property_may_be_named_like_a_keyword() -> None:
     schema: JsonObject = {"properties": {"$ref": {"type": "string"}, "$schema": {"const": "http://x"}}}
     assert faults_of(schema) == []
     assert JsonSchema(schema).fits({"$ref": "http://x", "$schema": "http://x"})
@@ -96,13 +96,13 @@ def doubling(levels: int, keyword: str) -> JsonObject:
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
 @pytest.mark.parametrize("levels", [24, 60, 2000])
-def test_doubling_references_are_refused_instead_of_followed(keyword: str, levels: int) -> None:
+def test_references_with_exponential_growth_are_refused(keyword: str, levels: int) -> None:
     found = JsonSchema(doubling(levels, keyword)).misfits("x")
     assert [one.path for one in found] == [()]
     assert str(APPLICATIONS_MAX) in found[0].message
 
 
-def test_doubling_recursion_is_refused_where_the_value_is_deep() -> None:
+def test_exponential_recursion_over_a_deep_value_is_refused() -> None:
     twice: JsonObject = {"properties": {"x": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
     value: Json = 1
     for _ in range(60):
@@ -111,7 +111,7 @@ def test_doubling_recursion_is_refused_where_the_value_is_deep() -> None:
     assert not JsonSchema(twice).fits(value)
 
 
-def test_recursive_schema_of_a_tree_takes_large_trees() -> None:
+def test_a_recursive_schema_validates_large_trees() -> None:
     tree: JsonObject = {
         "$defs": {"node": {"type": "object", "properties": {"children": {"items": {"$ref": "#/$defs/node"}}}}},
         "$ref": "#/$defs/node",
@@ -121,7 +121,7 @@ def test_recursive_schema_of_a_tree_takes_large_trees() -> None:
     assert not JsonSchema(tree).fits({"children": [{"children": [1]}]})
 
 
-def test_large_enumerations_of_texts_are_looked_up() -> None:
+def test_large_enumerations_of_strings_are_fast() -> None:
     schema: JsonObject = {"items": {"enum": [f"v{number}" for number in range(5000)]}}
     right: list[Json] = ["v4999"] * 5000
     assert JsonSchema(schema).fits(right)
@@ -152,7 +152,7 @@ def test_large_enumerations_of_objects_are_refused_over_large_values() -> None:
         ({"multipleOf": 1e-300}, 1.5),
     ],
 )
-def test_many_misfits_give_few_and_short_messages(schema: JsonObject, value: Json) -> None:
+def test_many_violations_give_few_short_messages(schema: JsonObject, value: Json) -> None:
     found = JsonSchema(schema).misfits(value)
     assert len(found) <= 20
     assert sum(len(one.message) for one in found) < 10_000
@@ -172,13 +172,13 @@ def test_many_misfits_give_few_and_short_messages(schema: JsonObject, value: Jso
         None,
     ],
 )
-def test_schemas_that_cannot_be_compiled_are_faults(schema: Json) -> None:
+def test_schemas_that_cannot_be_compiled_are_refused(schema: Json) -> None:
     assert faults_of(schema)
     with pytest.raises(SchemaWrong):
         JsonSchema(schema)
 
 
-def test_schema_nested_too_deep_is_a_fault() -> None:
+def test_a_schema_nested_too_deeply_is_refused() -> None:
     schema: JsonObject = {}
     for _ in range(150):
         schema = {"properties": {"a": schema}}
@@ -186,12 +186,12 @@ def test_schema_nested_too_deep_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}, True, False])
-def test_schemas_that_refer_to_themselves_end(schema: Json) -> None:
+def test_self_referencing_schemas_terminate(schema: Json) -> None:
     assert faults_of(schema) == []
     assert JsonSchema(schema).fits(1) is (schema is not False)
 
 
-def test_misfits_say_where() -> None:
+def test_violations_have_a_path() -> None:
     schema: JsonObject = {
         "type": "object",
         "properties": {"a": {"type": "array", "items": {"type": "integer"}}},

@@ -64,12 +64,12 @@ def test_regions_hold_branches_and_bodies(
     assert regions(drawn(text, configs)) == expected
 
 
-def test_a_part_that_the_entry_does_not_reach_has_regions() -> None:
+def test_unreachable_nodes_have_regions() -> None:
     definition = drawn("s:start>z x>p:parallel p>a a>j:join y>l:loop l>b b>l")
     assert regions(definition) == {"p": ("a", None), "l": ("b", None)}
 
 
-def test_implied_edges_lead_to_named_branches_and_along_listed_bodies() -> None:
+def test_named_branches_and_listed_bodies_imply_edges() -> None:
     fork = graph_view(drawn("p:parallel>z a>j:join b>j", {"p": {"branches": ["a", "b"]}}))
     assert fork["implied"] == [{"source": "p", "target": "a"}, {"source": "p", "target": "b"}]
     loop = graph_view(drawn("l:loop>z a>b", {"l": {"body": ["a", "b"]}}))
@@ -77,7 +77,7 @@ def test_implied_edges_lead_to_named_branches_and_along_listed_bodies() -> None:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_regions_never_overlap_in_part(seed: int) -> None:
+def test_regions_never_overlap_partially(seed: int) -> None:
     random = Random(seed)
     size = 3 + random.randrange(14)
     types = {f"n{at}": random.choice(["parallel", "join", "loop", "agent", "agent", "end"]) for at in range(size)}

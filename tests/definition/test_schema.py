@@ -18,7 +18,7 @@ from tests.definition.test_workflow import JUNK, PLACES, replaced
 VALIDATOR = jsonschema_rs.validator_for(native_schema())
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_a_valid_json_schema() -> None:
     assert jsonschema_rs.meta.is_valid(native_schema())
 
 
@@ -27,19 +27,19 @@ def test_good_documents_satisfy_the_schema(document: JsonObject) -> None:
     assert [error.message for error in VALIDATOR.iter_errors(document)] == []
 
 
-def test_every_field_says_what_it_is_for_or_has_a_telling_name() -> None:
+def test_every_field_has_a_description_or_a_clear_name() -> None:
     definitions = native_schema()["$defs"]
     assert isinstance(definitions, dict)
     silent = {name for name, made in definitions.items() if isinstance(made, dict) and not made.get("description")}
     assert silent == set()
 
 
-def test_the_caller_may_change_its_copy() -> None:
+def test_callers_receive_their_own_copy_of_the_schema() -> None:
     native_schema()["properties"] = {}
     assert native_schema()["properties"] != {}
 
 
-def test_texts_say_what_they_are_spelled_in() -> None:
+def test_string_fields_declare_their_syntax() -> None:
     text = json.dumps(native_schema())
     for kind in ("expression", "path", "template", "jsonpath", "node", "agent", "tool", "workflow", "model"):
         assert f'"x-kind": "{kind}"' in text

@@ -31,7 +31,7 @@ def backwards(graph: Graph) -> Graph:
 
 @given(graphs())
 @settings(max_examples=300)
-def test_dominators_are_the_nodes_without_which_another_is_out_of_reach(graph: Graph) -> None:
+def test_a_dominator_is_on_every_path_to_a_node(graph: Graph) -> None:
     tree = dominator_tree(graph, backwards(graph), 0)
     reached = reach(lambda node: graph[node], (0,))
     without = {node: reach(lambda one: graph[one], (0,), avoid=(node,)) for node in reached}
@@ -48,7 +48,7 @@ def test_dominators_are_the_nodes_without_which_another_is_out_of_reach(graph: G
 
 @given(graphs())
 @settings(max_examples=200)
-def test_components_are_the_nodes_that_reach_each_other(graph: Graph) -> None:
+def test_components_contain_nodes_that_reach_each_other(graph: Graph) -> None:
     after = [reach(lambda one: graph[one], (node,)) for node in range(len(graph))]
     parts = components(graph)
     assert sorted(node for part in parts for node in part) == list(range(len(graph)))
@@ -61,7 +61,7 @@ def test_components_are_the_nodes_that_reach_each_other(graph: Graph) -> None:
     assert round_and_round == {node for node in range(len(graph)) if any(node in after[to] for to in graph[node])}
 
 
-def test_a_graph_deeper_than_any_stack_is_walked() -> None:
+def test_a_very_deep_graph_is_walked_without_recursion() -> None:
     size = 50_000
     chain: Graph = [[node + 1] for node in range(size - 1)] + [[0]]
     assert components(chain) == [list(range(size))]

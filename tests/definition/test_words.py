@@ -42,7 +42,7 @@ def test_a_text_falls_back_from_region_to_language_to_english_to_the_first() -> 
 
 
 @pytest.mark.parametrize("value", [3, None, ["a"], {"en": 3}, {"en": ["a"]}])
-def test_what_is_no_text_is_refused(value: object) -> None:
+def test_an_invalid_localized_text_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="language"):
         read_text(value)
 
@@ -64,7 +64,7 @@ def test_what_is_no_text_is_refused(value: object) -> None:
         ("2d", 172800.0, "2d"),
     ],
 )
-def test_lengths_of_time_are_read_and_written_with_a_unit(written: object, seconds: float, canonical: str) -> None:
+def test_durations_are_read_and_written_with_a_unit(written: object, seconds: float, canonical: str) -> None:
     duration = read_duration(written)
     assert duration.seconds == pytest.approx(seconds)
     assert write_duration(duration) == canonical
@@ -75,13 +75,13 @@ def test_lengths_of_time_are_read_and_written_with_a_unit(written: object, secon
     "written",
     [-1, True, None, "", "30", "s", "30 seconds", "-5s", "1e3s", "5m and", float("nan"), float("inf"), 10**20],
 )
-def test_what_is_no_length_of_time_is_refused(written: object) -> None:
+def test_an_invalid_duration_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match="must"):
         read_duration(written)
 
 
 @given(st.integers(0, 10**11))
-def test_every_whole_millisecond_survives_writing(ms: int) -> None:
+def test_durations_of_whole_milliseconds_are_written_exactly(ms: int) -> None:
     duration = Duration(Seconds(ms / 1000))
     assert read_duration(str(duration)) == duration
 
@@ -104,12 +104,12 @@ def test_sizes_are_read_and_written_with_a_unit(written: object, size: int, cano
 
 
 @pytest.mark.parametrize("written", [-1, 1.5, True, "50", "MB", "50 Mb", None, "1" * 30 + "B", 10**30])
-def test_what_is_no_size_is_refused(written: object) -> None:
+def test_an_invalid_size_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match="must"):
         read_size(written)
 
 
-def test_problems_are_read_by_place_then_by_weight_and_each_once() -> None:
+def test_problems_are_sorted_by_position_and_severity_without_duplicates() -> None:
     late = placed(error("b", "/z", "late"), line=9, column=1)
     early = placed(note("a", "/y", "early"), line=2, column=5)
     found = Problems()
@@ -119,12 +119,12 @@ def test_problems_are_read_by_place_then_by_weight_and_each_once() -> None:
     assert len(found) == 3
 
 
-def test_the_ninth_node_comes_before_the_tenth() -> None:
+def test_positions_are_sorted_numerically() -> None:
     ten, nine, worse = warning("w", "/nodes/10", "x"), warning("w", "/nodes/9", "x"), error("e", "/nodes/9", "y")
     assert sort_problems([ten, nine, worse]) == (worse, nine, ten)
 
 
-def test_problems_are_printed_as_the_command_line_promises() -> None:
+def test_problems_print_as_documented_for_the_command_line() -> None:
     fix: tuple[JsonPatchOp, ...] = ({"op": "remove", "path": "/a"},)
     problem = placed(error("unknown-key", "/a", "has no key", hint="Remove it.", fix=fix), line=1, column=2)
     assert check_report([problem], dialect="native") == {
@@ -153,11 +153,11 @@ def test_the_nearest_word_is_suggested(word: str, answer: str) -> None:
     assert did_you_mean(word, ["maxIterations", "model", "prompt"]) == f"Did you mean {answer!r}?"
 
 
-def test_nothing_near_is_no_suggestion() -> None:
+def test_a_distant_word_gets_no_suggestion() -> None:
     assert did_you_mean("zzz", ["prompt"]) == ""
     assert did_you_mean("x" * 100_000, ["prompt"]) == ""
 
 
 @given(st.lists(st.text(max_size=5), max_size=4))
-def test_pointers_escape_what_they_must(parts: list[str]) -> None:
+def test_pointers_escape_special_characters(parts: list[str]) -> None:
     assert pointer_parts(pointer_to(*parts)) == tuple(parts)

@@ -36,7 +36,7 @@ def with_node(**node: Any) -> JsonObject:
 
 
 @pytest.mark.requirement("S1-16", "S1-17", "S1-18", "S1-20", "S1-27", "S1-46", "S1-120", "S1-152")
-def test_a_document_with_every_key_comes_back_as_it_was() -> None:
+def test_a_document_with_every_key_is_written_unchanged() -> None:
     written: Any = read(FULL).to_document()
     assert written["config"]["limits"].pop("executionTime") == "5m"
     expected: Any = copy.deepcopy(FULL)
@@ -44,12 +44,12 @@ def test_a_document_with_every_key_comes_back_as_it_was() -> None:
     assert written == expected
 
 
-def test_what_is_written_reads_as_an_equal_workflow() -> None:
+def test_a_written_workflow_reads_as_an_equal_one() -> None:
     workflow = read(FULL)
     assert read(workflow.to_document()) == workflow
 
 
-def test_nothing_is_invented() -> None:
+def test_writing_adds_no_keys() -> None:
     assert read(SMALL).to_document() == {"pointsman": 1, **SMALL}
 
 
@@ -60,7 +60,7 @@ def test_every_type_of_the_language_has_a_node_in_the_full_document() -> None:
 
 
 @pytest.mark.requirement("S1-29")
-def test_all_problems_are_found_at_once_each_at_its_place() -> None:
+def test_all_problems_are_found_at_once_with_positions() -> None:
     found = problems_of(
         {
             "id": "a b",
@@ -86,7 +86,7 @@ def test_all_problems_are_found_at_once_each_at_its_place() -> None:
     assert all(problem.severity == "error" and problem.message for problem in found)
 
 
-def test_an_unknown_key_names_the_nearest_and_offers_to_rename_it() -> None:
+def test_an_unknown_key_gets_a_suggestion_and_a_rename_fix() -> None:
     (problem,) = problems_of(with_node(type="agent", config={"promt": "hi"}))
     assert (problem.code, problem.pointer) == ("unknown-key", "/nodes/0/config/promt")
     assert problem.hint == "Did you mean 'prompt'?"
@@ -94,52 +94,52 @@ def test_an_unknown_key_names_the_nearest_and_offers_to_rename_it() -> None:
     assert problem.fix == (move,)
 
 
-def test_python_spelling_of_a_key_is_not_the_documents() -> None:
+def test_the_python_spelling_of_a_key_is_unknown() -> None:
     (problem,) = problems_of({**SMALL, "allowed_groups": ["users"]})
     assert (problem.code, problem.hint) == ("unknown-key", "Did you mean 'allowedGroups'?")
 
 
-def test_no_rename_is_offered_onto_a_key_that_is_there() -> None:
+def test_no_rename_fix_targets_an_existing_key() -> None:
     (problem,) = problems_of(with_node(type="agent", config={"promt": "hi", "prompt": "ho"}))
     assert problem.fix is None
 
 
-def test_keys_of_the_authors_own_are_kept() -> None:
+def test_extension_keys_of_authors_are_kept() -> None:
     document: JsonObject = {**SMALL, "x-team": {"a": [1]}, "metadata": {"b": None}}
     assert read(document).to_document() == {"pointsman": 1, **document}
 
 
-def test_a_wrong_word_names_the_right_ones() -> None:
+def test_an_invalid_choice_is_reported_with_the_valid_ones() -> None:
     (problem,) = problems_of({**SMALL, "config": {"observability": "ful"}})
     assert "'minimal', 'standard' or 'full'" in problem.message
     assert problem.hint == "Did you mean 'full'?"
 
 
-def test_numbers_and_texts_are_not_mixed_up() -> None:
+def test_numbers_and_strings_are_not_converted() -> None:
     (problem,) = problems_of(with_node(type="agent", inputs={"limit": 5}))
     assert (problem.code, problem.pointer) == ("wrong-type", "/nodes/0/inputs/limit")
     assert problem.hint == 'Write it as a text: "5".'
 
 
-def test_a_union_is_one_problem_at_one_place() -> None:
+def test_a_mismatch_with_a_union_is_one_problem() -> None:
     (problem,) = problems_of(with_node(type="end", config={"output": 3}))
     assert (problem.pointer, problem.code) == ("/nodes/0/config/output", "wrong-type")
     assert problem.message == "'config.output' of node 'n' must be an object or a text, not 3"
 
 
-def test_a_missing_key_says_what_it_is_for() -> None:
+def test_a_missing_key_is_reported_with_its_purpose() -> None:
     (problem,) = problems_of(with_node(type="workflow"))
     assert problem.message == "node 'n' needs 'config.workflow'"
     assert problem.hint == "`id`, `id@revision` or `id@semver`."
 
 
 @pytest.mark.parametrize("document", [None, True, 3, 1.5, "text", []])
-def test_what_is_no_object_is_no_workflow(document: Json) -> None:
+def test_a_workflow_must_be_an_object(document: Json) -> None:
     (problem,) = problems_of(document)
     assert (problem.code, problem.pointer) == ("shape", "")
 
 
-def test_a_newer_format_is_refused_with_advice() -> None:
+def test_a_newer_format_is_refused_with_a_hint() -> None:
     (problem,) = problems_of({**SMALL, "pointsman": 2})
     assert (problem.code, problem.pointer) == ("format-newer", "/pointsman")
 
@@ -162,20 +162,20 @@ def test_a_version_is_semantic(version: str) -> None:
         ("checkpoint", "human"),
     ],
 )
-def test_aliases_are_read_as_the_type_they_mean(alias: str, kind: str) -> None:
+def test_type_aliases_are_read_as_their_type(alias: str, kind: str) -> None:
     (node,) = read(with_node(type=alias)).nodes
     assert node.type == kind
     assert isinstance(node.config, CONFIG_OF[kind])
 
 
-def test_a_type_nobody_knows_is_kept_as_it_is() -> None:
+def test_a_node_of_unknown_type_is_kept_unchanged() -> None:
     document = with_node(type="inbox-load", config={"any": {"thing": [None, 1]}, "path": "a.b"})
     (node,) = read(document).nodes
     assert isinstance(node.config, UnboundConfig)
     assert read(document).to_document()["nodes"] == document["nodes"]
 
 
-def test_words_of_python_are_spelled_as_the_language_spells_them() -> None:
+def test_keys_that_are_python_keywords_are_read() -> None:
     node = read(with_node(type="loop", config={"while": "a < 3", "as": "x", "over": "xs"})).nodes[0]
     assert isinstance(node.config, LoopConfig)
     assert (node.config.while_, node.config.as_, node.config.over) == ("a < 3", "x", "xs")
@@ -192,7 +192,7 @@ def test_words_of_python_are_spelled_as_the_language_spells_them() -> None:
         ("len(items) > 2", "expression", 0),
     ],
 )
-def test_a_join_says_what_it_waits_for(written: Json, kind: str, number: float) -> None:
+def test_a_join_declares_its_quorum(written: Json, kind: str, number: float) -> None:
     node = read(with_node(type="join", config={"wait": written})).nodes[0]
     assert isinstance(node.config, JoinConfig)
     assert node.config.wait is not None
@@ -207,14 +207,14 @@ def test_a_join_that_can_never_start_is_refused(written: Json) -> None:
     assert problem.pointer == "/nodes/0/config/wait"
 
 
-def test_workflows_can_be_built_in_code_and_serialise() -> None:
+def test_workflows_built_in_code_can_be_serialised() -> None:
     config = ParallelConfig(items="xs", as_="x", max_parallel=2)
     node = Node.model_validate({"id": "fan", "type": "parallel", "config": config})
     assert node.config is config
     assert node.model_dump(exclude_unset=True)["config"] == {"items": "xs", "as": "x", "maxParallel": 2}
 
 
-def test_a_condition_built_in_code_says_its_type() -> None:
+def test_a_condition_built_in_code_is_written_with_its_type() -> None:
     workflow = WorkflowDefinition.model_validate(
         {"id": "w", "edges": [{"source": "a", "target": "b", "condition": When(expression="x > 1")}]}
     )
@@ -223,14 +223,14 @@ def test_a_condition_built_in_code_says_its_type() -> None:
     assert edge == {"source": "a", "target": "b", "condition": {"type": "expression", "expression": "x > 1"}}
 
 
-def test_null_is_a_value_to_compare_with() -> None:
+def test_a_condition_can_compare_with_null() -> None:
     condition: JsonObject = {"type": "equals", "field": "a", "value": None}
     edge = read({**SMALL, "edges": [{"source": "a", "target": "b", "condition": condition}]}).edges[0]
     assert isinstance(edge.condition, Equals)
     assert edge.condition.value is None
 
 
-def test_the_input_schema_may_stand_at_the_start_node() -> None:
+def test_the_start_node_may_hold_the_input_schema() -> None:
     inputs: JsonObject = {"type": "object"}
     assert read(with_node(type="start", config={"inputs": inputs})).input_schema == inputs
     assert read({**SMALL, "input": {"type": "null"}}).input_schema == {"type": "null"}
@@ -271,9 +271,7 @@ def replaced(place: tuple[str | int, ...], junk: Json) -> Any:
 @given(st.sampled_from(PLACES), JUNK)
 @example(("nodes", 13, "config", "duration"), 0.0078125)
 @example(("nodes", 13, "config", "duration"), 3_000_000_000_000.3)
-def test_junk_anywhere_gives_a_workflow_or_problems_inside_the_document(
-    place: tuple[str | int, ...], junk: Json
-) -> None:
+def test_any_invalid_value_gives_a_workflow_or_positioned_problems(place: tuple[str | int, ...], junk: Json) -> None:
     document = replaced(place, junk)
     workflow, problems = WorkflowDefinition.from_document(document)
     if workflow is not None:

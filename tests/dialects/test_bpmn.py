@@ -39,7 +39,7 @@ def by_id(root: ElementTree.Element) -> dict[str, ElementTree.Element]:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
-def test_flows_stay_inside_one_process_and_every_node_is_there_once(file: str) -> None:
+def test_flows_stay_inside_a_process_and_each_node_occurs_once(file: str) -> None:
     workflow = workflow_of(imported(file))
     root = xml_of(workflow)
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
@@ -55,7 +55,7 @@ def test_flows_stay_inside_one_process_and_every_node_is_there_once(file: str) -
 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
-def test_no_activity_has_several_ways_in_or_out(file: str) -> None:
+def test_no_activity_has_several_incoming_or_outgoing_flows(file: str) -> None:
     root = xml_of(workflow_of(imported(file)))
     elements = by_id(root)
     for end in ("sourceRef", "targetRef"):
@@ -140,7 +140,7 @@ def test_items_and_loops_become_repeated_sub_processes() -> None:
 
 
 @given(name=st.text(max_size=60), text=st.text(max_size=60))
-def test_any_name_is_well_formed(name: str, text: str) -> None:
+def test_any_name_gives_well_formed_xml(name: str, text: str) -> None:
     root = made(
         [{"id": "a", "type": "agent", "name": name, "description": text}, {"id": "b", "type": "human"}],
         [{"source": "a", "target": "b", "condition": {"type": "expression", "expression": text}, "label": name}],
@@ -148,7 +148,7 @@ def test_any_name_is_well_formed(name: str, text: str) -> None:
     assert root.tag == f"{NS}definitions"
 
 
-def test_what_bpmn_has_no_place_for_is_listed() -> None:
+def test_losses_of_the_bpmn_export_are_listed() -> None:
     losses = bpmn.write(workflow_of(imported("rows/2nchat"))).losses
     places = [loss.pointer for loss in losses]
     assert "/nodes/0/config" in places

@@ -19,7 +19,7 @@ def checked(text: str, *, name: str = "", drop_dangling: bool = False) -> Checke
 
 
 @pytest.mark.requirement("S0-60", "T0-1", "T0-2")
-def test_the_literal_chat_reports_the_missing_node_and_the_dead_end_behind_it_and_nothing_else() -> None:
+def test_the_original_chat_has_only_a_missing_node_and_a_dead_end() -> None:
     result = checked((CORPUS / "rows" / "2nchat.json").read_text())
     assert [(p.code, p.severity, p.pointer) for p in result.problems] == [
         ("dangling-edge", "error", "/edges/14/targetNodeId"),
@@ -35,7 +35,7 @@ def test_the_literal_chat_reports_the_missing_node_and_the_dead_end_behind_it_an
 
 
 @pytest.mark.requirement("T0-1")
-def test_without_its_dangling_edges_the_chat_may_be_executed() -> None:
+def test_the_chat_without_dangling_edges_is_valid() -> None:
     result = checked((CORPUS / "rows" / "2nchat.json").read_text(), drop_dangling=True)
     assert {(p.code, p.severity) for p in result.problems} == {("dropped-edge", "warning")}
     assert [p.pointer for p in result.problems] == [
@@ -46,7 +46,7 @@ def test_without_its_dangling_edges_the_chat_may_be_executed() -> None:
     assert result.ok
 
 
-def test_a_repair_of_the_chat_is_a_patch_of_its_own_rows() -> None:
+def test_a_fix_of_the_chat_is_a_patch_of_its_rows() -> None:
     text = (CORPUS / "rows" / "2nchat.json").read_text()
     document = read_document(text.encode())
     (fix,) = {repr(p.fix): p.fix for p in check_document(document).problems if p.code == "dangling-edge"}.values()
@@ -66,7 +66,7 @@ def test_the_news_desk_loads_with_warnings_only() -> None:
     }
 
 
-def test_problems_come_in_the_order_of_the_text() -> None:
+def test_problems_are_sorted_by_position_in_the_text() -> None:
     nodes = "nodes:\n  - {id: a, type: transform, inputs: {x: 'a ='}}\n  - {id: b, type: agnet}\n"
     text = f"id: w\n{nodes}edges:\n  - {{source: a, target: c}}\n"
     result = checked(text)
@@ -77,7 +77,7 @@ def test_problems_come_in_the_order_of_the_text() -> None:
     ]
 
 
-def test_repairs_of_a_native_document_work_as_they_stand() -> None:
+def test_fixes_of_a_native_document_apply_unchanged() -> None:
     text = "id: w\nnodes:\n  - {id: a, type: transform}\n  - {id: b, type: agnet}\nedges:\n  - {source: a, target: B}\n"
     document = read_document(text.encode())
     value = document.value
@@ -90,7 +90,7 @@ def test_repairs_of_a_native_document_work_as_they_stand() -> None:
     }
 
 
-def test_a_shape_with_errors_is_no_workflow_and_the_check_says_so() -> None:
+def test_a_document_with_structural_errors_gives_no_workflow() -> None:
     result = checked('{"id": "w", "nodes": [{"type": "start"}], "edges": []}')
     assert (result.workflow, result.ok) == (None, False)
     assert [p.code for p in result.problems] == ["missing-key"]

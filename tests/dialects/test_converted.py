@@ -34,7 +34,7 @@ def test_a_number_written_as_a_text_is_read_with_a_warning(text: str) -> None:
     assert found.workflow.config.limits.steps == 50
 
 
-def test_a_converted_value_stays_as_its_author_wrote_it() -> None:
+def test_a_converted_value_is_written_back_unchanged() -> None:
     document = graph(max_steps="50")
     found = read(document)
     assert found.workflow is not None
@@ -42,17 +42,17 @@ def test_a_converted_value_stays_as_its_author_wrote_it() -> None:
 
 
 @pytest.mark.parametrize("value", ["many", "", "5e3", "0x10", "-5", [], {"a": 1}, "٥"])
-def test_a_value_that_is_no_number_stays_an_error(value: Json) -> None:
+def test_a_text_that_is_not_a_number_stays_an_error(value: Json) -> None:
     assert [code for code, _ in codes(read(graph(max_steps=value)))] not in ([], ["type-converted"])
 
 
-def test_one_value_that_cannot_be_converted_does_not_keep_the_others_from_it() -> None:
+def test_an_unconvertible_value_does_not_prevent_other_conversions() -> None:
     found = codes(read(graph(max_steps="50", timeout_ms="many")))
     assert ("type-converted", "/limits/max_steps") in found
     assert len(found) == 2
 
 
-def test_truth_written_as_a_text_is_read() -> None:
+def test_booleans_written_as_texts_are_read() -> None:
     found = read({**graph(), "is_active": "False"})
     assert codes(found) == [("type-converted", "/is_active")]
     assert found.workflow is not None
@@ -67,7 +67,7 @@ def test_a_version_that_is_a_number_is_kept() -> None:
     assert write_workflow(found.workflow, dialect="graph", original=document).document == document
 
 
-def test_a_native_document_of_today_is_not_converted() -> None:
+def test_a_present_native_document_is_not_converted() -> None:
     document: JsonObject = {
         "pointsman": 1,
         "id": "w",
@@ -78,7 +78,7 @@ def test_a_native_document_of_today_is_not_converted() -> None:
     assert codes(read(document)) == [("wrong-type", "/config/limits/steps")]
 
 
-def test_a_native_document_of_before_is_converted() -> None:
+def test_an_old_native_document_is_converted() -> None:
     document: JsonObject = {
         "id": "w",
         "config": {"maxNodes": "20", "maxIterations": "5"},

@@ -41,18 +41,18 @@ MARKED: list[tuple[JsonObject, str]] = [
 
 @pytest.mark.requirement("X-8")
 @pytest.mark.parametrize(("document", "dialect"), MARKED)
-def test_a_dialect_is_known_by_its_marks(document: JsonObject, dialect: str) -> None:
+def test_a_dialect_is_detected_by_its_marks(document: JsonObject, dialect: str) -> None:
     assert list(dialects_of(document)) == [dialect]
 
 
-def test_two_dialects_at_once_are_an_error_that_asks_which() -> None:
+def test_marks_of_two_dialects_are_an_error() -> None:
     read_one = read({"entrypointNodeId": "a", "entry_node_id": "a", "nodes": [], "edges": []})
     (problem,) = read_one.problems
     assert (problem.code, read_one.workflow, read_one.dialect) == ("ambiguous-dialect", None, None)
     assert problem.hint == "Choose one: --dialect rows|graph."
 
 
-def test_the_caller_may_say_which_dialect_it_is() -> None:
+def test_the_caller_may_choose_the_dialect() -> None:
     both: JsonObject = {**SMALL, "entry_node_id": "a"}
     assert read(both).workflow is None
     chosen = read(both, dialect="native")
@@ -60,27 +60,27 @@ def test_the_caller_may_say_which_dialect_it_is() -> None:
     assert [problem.code for problem in chosen.problems] == ["unknown-key"]
 
 
-def test_a_dialect_nobody_has_is_the_callers_mistake() -> None:
+def test_an_unknown_dialect_is_an_error_of_the_caller() -> None:
     with pytest.raises(UnknownDialect) as caught:
         read(SMALL, dialect="rowz")
     assert caught.value.hint.startswith("Did you mean 'rows'?")
 
 
 @pytest.mark.parametrize("document", [{}, {"name": "x"}, {"steps": []}, {"a": {"b": 1}}])
-def test_what_is_no_workflow_is_told_what_one_looks_like(document: JsonObject) -> None:
+def test_an_unrecognised_document_gets_a_hint_about_the_shape(document: JsonObject) -> None:
     (problem,) = read(document).problems
     assert problem.code == "unknown-dialect"
     assert "'nodes'" in problem.hint
 
 
 @pytest.mark.parametrize("document", [[], 3, "text", None])
-def test_what_is_no_object_is_no_workflow(document: Json) -> None:
+def test_a_document_that_is_not_an_object_is_refused(document: Json) -> None:
     (problem,) = read(document).problems
     assert problem.code == "shape"
 
 
 @pytest.mark.parametrize("nodes", [[], [{"id": "n", "type": "note"}]])
-def test_a_workflow_of_nothing_is_said_to_be_empty(nodes: Json) -> None:
+def test_an_empty_workflow_is_reported(nodes: Json) -> None:
     assert [problem.code for problem in read({"id": "w", "nodes": nodes, "edges": []}).problems] == ["no-nodes"]
 
 
@@ -95,14 +95,14 @@ def test_envelopes_are_opened_and_pointers_lead_through_them() -> None:
     }
 
 
-def test_several_workflows_are_read_one_by_one_or_refused_as_one() -> None:
+def test_several_workflows_are_read_separately_or_refused_together() -> None:
     document = read_document(json.dumps({"workflows": [{**SMALL, "id": "a"}, {**SMALL, "id": "b"}]}))
     assert [str(one.workflow.id) for one in read_workflows(document) if one.workflow] == ["a", "b"]
     (problem,) = read_workflow(document).problems
     assert (problem.code, problem.message) == ("several-workflows", "the document has 2 workflows: 'a', 'b'")
 
 
-def test_an_envelope_that_holds_itself_many_times_is_opened_a_few_times_only() -> None:
+def test_nested_envelopes_are_opened_up_to_a_limit() -> None:
     document: JsonObject = {"nodes": []}
     for _ in range(50):
         document = {"workflow": document}
@@ -110,13 +110,13 @@ def test_an_envelope_that_holds_itself_many_times_is_opened_a_few_times_only() -
 
 
 @pytest.mark.requirement("T1-21")
-def test_a_choice_of_types_is_a_sketch() -> None:
+def test_a_choice_of_types_is_a_schema_sketch() -> None:
     found = read({"entry_node_id": "a", "nodes": [{"id": "a", "type": "agent|fanout|loop"}], "edges": []})
     (problem,) = found.problems
     assert (problem.code, problem.pointer, found.workflow) == ("schema-sketch", "/nodes/0/type", None)
 
 
-def test_problems_have_the_authors_line_and_column() -> None:
+def test_problems_have_line_and_column_of_the_author() -> None:
     text = '{"id": "w",\n "nodes": [\n  {"id": "a", "type": "agent", "config": {"promt": "x"}}]}'
     (problem,) = read_workflow(read_document(text)).problems
     assert (problem.line, problem.column) == (3, 43)
@@ -129,13 +129,13 @@ def test_unreadable_text_is_the_only_problem() -> None:
     assert found.workflow is None
 
 
-def test_later_findings_are_placed_in_the_authors_document() -> None:
+def test_problems_of_later_checks_have_positions_in_the_authors_document() -> None:
     found = read(FULL)
     assert found.workflow is not None
     assert found.problems == ()
 
 
-def test_writing_back_gives_the_authors_document() -> None:
+def test_writing_back_returns_the_authors_document() -> None:
     found = read(SMALL)
     assert found.workflow is not None
     assert write_workflow(found.workflow, dialect="native", original=SMALL).document is SMALL
@@ -146,7 +146,7 @@ def test_writing_back_gives_the_authors_document() -> None:
     }
 
 
-def test_the_nearest_listed_ancestor_says_where_a_pointer_came_from() -> None:
+def test_a_pointer_is_resolved_by_its_nearest_listed_ancestor() -> None:
     sources = Sources({"/nodes/1": "/steps/a", "/nodes/1/config/tool": "/steps/a/tool"})
     assert sources.author_pointer("/nodes/1/config/tool/x") == "/steps/a/tool/x"
     assert sources.author_pointer("/nodes/1/name") == "/steps/a/name"
@@ -156,7 +156,7 @@ def test_the_nearest_listed_ancestor_says_where_a_pointer_came_from() -> None:
     assert ImportedDocument({}).sources.author_pointer("") == ""
 
 
-def test_what_every_example_is_read_as_satisfies_the_published_schema() -> None:
+def test_every_imported_example_satisfies_the_published_schema() -> None:
     validator = jsonschema_rs.validator_for(native_schema())
     for path in sorted(Path("examples").rglob("*")):
         if path.suffix in (".json", ".jsonc", ".yaml", ".yml"):

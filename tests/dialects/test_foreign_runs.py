@@ -12,7 +12,7 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.executions.execution import Execution
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.sources import Workflow
 from tests.dialects.corpus_files import CORPUS
 from tests.patience import PATIENCE_S
@@ -32,7 +32,7 @@ async def run(file: str, script: str, given: Json, *answers: tuple[str, str, Jso
         for gate, action, data in answers:
             await execution.answer(gate, action, data)
             await _settle(execution)
-        return await execution.view()
+        return json_of(await execution.view())
 
 
 async def _settle(execution: Execution) -> None:
@@ -67,7 +67,7 @@ async def test_a_draft_is_reviewed_until_it_is_accepted_and_at_most_three_times(
 
 
 @pytest.mark.requirement("S3-69", "S3-70")
-async def test_each_target_gets_a_draft_of_its_own() -> None:
+async def test_each_target_gets_its_own_draft() -> None:
     script = reviews(1).replace("preferred_agent: sql", "preferred_agent: web")
     seen = await run("graph/news-reporter", script, {"goal": "strike", "targets": ["north", "south"]})
     assert "search_aisearch" in cast(list[str], seen["path"])
@@ -76,7 +76,7 @@ async def test_each_target_gets_a_draft_of_its_own() -> None:
 
 
 @pytest.mark.requirement("S3-O1", "T3-13", "T3-17", "S3-83")
-async def test_drafts_are_improved_and_put_together_with_their_headers() -> None:
+async def test_drafts_are_improved_and_stitched_with_their_headers() -> None:
     script = """
 rules:
   - {node: classify, json: {kind: text, intents: [news]}}
@@ -90,7 +90,7 @@ rules:
     assert [path.count(node) for node in ("look_up_text", "judge", "improve", "stitch")] == [1, 4, 2, 1]
 
 
-async def test_the_editors_loop_runs_its_rounds() -> None:
+async def test_the_loop_drawn_by_the_editor_runs_its_iterations() -> None:
     seen = await run("graph/editor-artefacts", "rules:\n  - {node: publish, text: out}\n", "go")
     assert (seen["status"], seen["output"]) == ("completed", "out")
     assert cast(list[str], seen["path"]).count("shine") == 2
@@ -136,7 +136,7 @@ tools:
 
 
 @pytest.mark.requirement("S4-O2", "S4-O5")
-async def test_a_decision_sends_the_search_round_again() -> None:
+async def test_a_decision_repeats_the_search() -> None:
     script = """
 rules:
   - {node: judge, answers: [{json: search_again}, {json: found}]}
@@ -171,7 +171,7 @@ async def test_a_person_answers_by_the_labels_of_the_rows() -> None:
 
 
 @pytest.mark.parametrize(("retries", "status"), [(0, "failed"), (1, "failed"), (2, "completed"), (None, "completed")])
-async def test_a_graph_is_tried_as_often_as_its_node_says_else_three_times(retries: int | None, status: str) -> None:
+async def test_a_graph_node_is_tried_as_configured_or_three_times(retries: int | None, status: str) -> None:
     own: JsonObject = {} if retries is None else {"execution": {"retries": retries, "retryDelay": "1ms"}}
     document: JsonObject = {
         "name": "tries",

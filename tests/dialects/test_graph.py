@@ -70,7 +70,7 @@ def test_the_news_reporter_loads_with_the_dialects_limits() -> None:
     assert graph.read(document("graph/news-reporter"), name="desks/evening.v2.json").document["id"] == "evening"
 
 
-def test_own_limits_win_and_what_has_no_place_is_kept() -> None:
+def test_own_limits_win_and_unknown_fields_are_kept() -> None:
     found = imported("graph/improvement-desk")
     limits = {"steps": 200, "executionTime": 240_000, "parallel": 10}
     assert cast(JsonObject, found.document["config"])["limits"] == limits
@@ -79,7 +79,7 @@ def test_own_limits_win_and_what_has_no_place_is_kept() -> None:
 
 
 @pytest.mark.requirement("S3-51", "S3-52", "S3-63", "S3-O5", "T3-21")
-def test_inputs_are_paths_and_outputs_are_turned_round() -> None:
+def test_inputs_become_paths_and_outputs_are_inverted() -> None:
     node = node_of(imported("graph/news-reporter"), "report_branch")
     assert node["inputs"] == {"goal": "goal", "latest_news": "latest"}
     assert node["outputs"] == {
@@ -93,7 +93,7 @@ def test_inputs_are_paths_and_outputs_are_turned_round() -> None:
 
 
 @pytest.mark.requirement("S3-O5")
-def test_an_agent_without_inputs_gets_what_was_made_last() -> None:
+def test_an_agent_without_inputs_reads_the_latest_result() -> None:
     found = read([agent("a"), agent("b-c"), agent("d", params={"unit": 5, "of": "latest", "kind": "short"})])
     assert node_of(found, "a")["inputs"] == {"goal": "goal"}
     assert node_of(found, "b-c")["inputs"] == {"input": "latest ?? goal"}
@@ -102,7 +102,7 @@ def test_an_agent_without_inputs_gets_what_was_made_last() -> None:
 
 
 @pytest.mark.requirement("S3-72", "T3-4", "T3-5")
-def test_a_path_that_is_written_and_indexed_grows() -> None:
+def test_a_written_and_indexed_path_gets_an_append_reducer() -> None:
     state = cast(JsonObject, imported("graph/news-reporter").document["state"])
     assert state["verdicts.*"] == {"reduce": "append"}
     assert state["latest"] == {"reduce": "last"}
@@ -113,7 +113,7 @@ def test_a_path_that_is_written_and_indexed_grows() -> None:
 
 
 @pytest.mark.requirement("T3-2", "T3-3", "S3-26", "S3-31")
-def test_a_fan_out_without_items_looks_for_them_in_order() -> None:
+def test_a_fan_out_without_items_uses_the_documented_sources() -> None:
     single = config(imported("graph/news-reporter"), "report_fanout")
     assert single["items"] == 'state.fanout_items or state.targets or config.reporter_ids or ["default"]'
     several = config(imported("graph/merges"), "second")
@@ -129,7 +129,7 @@ def test_a_fan_out_without_items_looks_for_them_in_order() -> None:
 
 
 @pytest.mark.requirement("S3-33", "S3-36", "S3-O2", "T3-6", "T3-7")
-def test_loops_end_with_their_body_and_edges_may_be_marked() -> None:
+def test_loops_and_marked_edges_are_converted() -> None:
     found = imported("graph/improvement-desk")
     assert config(found, "rounds") == {
         "bodyEnd": "exit",
@@ -147,7 +147,7 @@ def test_loops_end_with_their_body_and_edges_may_be_marked() -> None:
     assert edge_of(inside, "a", "l")["mark"] == "break"
 
 
-def test_a_named_body_node_is_the_body() -> None:
+def test_body_node_id_names_the_loop_body() -> None:
     found = imported("graph/branch-lists")
     assert edge_of(found, "again", "again_step") == {
         "source": "again",
@@ -159,7 +159,7 @@ def test_a_named_body_node_is_the_body() -> None:
 
 
 @pytest.mark.requirement("S3-O3", "S3-O4")
-def test_what_only_an_editor_drew_is_no_workflow() -> None:
+def test_editor_artefacts_are_not_part_of_the_workflow() -> None:
     found = imported("graph/editor-artefacts")
     workflow = workflow_of(found)
     assert [node.id for node in workflow.nodes] == ["begin", "draft", "polish", "shine", "publish"]
@@ -192,7 +192,7 @@ def test_artefacts_survive_an_edit_beside_them() -> None:
 
 
 @pytest.mark.requirement("T3-16", "T3-17", "S3-24", "X-1")
-def test_an_edge_without_condition_beside_others_is_the_default() -> None:
+def test_an_unconditional_edge_beside_conditional_ones_is_the_default() -> None:
     found = imported("graph/improvement-desk")
     assert edge_of(found, "choose", "look_up_text")["condition"] == {"type": "default"}
     assert only(found, "default-beside-conditions").pointer == "/edges/3"
@@ -205,7 +205,7 @@ def test_an_edge_without_condition_beside_others_is_the_default() -> None:
     assert codes(plain.losses) == []
 
 
-def test_the_result_of_a_condition_is_understood_anywhere_but_in_texts() -> None:
+def test_condition_results_are_replaced_outside_strings() -> None:
     assert with_results("a condition result and not b-c condition result") == (
         'nodes.a.branch == "true" and not nodes["b-c"].branch == "true"'
     )
@@ -213,7 +213,7 @@ def test_the_result_of_a_condition_is_understood_anywhere_but_in_texts() -> None
 
 
 @pytest.mark.requirement("T3-15")
-def test_a_condition_that_no_edge_repeats_is_warned_of() -> None:
+def test_a_condition_that_is_on_no_edge_gets_a_warning() -> None:
     assert only(imported("graph/improvement-desk"), "condition-disagrees").pointer == "/nodes/1/condition"
     assert "condition-disagrees" not in codes(imported("graph/news-reporter").losses)
 
@@ -243,7 +243,7 @@ def test_a_removed_edge_leaves_the_list_it_came_from() -> None:
 
 
 @pytest.mark.requirement("S3-38", "S3-42", "S3-O6", "T3-13", "T3-26")
-def test_merges_keep_their_strategies_and_find_what_the_branches_wrote() -> None:
+def test_merges_keep_their_strategies_and_find_values_of_branches() -> None:
     stitch = config(imported("graph/improvement-desk"), "stitch")
     assert (stitch["mergeKey"], stitch["aggregate"], stitch["template"]) == ("drafts", "stitch", "### {key}\n{result}")
     assert only(imported("graph/improvement-desk"), "merge-key-unwritten").pointer == "/nodes/11/params/merge_key"
@@ -257,14 +257,14 @@ def test_merges_keep_their_strategies_and_find_what_the_branches_wrote() -> None
     assert (config(unknown, "m")["aggregate"], config(unknown, "m")["separator"]) == ("concat", " | ")
 
 
-def test_a_template_over_all_items_is_an_expression() -> None:
+def test_a_custom_template_becomes_an_expression() -> None:
     assert template_expression("{count}: {items} {not this") == 'str(len(items)) + ": " + str(items) + " {not this"'
     assert template_expression("{items[a]}") == 'str(find(branches, b => b.key == "a").result)'
     assert template_expression("") == '""'
 
 
 @pytest.mark.requirement("S3-86", "S3-89", "T3-23", "S3-O9")
-def test_policies_of_nodes_and_documents() -> None:
+def test_policies_of_nodes_and_documents_are_converted() -> None:
     write = node_of(imported("graph/merges"), "write")
     assert (write["execution"], write["skipWhen"]) == ({"timeout": 20000, "errorHandler": "continue"}, 'goal == ""')
     assert cast(JsonObject, imported("graph/merges").document["config"])["errorHandling"] == "retry"
@@ -285,7 +285,7 @@ def test_a_wrong_number_of_iterations_is_reported_without_a_loop(said: Json, cod
     assert told == ([] if code is None else [(code, "/limits/max_iters")])
 
 
-def test_a_node_says_in_native_words_how_it_is_executed() -> None:
+def test_native_policies_on_graph_nodes_are_kept() -> None:
     own: JsonObject = {"retries": 1, "retryDelay": "2s", "retryOn": ["timeout"], "errorHandler": "llm_recovery"}
     found = read([agent("a", timeout_ms=500, execution=own), agent("b", execution={"retris": 1})])
     assert node_of(found, "a")["execution"] == {**own, "timeout": 500}
@@ -300,13 +300,13 @@ def test_a_node_says_in_native_words_how_it_is_executed() -> None:
 
 
 @pytest.mark.requirement("S3-83", "T3-24")
-def test_a_graph_that_ends_in_merges_gives_back_what_they_made() -> None:
+def test_a_graph_that_ends_in_merges_returns_their_result() -> None:
     assert imported("graph/improvement-desk").document["output"] == "latest"
     assert imported("graph/news-reporter").document["output"] == "final ?? drafts ?? latest"
 
 
 @pytest.mark.requirement("S3-46", "T3-20")
-def test_unknown_types_and_sketches_are_named() -> None:
+def test_unknown_types_and_sketches_are_reported() -> None:
     sketch = imported(SKETCH)
     assert only(sketch, "schema-sketch").pointer == "/nodes/0/type"
     slip = only(read([agent("a"), {"id": "b", "type": "fan_out"}]), "unknown-node-type")
@@ -315,7 +315,7 @@ def test_unknown_types_and_sketches_are_named() -> None:
     assert only(read([{"id": "c", "type": "conditional"}]), "condition-missing").pointer == "/nodes/0"
 
 
-def test_native_types_may_stand_in_a_graph() -> None:
+def test_native_types_are_valid_in_a_graph() -> None:
     found = read([agent("a"), {"id": "t", "type": "transform", "params": {"set": {"x": "1"}, "position": {"x": 1}}}])
     assert node_of(found, "t") == {"id": "t", "type": "transform", "position": {"x": 1}, "config": {"set": {"x": "1"}}}
     written = graph.write(workflow_of(found), None)
@@ -360,7 +360,7 @@ def test_a_native_workflow_is_written_as_a_graph_and_its_losses_are_listed() -> 
     assert cast(list[JsonObject], written.document["nodes"])[0]["timeout_ms"] == 2000
 
 
-def test_an_edge_back_without_a_condition_is_not_taken_and_named() -> None:
+def test_an_unconditional_edge_back_is_not_taken_and_reported() -> None:
     nodes = [agent(name, inputs={"goal": "goal"}) for name in "abc"]
     found = read(nodes, [("a", "b"), ("b", "c"), ("c", "b")])
     assert only(found, "edge-revisits").pointer == "/edges/2"
@@ -384,7 +384,7 @@ def test_an_envelope_without_a_graph_has_no_nodes(envelope: JsonObject) -> None:
     assert [one.code for one in found.problems] == ["no-nodes"]
 
 
-async def test_a_workflow_that_is_switched_off_is_refused_by_the_key_of_its_author() -> None:
+async def test_a_disabled_workflow_is_refused_with_the_key_of_its_author() -> None:
     document: JsonObject = {"name": "w", "entry_node_id": "a", "nodes": [agent("a")], "edges": [], "is_active": False}
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as app:
         with pytest.raises(PointsmanError, match="is disabled") as refused:

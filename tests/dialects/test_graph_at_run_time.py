@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.executions.timeline import timeline
 from pointsman.testing.clock import run_virtually
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.sources import Workflow
 from tests.dialects.small_graphs import agent, edge, graph
 from tests.scenarios import Played, installation, play, written
@@ -36,7 +36,7 @@ def at(played: Played, kind: str, node: str) -> list[float]:
 
 
 @pytest.mark.requirement("S3-01", "S3-03", "S3-14", "S3-64")
-def test_a_goal_goes_in_and_the_final_text_comes_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_goal_is_the_input_and_the_final_text_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = graph([agent("only", "final", goal="goal")], [])
     cast("list[JsonObject]", document["nodes"])[0]["agent_id"] = "${AGENT_ID_ONLY}"
     path = tmp_path / "one.json"
@@ -57,7 +57,7 @@ def test_a_goal_goes_in_and_the_final_text_comes_out(tmp_path: Path, monkeypatch
 
 @pytest.mark.requirement("S3-22", "S3-11")
 @pytest.mark.parametrize(("steps", "status"), [(50, "completed"), (4, "interrupted")])
-def test_it_ends_when_nothing_is_left_or_when_the_steps_are_used_up_and_says_which(steps: int, status: str) -> None:
+def test_an_execution_ends_or_reports_the_exceeded_step_limit(steps: int, status: str) -> None:
     nodes = [agent("ask", "said", goal="goal"), agent("answer", "latest", goal="goal")]
     edges = [edge("ask", "answer"), edge("answer", "ask", 'latest != "enough"')]
     rules = """
@@ -72,7 +72,7 @@ def test_it_ends_when_nothing_is_left_or_when_the_steps_are_used_up_and_says_whi
 
 
 @pytest.mark.requirement("S3-17")
-def test_ten_thousand_steps_of_a_loop_overflow_nothing() -> None:
+def test_a_loop_of_ten_thousand_steps_completes() -> None:
     played = play(
         """
         id: long
@@ -89,7 +89,7 @@ def test_ten_thousand_steps_of_a_loop_overflow_nothing() -> None:
 
 
 @pytest.mark.requirement("S3-18", "S3-19", "S3-84", "T3-10")
-def test_a_step_is_known_by_its_node_branch_and_visit_and_gets_what_its_branch_made() -> None:
+def test_a_step_is_identified_by_node_branch_and_visit() -> None:
     nodes: list[JsonObject] = [
         {"id": "desks", "type": "fanout", "branches": ["write"], "params": {"fanout_items": "targets"}},
         agent("write", "drafts.current_fanout_item", desk="current_fanout_item"),
@@ -119,7 +119,7 @@ rules:
 
 
 @pytest.mark.requirement("S3-12", "S3-27", "S3-28", "S3-29", "S3-30", "S3-39", "S3-41", "S3-54")
-def test_branches_run_each_with_its_item_and_the_merge_starts_when_all_have_come() -> None:
+def test_each_branch_has_its_item_and_the_merge_waits_for_all() -> None:
     merge: JsonObject = {"id": "all", "type": "merge", "params": {"strategy": "collect_list"}}
     document = fan(merge, agent("after", "final", drafts="drafts"), edges=[edge("write", "all"), edge("all", "after")])
     played = play(document, {"goal": "g", "targets": DESKS}, script=SLOW + "  - {node: after, text: done}\n")
@@ -134,7 +134,7 @@ def test_branches_run_each_with_its_item_and_the_merge_starts_when_all_have_come
 
 @pytest.mark.requirement("S3-10", "S3-43", "T3-11", "T3-14")
 @pytest.mark.parametrize(("most", "took"), [(3, 9), (1, 15)])
-def test_branches_run_at_the_same_time_as_far_as_they_may(most: int, took: int) -> None:
+def test_branches_run_in_parallel_up_to_the_limit(most: int, took: int) -> None:
     document = fan(max_parallel=most)
     played = play(document, {"goal": "g", "targets": DESKS}, script=SLOW)
     first, *_, last = played.events
@@ -142,7 +142,7 @@ def test_branches_run_at_the_same_time_as_far_as_they_may(most: int, took: int) 
 
 
 @pytest.mark.requirement("T3-12", "T3-11", "S3-43")
-def test_a_token_that_waits_at_a_join_takes_no_steps_and_leaves_no_trace_of_polling() -> None:
+def test_an_arrival_that_waits_at_a_join_uses_no_steps() -> None:
     merge: JsonObject = {"id": "all", "type": "merge"}
 
     def steps(delay: str) -> tuple[Json, int]:
@@ -156,7 +156,7 @@ def test_a_token_that_waits_at_a_join_takes_no_steps_and_leaves_no_trace_of_poll
 
 @pytest.mark.requirement("S3-40", "S3-41")
 @pytest.mark.parametrize(("expected", "warned"), [(["north", "south"], []), (["north", "east"], ["missing-keys"])])
-def test_a_merge_that_expects_keys_says_which_never_came(expected: list[Json], warned: list[str]) -> None:
+def test_a_merge_reports_expected_keys_that_never_arrived(expected: list[Json], warned: list[str]) -> None:
     merge: JsonObject = {
         "id": "all",
         "type": "merge",
@@ -174,7 +174,7 @@ def test_a_merge_that_expects_keys_says_which_never_came(expected: list[Json], w
 
 @pytest.mark.requirement("S3-09", "S3-53")
 @pytest.mark.parametrize(("said", "path"), [("short", "brief"), ("long", "essay")])
-def test_a_condition_sends_control_on_and_changes_nothing(said: str, path: str) -> None:
+def test_a_conditional_routes_and_changes_no_data(said: str, path: str) -> None:
     nodes: list[JsonObject] = [
         agent("triage", "kind", goal="goal"),
         {"id": "which", "type": "conditional", "condition": 'kind == "short"'},
@@ -194,7 +194,7 @@ def test_a_condition_sends_control_on_and_changes_nothing(said: str, path: str) 
 
 @pytest.mark.requirement("S3-25", "S3-34", "S3-35", "S3-54")
 @pytest.mark.parametrize(("enough", "rounds"), [(2, 2), (9, 3)])
-def test_a_body_runs_until_its_condition_fails_or_its_rounds_are_used_up(enough: int, rounds: int) -> None:
+def test_a_loop_ends_on_its_condition_or_iteration_limit(enough: int, rounds: int) -> None:
     nodes: list[JsonObject] = [
         agent("write", "draft", goal="goal"),
         {"id": "again", "type": "loop", "max_iters": 3, "loop_condition": 'verdict != "good"'},
@@ -225,7 +225,7 @@ async def test_a_loop_without_a_body_is_an_error() -> None:
 
 
 @pytest.mark.requirement("S3-55")
-def test_a_missing_input_is_nothing_and_that_is_on_record() -> None:
+def test_a_missing_input_is_null_with_a_warning() -> None:
     document = graph([agent("only", "final", goal="goal", extra="nobody.wrote.this")], [])
 
     async def check() -> list[tuple[str, str]]:
@@ -241,7 +241,7 @@ def test_a_missing_input_is_nothing_and_that_is_on_record() -> None:
 
 @pytest.mark.requirement("S3-55")
 @pytest.mark.parametrize(("strict", "status"), [("false", "completed"), ("true", "failed")])
-def test_a_strict_workflow_takes_a_missing_input_for_an_error(strict: str, status: str) -> None:
+def test_a_strict_workflow_fails_on_a_missing_input(strict: str, status: str) -> None:
     document = f"""
         id: s
         strict: {strict}
@@ -255,7 +255,7 @@ def test_a_strict_workflow_takes_a_missing_input_for_an_error(strict: str, statu
 
 
 @pytest.mark.requirement("S3-79", "S3-80", "S3-81")
-def test_paths_are_written_with_the_parents_they_need_and_fields_nobody_knew() -> None:
+def test_writes_create_missing_parents_and_unknown_fields() -> None:
     nodes: list[JsonObject] = [
         agent("one", "report.parts.first", goal="goal"),
         agent("two", "report.parts.second", a="report.parts.first"),
@@ -267,7 +267,7 @@ def test_paths_are_written_with_the_parents_they_need_and_fields_nobody_knew() -
 
 
 @pytest.mark.requirement("S3-O10")
-def test_the_item_of_the_branch_is_a_key_under_any_field() -> None:
+def test_the_item_of_a_branch_can_be_a_key_of_any_field() -> None:
     nodes: list[JsonObject] = [
         {"id": "desks", "type": "fanout", "branches": ["write"], "params": {"fanout_items": "targets"}},
         agent("write", "pages.current_fanout_item.text", goal="goal"),
@@ -289,7 +289,7 @@ def test_the_item_of_the_branch_is_a_key_under_any_field() -> None:
 
 
 @pytest.mark.requirement("S3-78")
-def test_the_fields_of_the_desk_are_filled_as_it_works() -> None:
+def test_the_fields_of_the_news_desk_are_filled_during_the_run() -> None:
     nodes: list[JsonObject] = [
         agent("triage", "triage", goal="goal"),
         agent("search", "latest", goal="goal", database="triage.database_id"),
@@ -314,7 +314,7 @@ def test_the_fields_of_the_desk_are_filled_as_it_works() -> None:
 
 
 @pytest.mark.requirement("S3-15", "S3-85")
-def test_the_wait_before_each_retry_is_twice_the_one_before() -> None:
+def test_the_wait_before_each_retry_doubles() -> None:
     document = graph([agent("only", "final", goal="goal")], [])
     played = play(document, "g", script="rules: [{attempt: 4, text: at last}, {fail: 503}]")
     failed, begun = at(played, "step_failed", "only"), at(played, "attempt_started", "only")
@@ -324,7 +324,7 @@ def test_the_wait_before_each_retry_is_twice_the_one_before() -> None:
 
 
 @pytest.mark.requirement("S3-87", "T3-22")
-def test_a_failure_is_recorded_and_nothing_else_is_tried_instead() -> None:
+def test_a_failure_is_recorded_without_a_fallback() -> None:
     nodes = [agent("one", "a", goal="goal"), agent("two", "final", goal="goal")]
     played = play(graph(nodes, [edge("one", "two")]), "g", script="rules: [{node: one, fail: 400}, {text: x}]")
     assert (played.status, played.path) == ("failed", ["one"])
@@ -332,7 +332,7 @@ def test_a_failure_is_recorded_and_nothing_else_is_tried_instead() -> None:
 
 
 @pytest.mark.requirement("S3-04")
-def test_where_the_author_asks_for_it_a_failed_graph_falls_back_and_the_failure_stays_on_record() -> None:
+def test_a_failed_graph_with_a_fallback_keeps_its_failure() -> None:
     document = """
         id: twice
         onError: plain
@@ -349,7 +349,7 @@ def test_where_the_author_asks_for_it_a_failed_graph_falls_back_and_the_failure_
 
 
 @pytest.mark.requirement("S3-88", "S3-90", "S3-93")
-def test_when_its_time_is_up_it_stops_with_all_it_has_and_can_go_on() -> None:
+def test_an_execution_beyond_its_time_limit_is_interrupted_and_resumable() -> None:
     nodes = [agent("one", "a", goal="goal"), agent("two", "b", goal="goal"), agent("three", "final", goal="goal")]
     document = graph(nodes, [edge("one", "two"), edge("two", "three")], limits={"timeout_ms": 5000})
 
@@ -361,7 +361,7 @@ def test_when_its_time_is_up_it_stops_with_all_it_has_and_can_go_on() -> None:
             again = await app.open(execution.id)
             await again.resume(limits={"executionTime": 60})
             await again.settled()
-            return stopped, await again.view()
+            return json_of(stopped), json_of(await again.view())
 
     stopped, ended = run_virtually(run())
     assert stopped["status"] == "interrupted"

@@ -40,7 +40,7 @@ def test_every_foreign_document_is_recognised_and_loads(file: str) -> None:
 
 @pytest.mark.parametrize("file", WORKFLOWS)
 @pytest.mark.requirement("S0-02", "S0-16", "S0-18", "S4-24", "X-7")
-def test_what_nobody_changed_is_written_back_as_it_was(file: str) -> None:
+def test_an_unchanged_document_is_written_back_unchanged(file: str) -> None:
     original = document(file)
     written = dialect_of(file).write(workflow_of(imported(file)), original)
     assert json.dumps(written.document) == json.dumps(original)
@@ -48,7 +48,7 @@ def test_what_nobody_changed_is_written_back_as_it_was(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
-def test_without_the_original_the_meaning_is_written(file: str) -> None:
+def test_without_the_original_an_equivalent_document_is_written(file: str) -> None:
     first = imported(file)
     dialect = dialect_of(file)
     again = dialect.read(dialect.write(workflow_of(first), None).document, name="")
@@ -67,7 +67,7 @@ def _bare(value: Json) -> Json:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
-def test_a_renamed_node_changes_its_name_alone(file: str) -> None:
+def test_renaming_a_node_changes_only_its_name(file: str) -> None:
     original = document(file)
     workflow = changed(workflow_of(imported(file)), lambda native: _first_node(native).update(name="Another name"))
     written = dialect_of(file).write(workflow, original)
@@ -93,7 +93,7 @@ def _differences(one: Json, other: Json) -> int:
 
 
 @pytest.mark.parametrize("file", ["rows/2nchat", "rows/table-set", "graph/improvement-desk", "steps/restaurant-finder"])
-def test_a_removed_node_is_gone_with_its_edges_and_nothing_else(file: str) -> None:
+def test_removing_a_node_removes_only_it_and_its_edges(file: str) -> None:
     original = document(file)
     workflow = workflow_of(imported(file))
     victim = workflow.nodes[1].id
@@ -110,7 +110,7 @@ def test_a_removed_node_is_gone_with_its_edges_and_nothing_else(file: str) -> No
 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
-def test_an_original_with_errors_is_written_anew_and_that_is_said(file: str) -> None:
+def test_an_original_with_errors_is_replaced_with_a_warning(file: str) -> None:
     broken: JsonObject = {**unwrapped(document(file))[0].document, "name": [7], "title": [7]}
     broken.pop("agent_workflows", None)
     written = dialect_of(file).write(workflow_of(imported(file)), broken)
@@ -119,7 +119,7 @@ def test_an_original_with_errors_is_written_anew_and_that_is_said(file: str) -> 
 
 @pytest.mark.parametrize("file", WORKFLOWS)
 @pytest.mark.parametrize("target", ["rows", "graph", "steps"])
-def test_any_workflow_can_be_spelled_in_any_dialect_or_says_what_is_lost(file: str, target: str) -> None:
+def test_any_workflow_is_written_in_any_dialect_with_its_losses(file: str, target: str) -> None:
     workflow = workflow_of(imported(file))
     written = write_workflow(workflow, dialect=target, original=document(file))
     again = MODULES[target].read(unwrapped(written.document)[0].document, name="").document
@@ -140,7 +140,7 @@ def test_unknown_fields_survive_an_edit_beside_them() -> None:
     assert "agentId" not in first
 
 
-def test_new_parts_take_the_spelling_the_author_uses() -> None:
+def test_new_parts_use_the_spelling_of_the_author() -> None:
     edge: JsonObject = {"id": "e-9", "source": "n-2", "target": "n-1", "condition": {"type": "label", "label": "Desk"}}
     workflow = changed(
         workflow_of(imported("rows/snake-case")), lambda native: cast(list[Json], native["edges"]).append(edge)
@@ -158,7 +158,7 @@ def test_new_parts_take_the_spelling_the_author_uses() -> None:
 
 @given(seed=st.integers(0, 2**32), file=st.sampled_from(FILES))
 @settings(max_examples=250, deadline=None)
-def test_no_document_makes_a_reader_or_writer_stumble(seed: int, file: str) -> None:
+def test_readers_and_writers_accept_any_document_without_an_exception(seed: int, file: str) -> None:
     chance = random.Random(seed)
     dialect = dialect_of(file)
     broken: Json = unwrapped(document(file))[0].document

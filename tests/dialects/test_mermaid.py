@@ -51,7 +51,7 @@ def test_every_node_and_edge_is_drawn(file: str) -> None:
 
 
 @given(name=st.text(max_size=80), label=st.text(min_size=1, max_size=80))
-def test_hostile_names_are_text(name: str, label: str) -> None:
+def test_hostile_names_are_escaped(name: str, label: str) -> None:
     picture = draw(
         workflow(
             [{"id": "a", "type": "agent", "name": name}, {"id": "b", "type": "human"}],
@@ -69,7 +69,7 @@ def test_directives_links_and_quotes_stay_inside_their_label() -> None:
     assert len(picture.splitlines()) == 7
 
 
-def test_branches_and_rounds_are_framed() -> None:
+def test_branches_and_loop_bodies_are_framed() -> None:
     picture = draw(workflow_of(imported("graph/news-reporter")))
     frames = [line.strip() for line in picture.splitlines() if "subgraph" in line or line.strip() == "end"]
     assert len(frames) == 4

@@ -13,7 +13,7 @@ from tests.dialects.old_documents import codes, load, node, node_of, old, workfl
 
 
 @pytest.mark.requirement("S1-25", "S1-26", "S1-O6", "T1-20")
-def test_limits_of_the_older_spelling_become_limits() -> None:
+def test_limits_of_the_old_spelling_are_converted() -> None:
     config: JsonObject = {
         "maxNodes": 50,
         "maxExecutionTime": 300000,
@@ -26,7 +26,7 @@ def test_limits_of_the_older_spelling_become_limits() -> None:
     assert made == {"defaultModel": "gemini", "allowCycles": False, "limits": limits}
 
 
-def test_silence_about_visits_means_ten() -> None:
+def test_the_old_default_of_visits_is_ten() -> None:
     workflow = workflow_of(old(node("a", "start")))
     assert workflow.config is not None
     assert workflow.config.limits is not None
@@ -34,7 +34,7 @@ def test_silence_about_visits_means_ten() -> None:
 
 
 @pytest.mark.requirement("T1-3", "S1-115")
-def test_more_than_the_older_format_allows_is_a_warning() -> None:
+def test_values_beyond_the_old_format_are_a_warning() -> None:
     read = load(old(node("a", "start"), config={"maxIterations": 2000, "maxNodes": 60}))
     assert ("above-cap", "/config/maxIterations") in codes(read)
     assert ("above-cap", "/config/maxNodes") in codes(read)
@@ -68,7 +68,7 @@ def test_input_variables_become_a_schema_with_form_hints() -> None:
     assert node_of(document, "s")["config"]["defaults"] == {"findings": []}
 
 
-def test_mappings_tell_paths_from_literals() -> None:
+def test_mappings_distinguish_paths_from_literals() -> None:
     document = old(
         node("s", "start", inputMapping={"q": "$.initialData.topic", "n": 3, "t": "text", "u": "$.input.user"}),
         node("e", "end", outputMapping={"a": "$.data.answer", "b": "done", "c": [1, None], "d": "{{x.y}}"}),
@@ -81,7 +81,7 @@ def test_mappings_tell_paths_from_literals() -> None:
 
 
 @pytest.mark.requirement("S1-33")
-def test_an_end_names_fields_of_the_state_or_gives_it_whole() -> None:
+def test_an_end_returns_fields_of_the_state_or_all_of_it() -> None:
     document = old(
         node("e", "end", outputVariables=["topic", "a-b", "input"], status="rejected"), {"id": "f", "type": "end"}
     )
@@ -93,7 +93,7 @@ def test_an_end_names_fields_of_the_state_or_gives_it_whole() -> None:
 
 
 @pytest.mark.requirement("S1-35", "S1-37", "S1-O1", "S1-O3")
-def test_a_prompt_is_an_agent_and_its_policies_are_the_nodes() -> None:
+def test_a_prompt_node_becomes_an_agent_with_node_policies() -> None:
     document = old(
         {
             "id": "p",
@@ -136,7 +136,7 @@ def test_a_prompt_is_an_agent_and_its_policies_are_the_nodes() -> None:
     assert codes(load(document)) == [("kept-key", "/nodes/0/config/_isSynthesizer")]
 
 
-def test_what_nothing_reads_is_kept_with_a_warning_and_the_nearest_key() -> None:
+def test_an_unknown_key_is_kept_with_a_warning_and_a_suggestion() -> None:
     read = load(old(node("p", "prompt", promt="x", appId=3), animated=True))
     hints = {problem.pointer: problem.hint for problem in read.problems}
     assert hints["/nodes/0/config/promt"] == "Did you mean 'prompt'?"
@@ -144,7 +144,7 @@ def test_what_nothing_reads_is_kept_with_a_warning_and_the_nearest_key() -> None
     assert all(problem.severity == "warning" for problem in read.problems)
 
 
-def test_a_timeout_in_the_configuration_is_the_nodes() -> None:
+def test_a_timeout_in_the_configuration_becomes_the_timeout_of_the_node() -> None:
     assert node_of(old(node("h", "http", url="https://x", timeout=5000)), "h")["execution"] == {"timeout": "5s"}
     assert node_of(old(node("h", "human", message="m", timeout=5000)), "h")["config"]["timeout"] == "5s"
 
@@ -156,7 +156,7 @@ def test_a_tool_is_called_by_its_id() -> None:
 
 
 @pytest.mark.requirement("S1-39")
-def test_decisions_by_expression_by_model_and_by_switch() -> None:
+def test_decisions_by_expression_model_and_switch_are_converted() -> None:
     tests: list[Json] = [
         {"branch": "pdf", "equals": "application/pdf"},
         {"branch": "big", "greaterThan": 10},
@@ -186,7 +186,7 @@ def test_decisions_by_expression_by_model_and_by_switch() -> None:
 
 
 @pytest.mark.requirement("S1-42", "S1-O11")
-def test_a_gate_leaves_its_answer_in_the_state() -> None:
+def test_a_gate_writes_its_answer_to_the_state() -> None:
     made = node_of(
         old(
             node(
@@ -212,7 +212,7 @@ def test_a_gate_leaves_its_answer_in_the_state() -> None:
 
 
 @pytest.mark.requirement("S1-43")
-def test_operations_are_read_as_they_stand() -> None:
+def test_transform_operations_are_read_unchanged() -> None:
     operations: list[Json] = [
         {"set": "_records", "value": []},
         {"lengthOf": "_document", "to": "_coverage.total"},
@@ -225,7 +225,7 @@ def test_operations_are_read_as_they_stand() -> None:
 
 
 @pytest.mark.requirement("S1-44", "T1-16")
-def test_memory_tiers_by_their_older_names() -> None:
+def test_old_names_of_memory_tiers_are_converted() -> None:
     made = node_of(old(node("m", "memory", scope="short_term", operation="write", key="k", value="{{x}}")), "m")
     assert made["config"] == {"scope": "execution", "operation": "set", "key": "k", "value": "x"}
     section = node_of(
@@ -235,7 +235,7 @@ def test_memory_tiers_by_their_older_names() -> None:
     assert section["outputs"] == {"map": "result"}
 
 
-def test_code_in_another_language_is_shown_and_kept() -> None:
+def test_code_in_another_language_is_reported_and_kept() -> None:
     document = old(
         node("js", "code", code="data.x.map(y => y)", outputVariable="v"),
         node("py", "code", language="python", code="1 + 1", outputVariable="w"),
@@ -248,7 +248,7 @@ def test_code_in_another_language_is_shown_and_kept() -> None:
     assert python["outputs"] == {"w": "{result: result}"}
 
 
-def test_records_reports_and_checks_take_paths_and_field_names() -> None:
+def test_records_reports_and_checks_accept_paths_and_field_names() -> None:
     document = old(
         node(
             "r",
@@ -279,12 +279,12 @@ def test_records_reports_and_checks_take_paths_and_field_names() -> None:
 
 
 @pytest.mark.parametrize("kind", ["query-plan", "corpus-search", "quote-validator", "inbox-load", "memory-finalize"])
-def test_types_of_the_origin_that_are_not_built_in_are_kept_losslessly(kind: str) -> None:
+def test_node_types_that_are_not_built_in_are_kept_losslessly(kind: str) -> None:
     config: JsonObject = {"questionPath": "$.data.q", "outputVar": "_plan", "timeout": 3, "chatVisible": False}
     assert node_of(old(node("x", kind, **config)), "x") == {"id": "x", "type": kind, "config": config}
 
 
-def test_a_default_of_the_wrong_type_is_refused_with_what_to_do() -> None:
+def test_a_default_of_the_wrong_type_is_refused_with_a_hint() -> None:
     variables: list[Json] = [{"name": "topics", "type": "text"}]
     document = old(node("s", "start", inputVariables=variables, defaults={"topics": []}), node("e", "end"))
     (problem,) = [one for one in check(workflow_of(document)) if one.code == "default-invalid"]

@@ -19,7 +19,7 @@ from tests.dialects.old_documents import edges_of, node, node_of, old, workflow_
 
 
 @pytest.mark.requirement("S1-47", "S1-49", "S1-O4", "T1-13")
-def test_edges_that_ask_for_the_branch_listen_to_the_label() -> None:
+def test_edges_with_a_branch_condition_become_label_edges() -> None:
     branch: JsonObject = {"type": "equals", "field": "result.branch", "value": "true"}
     workflow = workflow_of(
         old(
@@ -53,7 +53,7 @@ def test_edges_that_ask_for_the_branch_listen_to_the_label() -> None:
 
 
 @pytest.mark.requirement("S1-40", "S1-41", "T1-15")
-def test_run_time_branches_and_how_they_are_joined() -> None:
+def test_dynamic_branches_and_their_joins_are_converted() -> None:
     document = old(
         node("p", "parallel", dynamicBranches="$.data.items"),
         node("q", "parallel", dynamicBranches={"path": "$.data.items", "itemVariable": "doc"}, maxConcurrency=3),
@@ -91,7 +91,7 @@ def test_an_inline_body_becomes_ordinary_nodes_in_a_chain() -> None:
     }
 
 
-def test_problems_inside_an_inline_body_stand_where_the_author_wrote_them() -> None:
+def test_problems_inside_an_inline_body_have_the_authors_position() -> None:
     body: list[Json] = [node("a", "transform", operations=[{"cpy": 1}])]
     text = json.dumps(old(node("x", "start"), node("lp", "loop", mode="forEach", array="d", body=body)), indent=1)
     read = read_workflow(read_document(text))
@@ -120,7 +120,7 @@ def test_a_container_runs_its_children_in_the_order_of_their_edges() -> None:
     }
 
 
-def test_inline_branches_end_in_a_join_behind_which_the_parallel_goes_on() -> None:
+def test_inline_branches_end_in_an_added_join() -> None:
     branches: list[Json] = [
         {"id": "one", "nodes": [node("a", "prompt"), node("b", "prompt")]},
         {"id": "two", "nodes": [node("c", "prompt")]},
@@ -142,13 +142,13 @@ def test_inline_branches_end_in_a_join_behind_which_the_parallel_goes_on() -> No
     }
 
 
-def test_an_unchanged_workflow_is_written_as_its_author_wrote_it() -> None:
+def test_an_unchanged_old_workflow_is_written_unchanged() -> None:
     document = old(node("p", "prompt", outputVariable="x"), node("e", "end", outputVariables=["x"]), status="draft")
     workflow = workflow_of(document)
     assert native.write(workflow, document).document is document
 
 
-def test_a_changed_workflow_is_written_in_todays_words_and_means_the_same() -> None:
+def test_a_changed_old_workflow_is_written_with_present_keys() -> None:
     document = old(node("p", "prompt", outputVariable="x"), node("e", "end", outputVariables=["x"]))
     changed = workflow_of({**document, "name": "New"})
     written = native.write(changed, document)
@@ -157,13 +157,13 @@ def test_a_changed_workflow_is_written_in_todays_words_and_means_the_same() -> N
     assert workflow_of(written.document) == changed
 
 
-def test_a_document_that_says_its_format_is_read_as_it_stands() -> None:
+def test_a_document_with_a_format_version_is_read_unchanged() -> None:
     assert native.read(FULL, name="").document == FULL
     read = read_workflow(read_document(json.dumps({**FULL, "nodes": [node("p", "agent", outputVariable="x")]})))
     assert [problem.code for problem in read.problems] == ["unknown-key"]
 
 
-def test_without_an_id_the_name_of_the_file_is_one() -> None:
+def test_without_an_id_the_file_name_is_the_id() -> None:
     document: JsonObject = {"nodes": [{"id": "a", "type": "start"}], "edges": []}
     read = read_workflow(read_document(json.dumps(document)), name="flows/My News.workflow.json")
     assert read.workflow is not None
@@ -175,7 +175,7 @@ def problem_at(read: ReadDocument, pointer: str) -> Problem:
     return found
 
 
-def test_renamed_keys_keep_the_authors_place() -> None:
+def test_renamed_keys_keep_the_authors_position() -> None:
     text = json.dumps(old(node("p", "tool", toolId=3), config={"maxExecutionTime": "soon"}), indent=1)
     read = read_workflow(read_document(text))
     lines = text.splitlines()
@@ -201,7 +201,7 @@ SKETCH = """{
 
 
 @pytest.mark.requirement("S1-30", "T1-21")
-def test_a_printed_sketch_of_the_format_is_told_what_is_missing() -> None:
+def test_a_sketch_of_the_format_is_reported() -> None:
     read = read_workflow(read_document(SKETCH))
     assert [(problem.code, problem.pointer, problem.line, problem.column) for problem in read.problems] == [
         ("schema-sketch", "/nodes", 10, 13),
@@ -209,7 +209,7 @@ def test_a_printed_sketch_of_the_format_is_told_what_is_missing() -> None:
     ]
 
 
-def test_the_same_with_its_parts_written_out_is_a_workflow_and_its_comments_are_no_matter() -> None:
+def test_a_completed_sketch_with_comments_is_a_workflow() -> None:
     start, end = '[{"id": "s", "type": "start"}, {"id": "e", "type": "end"}]', '[{"source": "s", "target": "e"}]'
     read = read_workflow(read_document(SKETCH.replace("[...]", start, 1).replace("[...]", end, 1)))
     assert read.problems == ()

@@ -64,7 +64,7 @@ def mutated(path: tuple[str | int, ...], junk: Json) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(PLACES), JUNK)
-def test_junk_anywhere_is_named_where_it_stands(path: tuple[str | int, ...], junk: Json) -> None:
+def test_invalid_values_anywhere_are_reported_at_their_position(path: tuple[str | int, ...], junk: Json) -> None:
     document = mutated(path, junk)
     read = read_workflow(read_document(json.dumps(document)))
     assert read.workflow is not None or read.problems
@@ -75,7 +75,7 @@ def test_junk_anywhere_is_named_where_it_stands(path: tuple[str | int, ...], jun
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(PLACES), JUNK)
-def test_reading_changes_nothing_of_the_authors(path: tuple[str | int, ...], junk: Json) -> None:
+def test_reading_does_not_change_the_authors_document(path: tuple[str | int, ...], junk: Json) -> None:
     document = mutated(path, junk)
     before = copy.deepcopy(document)
     native.read(document, name="w")

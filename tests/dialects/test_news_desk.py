@@ -90,7 +90,7 @@ def test_triage_search_report_and_at_most_three_reviews_follow_one_another(accep
         ("text", "one", "false", "search_text"),
     ],
 )
-def test_the_search_is_the_first_that_is_wanted_and_configured(
+def test_the_first_wanted_and_configured_search_is_used(
     preferred: str, sql_agent: str, neo4j: str, search: str
 ) -> None:
     played = desk(preferred=preferred, agent_id_aisearch_sql=sql_agent, use_neo4j_search=neo4j)
@@ -101,16 +101,14 @@ def test_the_search_is_the_first_that_is_wanted_and_configured(
 @pytest.mark.parametrize(
     ("intents", "always", "draft"), [("[]", "false", "W"), ("[multi]", "false", "W\nR"), ("[]", "true", "W\nR")]
 )
-def test_several_reporters_work_where_triage_or_the_settings_ask_for_them(
-    intents: str, always: str, draft: str
-) -> None:
+def test_several_reporters_work_if_triage_or_settings_request_them(intents: str, always: str, draft: str) -> None:
     output = cast(JsonObject, desk(intents=intents, multi_route_always=always).view["output"])
     assert str(output["draft"]).split() == draft.split()
 
 
 @pytest.mark.integration
 @pytest.mark.requirement("S3-13", "S3-21", "S3-93")
-async def test_what_a_closed_installation_left_is_restored_with_its_state_and_goes_on(tmp_path: Path) -> None:
+async def test_an_execution_resumes_with_its_state_after_a_restart(tmp_path: Path) -> None:
     nodes = [agent("one", "a", goal="goal"), agent("two", "b", a="a"), agent("three", "final", b="b")]
     document = graph(nodes, [edge("one", "two"), edge("two", "three")])
     store = f"sqlite:///{tmp_path / 'a.db'}"
@@ -155,7 +153,7 @@ def test_each_phase_of_an_execution_can_be_watched() -> None:
 
 @pytest.mark.requirement("S3-23")
 @pytest.mark.parametrize("chosen", ["left", "right"])
-def test_the_step_itself_may_name_the_way_on(chosen: str) -> None:
+def test_a_step_may_choose_the_next_node(chosen: str) -> None:
     document = """
         id: fork
         nodes:

@@ -62,7 +62,7 @@ def test_input_sources_are_the_edges_and_the_step_before_is_the_default() -> Non
 
 
 @pytest.mark.requirement("T4-10")
-def test_map_reduce_over_something_becomes_branches_and_a_join() -> None:
+def test_map_reduce_becomes_branches_and_a_join() -> None:
     by_id = {str(node["id"]): node for node in nodes_of(imported("plan/diamond"))}
     assert cast(JsonObject, by_id["step_4_each"]["config"])["items"] == (
         'type(criteria) == "array" ? criteria : [criteria]'
@@ -78,7 +78,7 @@ def test_map_reduce_over_something_becomes_branches_and_a_join() -> None:
 @pytest.mark.parametrize(
     ("source", "what"), [(0, "0"), (3, "3"), (2, "itself"), ("someone", "'someone'"), (True, "True")]
 )
-def test_an_unknown_source_is_an_error_at_its_place(source: Json, what: str) -> None:
+def test_an_unknown_source_is_an_error_at_its_position(source: Json, what: str) -> None:
     found = read({"description": "a"}, {"description": "b", "input_sources": ["user", source]})
     (problem,) = found.losses
     assert (problem.code, problem.severity, problem.pointer) == ("unknown-source", "error", "/steps/1/input_sources/1")

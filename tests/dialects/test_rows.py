@@ -35,7 +35,7 @@ def only(found: ImportedDocument, code: str) -> Problem:
 
 
 @pytest.mark.requirement("S0-01", "S0-03", "S0-07", "S0-10", "S0-14", "S0-60", "T0-12")
-def test_the_chat_loads_with_its_ids_and_without_an_objection_of_the_reader() -> None:
+def test_the_chat_loads_with_its_ids_and_without_problems() -> None:
     found = imported("rows/2nchat")
     workflow = workflow_of(found)
     assert found.losses == ()
@@ -61,7 +61,7 @@ def test_agents_route_by_label_and_a_null_target_ends() -> None:
 
 
 @pytest.mark.requirement("S0-51", "S0-54", "T0-6", "X-5")
-def test_the_dialects_limits_hold_unless_the_rows_carry_others() -> None:
+def test_default_limits_apply_unless_the_rows_have_others() -> None:
     usual = workflow_of(imported("rows/2nchat")).config
     own = workflow_of(imported("rows/human-handoff")).config
     assert usual is not None
@@ -73,14 +73,14 @@ def test_the_dialects_limits_hold_unless_the_rows_carry_others() -> None:
 
 
 @pytest.mark.requirement("S0-05")
-def test_a_workflow_is_no_conversation_unless_it_says_so() -> None:
+def test_a_workflow_of_rows_is_conversational_only_if_declared() -> None:
     silent = workflow_of(imported("rows/one-node")).config
     chat = workflow_of(imported("rows/2nchat")).config
     assert (silent and silent.conversational, chat and chat.conversational) == (False, True)
 
 
 @pytest.mark.requirement("S0-56", "S0-57", "S0-59", "T0-9")
-def test_a_handoff_node_takes_over_when_a_limit_trips() -> None:
+def test_a_handoff_node_takes_over_at_a_limit() -> None:
     workflow = workflow_of(imported("rows/human-handoff"))
     assert workflow.config is not None
     assert workflow.config.on_limit == "n2"
@@ -89,7 +89,7 @@ def test_a_handoff_node_takes_over_when_a_limit_trips() -> None:
     assert cast(JsonObject, named.document["config"])["onLimit"] == "b"
 
 
-def test_a_person_chooses_among_the_labels_that_lead_on() -> None:
+def test_a_human_task_offers_the_labels_of_its_edges() -> None:
     approval = cast(list[JsonObject], imported("rows/human-handoff").document["nodes"])[2]
     assert approval["config"] == {"options": [{"value": "again"}, {"value": "END"}]}
 
@@ -101,7 +101,7 @@ def test_on_complete_is_an_edge_to_the_end() -> None:
 
 
 @pytest.mark.requirement("S0-O2", "X-7")
-def test_both_cases_read_alike_and_a_mixture_is_noted() -> None:
+def test_both_cases_read_the_same_and_a_mixture_gets_a_note() -> None:
     camel = read([node("a")], [edge("e", "a", "a")])
     snake = rows.read(
         {
@@ -119,7 +119,7 @@ def test_both_cases_read_alike_and_a_mixture_is_noted() -> None:
 
 
 @pytest.mark.requirement("S0-O3")
-def test_table_sets_carry_their_agents() -> None:
+def test_table_sets_include_their_agents() -> None:
     found = imported("rows/table-set")
     workflow = workflow_of(found)
     assert workflow.agents is not None
@@ -130,7 +130,7 @@ def test_table_sets_carry_their_agents() -> None:
     assert found.sources.author_pointer("/config/conversational") == "/agent_workflows/0/is_conversational"
 
 
-def test_rows_of_other_workflows_in_the_same_tables_are_left_alone() -> None:
+def test_rows_of_other_workflows_in_the_tables_are_ignored() -> None:
     tables = document("rows/table-set")
     other = {"id": "x-1", "workflow_id": "other", "node_type": "AGENT", "node_name": "x", "agent_id": "a-1"}
     cast(list[Json], tables["agent_workflow_nodes"]).append(cast(Json, other))
@@ -197,7 +197,7 @@ def test_one_node_without_edges_is_a_whole_workflow() -> None:
     ],
 )
 @pytest.mark.requirement("S0-08", "S0-09", "S0-11", "S0-12", "S0-13", "S0-15", "S0-21", "S0-23")
-def test_a_wrong_row_is_named_at_its_place(
+def test_an_invalid_row_is_reported_at_its_position(
     nodes: list[JsonObject], edges: list[JsonObject], code: str, severity: str, pointer: str
 ) -> None:
     problem = only(read(nodes, edges), code)
@@ -205,7 +205,7 @@ def test_a_wrong_row_is_named_at_its_place(
     assert problem.hint
 
 
-def test_a_slip_has_a_fix_that_repairs_it() -> None:
+def test_simple_mistakes_in_rows_have_a_working_fix() -> None:
     assert only(read([node("a", workflowId="v")], []), "workflow-id-mismatch").fix == (
         {"op": "replace", "path": "/nodes/0/workflowId", "value": "w"},
     )
@@ -228,7 +228,7 @@ def test_an_unknown_agent_loads() -> None:
 
 
 @pytest.mark.requirement("T0-1")
-def test_a_dangling_edge_is_placed_in_the_authors_row() -> None:
+def test_a_dangling_edge_is_reported_at_the_authors_row() -> None:
     read_back = read_workflow(read_document((CORPUS / "rows/2nchat.json").read_bytes()), name="2nchat")
     assert read_back.imported is not None
     placed = read_back.placed(Problem(code="x", severity="error", pointer="/edges/14/target", message="x"))
@@ -238,7 +238,7 @@ def test_a_dangling_edge_is_placed_in_the_authors_row() -> None:
     assert '"targetNodeId": "node-uuid-6"' in text[placed.line - 1]
 
 
-def test_agents_defined_in_nodes_become_rows_of_their_own() -> None:
+def test_agents_defined_in_nodes_become_separate_rows() -> None:
     native: JsonObject = {
         "id": "w",
         "agents": {"writer": {"system": "You write.", "model": "m"}},
@@ -259,7 +259,7 @@ def test_agents_defined_in_nodes_become_rows_of_their_own() -> None:
     assert written.losses == ()
 
 
-def test_what_rows_cannot_say_is_listed() -> None:
+def test_losses_of_rows_are_listed() -> None:
     workflow, _ = WorkflowDefinition.from_document(
         {
             "id": "w",

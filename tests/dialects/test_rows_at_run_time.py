@@ -10,7 +10,7 @@ from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.executions.driving import drive
 from pointsman.testing.clock import run_virtually
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from tests.scenarios import agent_row, edge_row, installation, play, rows, tools_row, written
 
 ROUTER, WORKER, OTHER = agent_row("Router"), agent_row("Worker"), agent_row("Other")
@@ -27,7 +27,7 @@ def pair(**head: Json) -> JsonObject:
 
 
 @pytest.mark.requirement("S0-04")
-def test_names_are_plain_texts_or_texts_by_language() -> None:
+def test_names_are_plain_or_localized_texts() -> None:
     plain = written(pair(name="Desk", description="Helps.")).definition
     by_language = written(pair(name={"en": "Desk", "de": "Tisch"}, description={"de": "Hilft."})).definition
     assert plain.name is not None
@@ -38,7 +38,7 @@ def test_names_are_plain_texts_or_texts_by_language() -> None:
 
 
 @pytest.mark.requirement("S0-18", "S0-19")
-async def test_saving_again_changes_nothing_and_what_a_new_document_leaves_out_is_gone() -> None:
+async def test_saving_again_is_idempotent_and_omitted_parts_are_deleted() -> None:
     async with installation() as app:
         first = await app.save(written(pair()))
         assert (await app.save(written(pair()))).revision == first.revision
@@ -89,7 +89,7 @@ SHAPES: dict[str, tuple[list[JsonObject], tuple[str, ...], list[str]]] = {
 
 @pytest.mark.requirement("S0-26", "S0-27")
 @pytest.mark.parametrize("shape", SHAPES)
-def test_stored_rows_of_any_shape_run_as_they_were_drawn(shape: str) -> None:
+def test_stored_rows_of_each_shape_take_the_drawn_path(shape: str) -> None:
     edges, rules, path = SHAPES[shape]
 
     async def run() -> JsonObject:
@@ -97,7 +97,7 @@ def test_stored_rows_of_any_shape_run_as_they_were_drawn(shape: str) -> None:
             await app.save(written(rows([A, B, C, D], edges)))
             execution = await app.start("rows", {"message": "go"})
             await drive(execution)
-            return await execution.view()
+            return json_of(await execution.view())
 
     view = run_virtually(run())
     assert (view["status"], view["path"]) == ("completed", path)
@@ -105,7 +105,7 @@ def test_stored_rows_of_any_shape_run_as_they_were_drawn(shape: str) -> None:
 
 @pytest.mark.requirement("S0-28", "T0-5")
 @pytest.mark.parametrize("rule", ["node: Router, next: Nobody", "node: Router, text: no label at all"])
-def test_a_way_that_is_not_there_is_asked_again_and_then_fails_with_the_legal_ones(rule: str) -> None:
+def test_an_unknown_next_node_is_asked_again_and_then_fails(rule: str) -> None:
     played = play(pair(), script=said(rule))
     (failure,) = played.errors
     details = failure["details"]
@@ -124,21 +124,21 @@ def test_a_label_is_matched_exactly_else_ignoring_case_with_a_warning() -> None:
 
 
 @pytest.mark.requirement("S0-O9")
-def test_a_label_that_fits_two_edges_but_for_case_takes_neither() -> None:
+def test_a_label_that_matches_two_edges_ignoring_case_takes_neither() -> None:
     two = rows([A, B, C], [edge_row("a", "b", "Next"), edge_row("a", "c", "NEXT")])
     assert play(two, script=said("node: A, next: next")).errors[0]["code"] == "no-route"
     assert play(two, script=said("node: A, next: NEXT")).path == ["a", "c"]
 
 
 @pytest.mark.requirement("T0-5", "T0-13")
-def test_without_a_label_the_one_plain_edge_is_taken() -> None:
+def test_without_a_label_the_only_plain_edge_is_taken() -> None:
     both = rows([ROUTER, WORKER, OTHER], [edge_row("router", "worker", "Worker"), edge_row("router", "other")])
     assert play(both, script=said("node: Router, text: hm")).path == ["router", "other"]
     assert play(both, script=said("node: Router, next: Worker")).path == ["router", "worker"]
 
 
 @pytest.mark.requirement("T0-5")
-def test_without_a_label_and_a_plain_edge_a_turn_ends_and_so_does_a_branch_without_edges() -> None:
+def test_a_turn_ends_without_a_label_and_a_plain_edge() -> None:
     turn = play(pair(isConversational=True), "hello", script=said("node: Router, text: hm"))
     leaf = play(rows([ROUTER], []), script=said("node: Router, text: hm"))
     assert [(one.status, one.path, one.state.outcome.closes_session) for one in (turn, leaf)] == [
@@ -155,14 +155,14 @@ def test_next_end_with_an_edge_to_the_end_completes_at_once() -> None:
 
 
 @pytest.mark.requirement("S0-30")
-def test_next_end_without_an_edge_to_the_end_is_no_legal_way() -> None:
+def test_next_end_without_an_edge_to_the_end_is_invalid() -> None:
     played = play(pair(), script=said("node: Router, next: END"))
     assert (played.status, played.errors[0]["code"]) == ("failed", "no-route")
     assert "'END'" in str(played.errors[0]["message"])
 
 
 @pytest.mark.requirement("S0-35")
-def test_a_conversation_can_end_without_an_edge_to_the_end_and_the_edge_needs_no_conversation() -> None:
+def test_a_conversation_ends_without_an_edge_to_the_end() -> None:
     back = rows([ROUTER, WORKER], [edge_row("router", "worker", "Worker")], isConversational=True)
     by_tool = play(back, "hello", script=said("node: Router, text: bye, end: true"))
     by_edge = play(pair(), script=said("node: Router, next: Worker", "node: Worker, text: bye, next: END"))
@@ -181,7 +181,7 @@ def with_tools(*edges: JsonObject, nodes: tuple[JsonObject, ...] = (), **head: J
 
 
 @pytest.mark.requirement("S0-39")
-async def test_no_tool_executor_and_no_edge_of_one_is_ever_made_up() -> None:
+async def test_no_tool_executor_and_no_edge_of_one_is_added() -> None:
     document = with_tools()
     async with installation(said("text: done")) as app:
         await app.save(written(document))
@@ -193,7 +193,7 @@ async def test_no_tool_executor_and_no_edge_of_one_is_ever_made_up() -> None:
 
 
 @pytest.mark.requirement("S0-43", "S0-44", "T0-15")
-def test_without_an_edge_out_of_the_executor_control_returns_to_who_called() -> None:
+def test_without_an_outgoing_edge_the_executor_returns_to_its_caller() -> None:
     rules = said("node: Router, visit: 1, toolCalls: [{name: ask}]", "node: Router, text: done, next: END")
     assert play(with_tools(), script=rules).path == ["router", "tools", "router"]
     elsewhere = with_tools(edge_row("tools", "worker", "look"), nodes=(WORKER,))
@@ -201,7 +201,7 @@ def test_without_an_edge_out_of_the_executor_control_returns_to_who_called() -> 
 
 
 @pytest.mark.requirement("S0-43")
-def test_each_caller_gets_control_back() -> None:
+def test_the_executor_returns_to_each_caller() -> None:
     given: JsonObject = {"router": ["look"], "worker": ["ask"]}
     edges = [edge_row("router", "tools", "tools"), edge_row("worker", "tools", "tools")]
     edges += [edge_row("router", "worker", "Worker"), edge_row("worker", None, "END")]
@@ -221,7 +221,7 @@ def test_each_caller_gets_control_back() -> None:
     [(["look", "ask"], "worker"), (["ask", "look"], "worker"), (["ask"], "other")],
     ids=["the routed call first", "the routed call last", "none routed"],
 )
-def test_the_last_call_that_has_an_edge_decides_else_the_plain_edge(calls: list[str], then: str) -> None:
+def test_the_last_call_with_an_edge_decides_else_the_plain_edge(calls: list[str], then: str) -> None:
     document = with_tools(edge_row("tools", "worker", "look"), edge_row("tools", "other"), nodes=(WORKER, OTHER))
     asked = ", ".join(f"{{name: {name}}}" for name in calls)
     played = play(document, script=said(f"node: Router, toolCalls: [{asked}]", "node: [Worker, Other], text: done"))
@@ -230,7 +230,7 @@ def test_the_last_call_that_has_an_edge_decides_else_the_plain_edge(calls: list[
 
 
 @pytest.mark.requirement("T0-15", "S0-O7")
-def test_a_pending_call_goes_to_the_executor_whatever_next_says() -> None:
+def test_a_pending_call_goes_to_the_executor_regardless_of_next() -> None:
     document = with_tools(edge_row("router", "worker", "Worker"), nodes=(WORKER,))
     both = "node: Router, visit: 1, toolCalls: [{name: ask}, {name: router, arguments: {next: Worker}}]"
     played = play(document, script=said(both, "node: Router, text: done, next: END"))
@@ -238,7 +238,7 @@ def test_a_pending_call_goes_to_the_executor_whatever_next_says() -> None:
 
 
 @pytest.mark.requirement("S0-O7")
-def test_the_tool_executor_is_offered_to_no_model_and_reached_in_vain_without_a_call() -> None:
+def test_the_tool_executor_is_not_offered_to_models() -> None:
     router = compile_workflow(written(with_tools()).definition).nodes["router"].action
     assert isinstance(router, WorkAction)
     assert router.spec.routes == ("END",)

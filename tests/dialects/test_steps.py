@@ -67,7 +67,7 @@ def test_the_restaurant_finder_becomes_two_agents_and_a_gate() -> None:
 
 
 @pytest.mark.requirement("S4-34", "T4-7")
-def test_fields_nobody_makes_are_the_input() -> None:
+def test_fields_that_no_step_writes_are_the_input() -> None:
     found = imported("steps/restaurant-finder")
     assert found.document["input"] == {"type": "object", "properties": {"user_query": {}}, "required": ["user_query"]}
     said: JsonObject = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -75,7 +75,7 @@ def test_fields_nobody_makes_are_the_input() -> None:
 
 
 @pytest.mark.requirement("S4-27", "S4-O3", "T4-6")
-def test_a_checkpoint_shows_and_edits_what_the_steps_before_it_made() -> None:
+def test_a_checkpoint_shows_and_edits_fields_of_earlier_steps() -> None:
     assert config(imported("steps/restaurant-finder"), 2) == {
         "title": "Review Restaurant List",
         "message": "Review the restaurants found",
@@ -94,14 +94,14 @@ def test_a_checkpoint_shows_and_edits_what_the_steps_before_it_made() -> None:
     )
 
 
-def test_the_edited_field_is_the_output_where_every_way_ends_with_it() -> None:
+def test_the_edited_field_is_the_output_if_every_path_ends_with_it() -> None:
     assert imported("steps/restaurant-finder").document["output"] == "restaurants"
     two = read({"a": step(), "b": step(output_field="b"), "c": step(output_field="c")}, [{"from": "a", "to": "b"}])
     assert "output" not in two.document
 
 
 @pytest.mark.requirement("S4-12", "S4-13", "T4-12", "S4-O3")
-def test_functions_are_tools_by_their_registered_names_and_gates_may_go_on_alone() -> None:
+def test_functions_become_tools_and_gates_may_proceed_automatically() -> None:
     found = imported("steps/python-spelling")
     assert (nodes_of(found)[0]["type"], config(found)) == ("tool", {"tool": "search_vendors"})
     gate_config = config(found, 1)
@@ -131,7 +131,7 @@ def test_three_spellings_mean_the_same() -> None:
 
 
 @pytest.mark.requirement("S4-O2", "S4-O6", "S4-O8")
-def test_tool_calls_transforms_and_decisions_become_what_they_are() -> None:
+def test_tool_calls_transforms_and_decisions_become_native_nodes() -> None:
     found = imported("steps/implemented-spelling")
     assert config(found, 0) == {
         "tool": "web_search",
@@ -157,7 +157,7 @@ def test_templates_keep_their_meaning_and_their_braces() -> None:
 
 
 @pytest.mark.requirement("S4-17", "S4-20")
-def test_a_prompt_may_only_ask_for_its_input_fields() -> None:
+def test_a_prompt_may_use_only_its_input_fields() -> None:
     problem = only(read({"a": step(input_fields=["q"], prompt_template="{q} {secret.x}")}), "field-not-readable")
     assert problem.pointer == "/nodes/a/step/prompt_template"
     assert problem.fix == ({"op": "add", "path": "/nodes/a/step/input_fields/-", "value": "secret"},)
@@ -172,7 +172,7 @@ def test_a_node_under_another_key_is_an_error_with_a_fix() -> None:
 
 
 @pytest.mark.requirement("S4-O5", "T4-5", "X-1")
-def test_the_first_edge_that_holds_is_taken_and_later_ones_are_warned_of() -> None:
+def test_the_first_matching_edge_is_taken_and_unreachable_ones_are_reported() -> None:
     found = read(
         {"a": step(), "b": step()},
         [{"from": "a", "to": "b", "condition": "out == 1"}, {"from": "a", "to": "b"}, {"from": "a", "to": "a"}],
@@ -186,7 +186,7 @@ def test_the_first_edge_that_holds_is_taken_and_later_ones_are_warned_of() -> No
 
 
 @pytest.mark.requirement("S4-31", "S4-32", "S4-33", "T4-6")
-def test_edges_of_a_checkpoint_wait_for_their_action() -> None:
+def test_edges_of_a_checkpoint_match_their_action() -> None:
     found = imported("steps/implemented-spelling")
     assert edges_of(found)[4] == {
         "source": "confirm",
@@ -206,7 +206,7 @@ def test_edges_of_a_checkpoint_wait_for_their_action() -> None:
     assert len(edges_of(reserved)) == 4
 
 
-def test_an_edge_for_approval_stands_alone_where_another_goes_on_without_condition() -> None:
+def test_edge_labels_of_a_checkpoint_that_are_not_actions_are_captions() -> None:
     found = read(
         {"g": gate(), "a": step(), "b": step()},
         [{"from": "g", "to": "a", "label": "Approve"}, {"from": "g", "to": "b", "label": "later"}],
@@ -228,7 +228,7 @@ def test_an_edge_for_approval_stands_alone_where_another_goes_on_without_conditi
         ("text", "wrong-type", "/nodes/a"),
     ],
 )
-def test_a_wrong_node_is_named_at_its_place(node: Json, code: str, pointer: str) -> None:
+def test_an_invalid_node_is_reported_at_its_position(node: Json, code: str, pointer: str) -> None:
     problem = only(read({"a": node}), code)
     assert (problem.severity, problem.pointer) == ("error", pointer)
 
@@ -249,7 +249,7 @@ def test_nodes_may_be_a_list() -> None:
 
 
 @pytest.mark.requirement("S4-24")
-def test_edits_reach_the_step_they_belong_to() -> None:
+def test_edits_are_written_to_their_step() -> None:
     def edit(native: JsonObject) -> None:
         nodes = cast(list[JsonObject], native["nodes"])
         cast(JsonObject, nodes[1]["config"])["tools"] = ["web_search", "deep_research"]

@@ -81,7 +81,7 @@ def noted(document: JsonObject, *answers: GivenAnswer) -> Played:
 
 
 @pytest.mark.requirement("S4-10", "S4-22", "S4-23", "S4-44", "S4-46")
-def test_one_executor_reads_the_fields_asks_with_the_tools_and_stores_the_result() -> None:
+def test_a_step_reads_fields_uses_tools_and_stores_its_result() -> None:
     waiting = noted(NOTES)
     assert (waiting.status, waiting.path) == ("waiting", ["read", "search"])
     assert (waiting.data["facts"], waiting.data["found"]) == ("three facts", "it is known")
@@ -94,7 +94,7 @@ def test_one_executor_reads_the_fields_asks_with_the_tools_and_stores_the_result
 @pytest.mark.parametrize(
     ("verdicts", "path"), [(["no", "yes"], ["read", "judge", "read", "judge"]), (["yes"], ["read", "judge"])]
 )
-def test_edges_may_have_conditions_and_lead_back(verdicts: list[str], path: list[str]) -> None:
+def test_edges_may_be_conditional_and_form_cycles(verdicts: list[str], path: list[str]) -> None:
     judge: JsonObject = {**READ, "goal": "Judge", "input_fields": ["facts"], "output_field": "verdict"}
     judge["prompt_template"] = "Judge {facts}"
     document = steps(("read", "judge", None), ("judge", "read", 'verdict == "no"'), read=step(READ), judge=step(judge))
@@ -104,7 +104,7 @@ def test_edges_may_have_conditions_and_lead_back(verdicts: list[str], path: list
 
 
 @pytest.mark.requirement("S4-14", "S4-45")
-def test_a_workflow_is_json_and_needs_no_code_of_its_own() -> None:
+def test_a_steps_workflow_runs_from_json_alone() -> None:
     text = json.dumps(NOTES)
     source = Workflow.parse(text, name="notes.json")
     assert json.loads(text) == source.original
@@ -115,7 +115,7 @@ def test_a_workflow_is_json_and_needs_no_code_of_its_own() -> None:
 
 
 @pytest.mark.requirement("S4-39", "S4-42", "S4-49")
-def test_a_workflow_is_saved_run_by_its_name_changed_and_deleted() -> None:
+def test_a_steps_workflow_is_saved_run_changed_and_deleted() -> None:
     async def run() -> tuple[list[str], Json, list[str]]:
         async with installation(SAID, tools=(look,)) as app:
             short = steps(read=step(READ))
@@ -132,7 +132,7 @@ def test_a_workflow_is_saved_run_by_its_name_changed_and_deleted() -> None:
 
 
 @pytest.mark.requirement("S4-55")
-async def test_each_save_is_a_revision_that_stays_can_be_compared_and_brought_back() -> None:
+async def test_each_save_is_a_revision_that_can_be_compared_and_restored() -> None:
     async with installation(tools=(look,)) as app:
         await app.save(written(json.loads(json.dumps(steps(read=step(READ))))))
         await app.save(written(steps(read=step(READ, goal="Read it twice"))))
@@ -146,7 +146,7 @@ async def test_each_save_is_a_revision_that_stays_can_be_compared_and_brought_ba
 
 
 @pytest.mark.requirement("S4-50")
-def test_a_plan_is_read_and_becomes_a_graph_but_nothing_is_written_as_a_plan_anymore() -> None:
+def test_a_plan_is_migrated_to_a_graph_and_plans_are_not_written() -> None:
     plan: JsonObject = {
         "title": "Compare",
         "goal": "Compare two towns",
@@ -168,7 +168,7 @@ def test_a_plan_is_read_and_becomes_a_graph_but_nothing_is_written_as_a_plan_any
 
 
 @pytest.mark.requirement("S4-O4")
-def test_an_execution_goes_through_named_statuses_and_tells_what_happens() -> None:
+def test_an_execution_reports_its_statuses_and_events() -> None:
     async def run() -> tuple[list[str], list[str]]:
         seen: list[JsonObject] = []
         async with installation(SAID + "  - {node: fails, fail: 400}\n", tools=(look,)) as app:
@@ -195,7 +195,7 @@ def test_an_execution_goes_through_named_statuses_and_tells_what_happens() -> No
 
 
 @pytest.mark.requirement("S4-O10", "T4-14")
-def test_an_envelope_is_opened_and_broken_json_is_located_and_repaired_on_offer(tmp_path: Path) -> None:
+def test_envelopes_are_opened_and_broken_json_has_a_position_and_a_fix(tmp_path: Path) -> None:
     wrapped = json.dumps({"type": "workflow_graph", "workflow": steps(read=step(READ))})
     assert Workflow.parse(wrapped, name="a.json").definition.id == "notes"
     broken = wrapped.replace("Facts of {note}", 'Facts of "{note}" only')

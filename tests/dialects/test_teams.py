@@ -52,7 +52,7 @@ def test_each_dialect_has_eight_documents_or_more() -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-async def test_a_document_is_detected_and_its_problems_are_known(path: Path) -> None:
+async def test_each_document_is_detected_with_the_expected_problems(path: Path) -> None:
     source = Workflow.parse(path.read_text(encoding="utf-8"), name=path.stem)  # noqa: ASYNC240 - a small file
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted") as app:
         checked = await app.check(source)
@@ -62,14 +62,14 @@ async def test_a_document_is_detected_and_its_problems_are_known(path: Path) -> 
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=name_of)
-def test_a_document_is_written_back_as_it_was(path: Path) -> None:
+def test_each_document_is_written_back_unchanged(path: Path) -> None:
     workflow, original = definition_of(path)
     written = write_workflow(workflow, dialect=path.parent.name, original=original)
     assert (written.document, written.losses) == (original, ())
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=name_of)
-def test_a_document_means_the_same_once_it_is_converted(path: Path) -> None:
+def test_each_converted_document_behaves_the_same(path: Path) -> None:
     workflow, _ = definition_of(path)
     native = json.dumps(workflow.to_document(), ensure_ascii=False)
     again = read_workflow(read_document(native.encode()), name=path.stem)
@@ -78,5 +78,5 @@ def test_a_document_means_the_same_once_it_is_converted(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("folder", "case"), CASES, ids=[f"{folder.name}: {case.name}" for folder, case in CASES])
-def test_an_execution_comes_to_what_its_authors_expect(folder: Path, case: WorkflowCase) -> None:
+def test_each_document_passes_the_tests_of_its_authors(folder: Path, case: WorkflowCase) -> None:
     assert run_case(case, folder) == ()

@@ -58,11 +58,11 @@ def missing(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_address_that_a_page_names_is_there(page: Path) -> None:
+def test_every_http_path_on_a_page_exists(page: Path) -> None:
     assert missing(page.read_text(encoding="utf-8")) == []
 
 
-def test_an_address_that_is_not_there_is_found() -> None:
+def test_a_missing_http_path_is_found() -> None:
     text = (
         "`GET /api/workflows/{id}/execute`, `POST /api/workflows/ID/execute`, `/api/nothing`,"
         " curl localhost:8000/api/workflows/executions/exec-…/tea"

@@ -70,19 +70,19 @@ def test_a_console_prints_what_the_page_shows(page: Path, block: Block, at_home:
 
 
 @each("block", [(page, block) for page, block in BLOCKS if "/" in block.about])
-def test_a_quotation_stands_in_its_file(page: Path, block: Block) -> None:
+def test_a_quotation_matches_its_file(page: Path, block: Block) -> None:
     assert block.text in (ROOT / block.about).read_text(encoding="utf-8")
 
 
 @pytest.mark.integration
 @each("block", [(page, block) for page, block in BLOCKS if block.language == "python" and "import " in block.text])
-def test_python_runs(page: Path, block: Block, at_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_blocks_run(page: Path, block: Block, at_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(block.text, f"{page.name}:{block.line}", "exec"), {"__name__": "__main__"})  # noqa: S102 - our own page
     assert capsys.readouterr().out != ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_to_existing_pages(page: Path) -> None:
     linked = LINK.findall(page.read_text(encoding="utf-8"))
     assert [link for link in linked if not (page.parent / link).exists()] == []
 
@@ -100,5 +100,5 @@ def test_links_lead_somewhere(page: Path) -> None:
         ((), "a\n", False),
     ],
 )
-def test_what_is_shown_is_compared_line_by_line(*, shows: tuple[str, ...], output: str, fits: bool) -> None:
+def test_shown_output_is_compared_line_by_line(*, shows: tuple[str, ...], output: str, fits: bool) -> None:
     assert shown_in(shows, output) is fits

@@ -67,7 +67,7 @@ def test_paths_and_functions_on_a_concept_page_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", INTERNALS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_classes_on_pages_about_the_inside_exist(page: Path) -> None:
+def test_classes_on_concept_pages_exist(page: Path) -> None:
     assert missing_classes(page.read_text(encoding="utf-8")) == []
 
 

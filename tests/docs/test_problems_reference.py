@@ -86,16 +86,16 @@ def found(text: str) -> dict[str, set[str]]:
     return by_code
 
 
-def test_every_code_is_explained_and_none_that_is_gone() -> None:
+def test_every_existing_code_is_documented_and_no_other() -> None:
     assert set(SECTIONS) == codes_in_source()
 
 
-def test_only_what_cannot_be_shown_has_no_example() -> None:
+def test_only_listed_codes_have_no_example() -> None:
     assert {code for code, section in SECTIONS.items() if section.wrong is None} == set(WITHOUT_EXAMPLE)
 
 
 @pytest.mark.parametrize("code", [code for code in SECTIONS if code not in WITHOUT_EXAMPLE])
-def test_the_example_has_the_problem_and_the_repaired_one_has_not(code: str) -> None:
+def test_the_example_has_the_problem_and_the_repaired_one_does_not(code: str) -> None:
     section = SECTIONS[code]
     assert section.wrong is not None
     assert section.right is not None

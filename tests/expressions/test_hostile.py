@@ -62,7 +62,7 @@ STATE_OF_ANY: dict[str, Json] = {"x": {"a": 1}, "text": "t", "xs": list(range(2_
         "text % x.a; drop",
     ],
 )
-def test_code_of_the_host_is_refused(source: str) -> None:
+def test_code_of_the_host_language_is_refused(source: str) -> None:
     with pytest.raises(ExpressionError):
         compile_expression(source)
 
@@ -73,7 +73,7 @@ def test_code_of_the_host_is_refused(source: str) -> None:
     ["__class__", "text.__class__", "x.__dict__", "n.real", "xs.append", "o.__proto__", "x.keys", "text.upper",
      "state.__init__.__globals__", "xs.__len__", "nodes.__class__", "config.__class__", "x.constructor"],
 )  # fmt: skip
-def test_attributes_are_only_keys_that_do_not_exist(path: str) -> None:
+def test_attributes_of_python_objects_are_missing_keys(path: str) -> None:
     env = Environment(STATE_OF_ANY)
     assert compile_expression(path).evaluate(env) is None
     assert compile_expression(f"exists({path})").evaluate(env) is False
@@ -154,14 +154,14 @@ def nested(depth: int) -> Json:
     return value
 
 
-def test_the_size_of_the_state_costs_nothing() -> None:
+def test_the_size_of_the_state_does_not_affect_the_cost() -> None:
     state: dict[str, Json] = {"rows": [{"a": i} for i in range(100_000)], "score": 3}
     env = Environment(state)
     assert compile_expression("state").evaluate(env) is state
     assert compile_expression("rows[-1].a == 99999 and score < 5").holds(env)
 
 
-def test_a_long_chain_nests_no_deeper_than_a_short_one() -> None:
+def test_a_long_chain_of_operators_does_not_nest() -> None:
     assert value(" + ".join(["1"] * 250)) == 250
     assert value(" and ".join(["1"] * 250)) == 1
 
@@ -209,7 +209,7 @@ WORDS = [
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
-def test_any_sequence_of_words_compiles_or_is_refused_and_evaluates_or_fails(source: str) -> None:
+def test_any_sequence_of_tokens_compiles_or_is_refused_and_evaluates_or_fails(source: str) -> None:
     try:
         expression = compile_expression(source)
     except ExpressionError:
@@ -221,6 +221,6 @@ def test_any_sequence_of_words_compiles_or_is_refused_and_evaluates_or_fails(sou
 
 
 @pytest.mark.parametrize("source", ["sort(", "matches(text,", "sort(items, ", "a.b("])
-def test_a_call_that_breaks_off_is_refused(source: str) -> None:
+def test_an_incomplete_call_is_refused(source: str) -> None:
     with pytest.raises(ExpressionError):
         compile_expression(source)

@@ -48,14 +48,14 @@ STORE: Json = {
         ("$", [STORE]),
     ],
 )
-def test_queries_select(query: str, expected: list[Json]) -> None:
+def test_queries_select_the_matching_values(query: str, expected: list[Json]) -> None:
     assert compile_jsonpath(query).find(STORE) == expected
 
 
 @pytest.mark.parametrize(
     "query", ["", "books", "$.", "$[", "$.a[?]", "$.a b", "$[?@..x]", "$" + ".a" * 33, "$[?foo(@)]"]
 )
-def test_what_is_no_query_is_refused(query: str) -> None:
+def test_an_invalid_query_is_refused(query: str) -> None:
     with pytest.raises(BadJsonPath) as refused:
         compile_jsonpath(query)
     assert refused.value.hint

@@ -92,7 +92,7 @@ def test_equality_never_coerces(source: str, expected: bool) -> None:
 
 
 @pytest.mark.requirement("T1-12")
-def test_only_branch_labels_compare_as_text() -> None:
+def test_only_branch_labels_compare_as_strings() -> None:
     env = Environment(
         {"branch": True}, nodes={"d-1": {"branch": True}}, names={"result": {"branch": "true", "ok": True}}
     )
@@ -122,7 +122,7 @@ def test_only_branch_labels_compare_as_text() -> None:
         ("nope + 0 if exists(nope) else 7", 7),
     ],
 )
-def test_a_missing_path_is_null_and_exists_tells_the_difference(source: str, expected: Json) -> None:
+def test_a_missing_path_is_null_and_does_not_exist(source: str, expected: Json) -> None:
     assert value(source, TRIAGE) == expected
 
 
@@ -158,21 +158,21 @@ def test_order_between_types_fails_with_the_position(source: str) -> None:
         ("1 in nope", False),
     ],
 )
-def test_in_looks_into_lists_keys_and_texts(source: str, expected: bool) -> None:
+def test_in_searches_lists_keys_and_strings(source: str, expected: bool) -> None:
     assert value(source, TRIAGE) is expected
 
 
 @pytest.mark.parametrize("source", ["false", "null", "0", "0.0", '""', "[]", "{}", "nope", "not 1", "!'x'"])
-def test_these_are_false(source: str) -> None:
+def test_falsy_values_are_false(source: str) -> None:
     assert holds(source) is False
 
 
 @pytest.mark.parametrize("source", ["true", "-1", "0.1", '"0"', '"false"', "[0]", "{a: null}"])
-def test_these_are_true(source: str) -> None:
+def test_truthy_values_are_true(source: str) -> None:
     assert holds(source) is True
 
 
-def test_logic_returns_the_operand_and_stops_early() -> None:
+def test_and_and_or_return_an_operand_and_short_circuit() -> None:
     assert value("0 or 'x' or 1 / 0") == "x"
     assert value("'' and 1 / 0") == ""
     assert value("null ?? false ?? 1 / 0") is False
@@ -201,7 +201,7 @@ def test_logic_returns_the_operand_and_stops_early() -> None:
         ("' or ' in 'x or y'", True),
     ],
 )
-def test_operators_bind_as_in_the_field_and_quotes_hide_them(source: str, expected: Json) -> None:
+def test_operators_have_the_usual_precedence_outside_strings(source: str, expected: Json) -> None:
     assert value(source) == expected
 
 
@@ -218,7 +218,7 @@ def test_operators_bind_as_in_the_field_and_quotes_hide_them(source: str, expect
         ("+3 - -3", 6),
     ],
 )
-def test_arithmetic_floors_like_mathematics(source: str, expected: Json) -> None:
+def test_integer_division_and_remainder_round_down(source: str, expected: Json) -> None:
     result = value(source)
     assert result == expected
     assert type(result) is type(expected)
@@ -233,7 +233,7 @@ def test_arithmetic_between_types_fails(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", ["1 / 0", "1 // 0.0", "5 % 0"])
-def test_division_by_zero_fails_with_its_code(source: str) -> None:
+def test_division_by_zero_fails_with_a_code(source: str) -> None:
     with pytest.raises(DividedByZero) as failed:
         value(source)
     assert failed.value.code == "expression-division-by-zero"
@@ -261,11 +261,11 @@ def test_division_by_zero_fails_with_its_code(source: str) -> None:
         ("nope[0:2]", None),
     ],
 )
-def test_paths_reach_into_lists_and_objects(source: str, expected: Json) -> None:
+def test_paths_select_in_lists_and_objects(source: str, expected: Json) -> None:
     assert value(source, TRIAGE) == expected
 
 
-def test_length_is_a_key_where_the_object_has_it() -> None:
+def test_length_is_a_key_if_the_object_has_it() -> None:
     assert value("box.length", {"box": {"length": 90, "width": 2}}) == 90
     assert value("box['length']", {"box": {"width": 2}}) is None
 
@@ -321,7 +321,7 @@ def test_functions_do_what_their_names_say(source: str, expected: Json) -> None:
         *("abs('a')", "1[0:2]", "xs['a':]"),
     ],
 )
-def test_functions_refuse_what_they_are_not_made_for(source: str) -> None:
+def test_functions_refuse_arguments_of_wrong_types(source: str) -> None:
     with pytest.raises(MixedTypes) as failed:
         value(source, {"xs": [1]})
     assert failed.value.length > 1
@@ -355,7 +355,7 @@ def test_functions_refuse_what_they_are_not_made_for(source: str) -> None:
         ("'\\ud800'", ExpressionError, 0, ""),
     ],
 )
-def test_wrong_text_is_refused_with_its_place_and_a_hint(
+def test_a_syntax_error_has_a_position_and_a_hint(
     source: str, error: type[ExpressionError], offset: int, hint: str
 ) -> None:
     with pytest.raises(error) as refused:
@@ -371,7 +371,7 @@ def test_a_failure_at_run_time_is_never_silently_false() -> None:
     assert failed.value.offset == 15
 
 
-def test_quoted_texts_know_escapes_and_keep_unknown_ones() -> None:
+def test_strings_decode_escapes_and_keep_unknown_ones() -> None:
     assert value(r'"\n\t\"\\ \u00e9 \ud83d\ude00 \x41 \d+"') == '\n\t"\\ é 😀 A \\d+'
 
 
@@ -379,7 +379,7 @@ def test_an_expression_compiles_once() -> None:
     assert compile_expression("a.b == 1") is compile_expression("a.b == 1")
 
 
-def test_data_is_never_changed() -> None:
+def test_evaluation_never_changes_data() -> None:
     state: dict[str, Json] = {"xs": [3, 1], "o": {"k": [1]}}
     value("sort(xs) + xs + o.k + unique(xs) + [x for x in xs]", state)
     assert state == {"xs": [3, 1], "o": {"k": [1]}}

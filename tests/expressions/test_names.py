@@ -12,7 +12,7 @@ from pointsman.values import Json, JsonObject
 from tests.expressions.worlds import value
 
 
-def test_a_bare_name_is_the_nearest_thing_of_that_name() -> None:
+def test_a_bare_name_resolves_to_the_nearest_scope() -> None:
     state: dict[str, Json] = {"x": "state", "item": "field", "xs": [1]}
     names: dict[str, Json] = {"x": "engine", "item": "reserved", "section": "as"}
     config: dict[str, Json] = {"x": "setting", "y": "setting"}
@@ -49,7 +49,7 @@ def test_reserved_roots_come_from_their_own_place(root: str) -> None:
     assert value(f"$.{root}", {}, names={root: "root"}) == "root"
 
 
-def test_the_state_has_many_spellings() -> None:
+def test_the_state_has_several_spellings() -> None:
     state: dict[str, Json] = {"a b": 1, "x": 2}
     assert value("[$['a b'], state.x, data.x, $.data.x, $.state['x'], $.x, $['x']]", state) == [1, 2, 2, 2, 2, 2, 2]
     assert value("$ == state and data == $", state) is True
@@ -63,7 +63,7 @@ class AskedOnly(dict[str, Json]):
         raise AssertionError("went through all nodes")
 
 
-def test_a_fixed_node_id_is_asked_for_by_key() -> None:
+def test_a_constant_node_id_is_read_by_key() -> None:
     env = Environment({"which": "b"}, nodes=AskedOnly({"init-coverage": {"n": 1}, "b": 2}))
     assert compile_expression('nodes["init-coverage"].n').evaluate(env) == 1
     assert compile_expression("$.nodeOutputs.b + outputs.b").evaluate(env) == 4
@@ -71,18 +71,18 @@ def test_a_fixed_node_id_is_asked_for_by_key() -> None:
     assert compile_expression("nodes.nope.x").evaluate(env) is None
 
 
-def test_all_nodes_can_be_gone_through() -> None:
+def test_all_nodes_can_be_iterated() -> None:
     env = Environment({}, nodes={"a": {"n": 1}, "b": {"n": 2}})
     assert compile_expression("sum(nodes.*.n) + len(nodes)").evaluate(env) == 5
 
 
-def test_next_is_readable_on_the_edges_of_its_own_step() -> None:
+def test_next_is_available_on_the_edges_of_its_step() -> None:
     assert value("state.next", {"next": "field"}, names={"next": "Writer"}) == "Writer"
     assert value("state.next", {"next": "field"}) == "field"
 
 
 @pytest.mark.requirement("T3-4")
-def test_the_item_of_a_branch_is_a_value_and_a_key() -> None:
+def test_the_item_of_a_branch_has_a_value_and_a_key() -> None:
     state: dict[str, Json] = {"drafts": {"intro": ["a", "b"], "current_fanout_item": "literal"}}
     env = Environment(state, names={"item": {"id": "intro"}}, item_key="intro")
     assert compile_expression("drafts.current_fanout_item[-1]").evaluate(env) == "b"
@@ -97,7 +97,7 @@ def test_secrets_are_not_data(source: str) -> None:
         compile_expression(source)
 
 
-def test_reads_tell_every_path_with_its_place() -> None:
+def test_reads_list_every_path_with_its_position() -> None:
     source = "$.a.b[0] > input.n and nodes['x-1'].ok and (c ?? d) and xs[i].z and any(xs, x => x.f) and e.*.g.length"
     reads = {(r.root, r.path): (source[r.offset :][: r.length], r.guarded) for r in compile_expression(source).reads}
     assert reads == {
@@ -119,7 +119,7 @@ def test_reads_tell_every_path_with_its_place() -> None:
     ]
 
 
-def test_the_equalities_of_edges() -> None:
+def test_equality_is_strict_except_for_labels() -> None:
     assert equals([1, {"a": None}], [1.0, {"a": None}])
     assert not equals(True, 1)
     assert not equals("true", True)
@@ -139,5 +139,5 @@ def test_the_equalities_of_edges() -> None:
         ("state.data", {"x": 1}, None),
     ],
 )
-def test_state_data_means_the_state_unless_there_is_a_field_data(source: str, state: JsonObject, value: Json) -> None:
+def test_state_data_is_the_state_unless_a_field_data_exists(source: str, state: JsonObject, value: Json) -> None:
     assert compile_expression(source).evaluate(Environment(state)) == value

@@ -38,7 +38,7 @@ def ours(source: str) -> tuple[bool, Json]:
 @pytest.mark.requirement("S3-56", "S3-62", "X-4")
 @settings(max_examples=400)
 @given(PYTHON)
-def test_python_agrees(source: str) -> None:
+def test_results_equal_those_of_python(source: str) -> None:
     scope = {"__builtins__": BUILTINS, **STATE}
     expected: object = eval(source, scope)  # noqa: S307 - the oracle; the text comes from the generator
     within, value = ours(source)
@@ -52,7 +52,7 @@ def test_python_agrees(source: str) -> None:
 @pytest.mark.skipif(NODE is None, reason="node is not installed: it is the oracle of this test")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.large_base_example])
 @given(st.lists(JAVASCRIPT, min_size=8, max_size=16))
-def test_node_agrees(sources: list[str]) -> None:
+def test_results_equal_those_of_javascript(sources: list[str]) -> None:
     asked = json.dumps([STATE, sources])
     done = subprocess.run([str(NODE), "-e", PROGRAM], input=asked, capture_output=True, text=True, check=True)
     for source, expected in zip(sources, cast("list[Json]", json.loads(done.stdout)), strict=True):
@@ -62,7 +62,7 @@ def test_node_agrees(sources: list[str]) -> None:
 
 
 @given(st.one_of(PYTHON, JAVASCRIPT))
-def test_the_canonical_spelling_means_the_same_and_stays_as_it_is(source: str) -> None:
+def test_the_canonical_spelling_is_equivalent_and_stable(source: str) -> None:
     within, value = ours(source)
     if not within:
         return
@@ -86,6 +86,6 @@ def test_the_canonical_spelling_means_the_same_and_stays_as_it_is(source: str) -
         ("(a or b) and c", "(a || b) && (c)", "(a or b) and c"),
     ],
 )
-def test_two_spellings_of_one_thing_have_one_canonical_spelling(python: str, javascript: str, canonical: str) -> None:
+def test_equivalent_spellings_have_one_canonical_spelling(python: str, javascript: str, canonical: str) -> None:
     assert compile_expression(python).canonical == canonical
     assert compile_expression(javascript).canonical == canonical

@@ -32,7 +32,7 @@ def test_a_tree_is_filled_in_and_keeps_types() -> None:
     }
 
 
-def test_a_tree_without_paths_is_passed_on() -> None:
+def test_a_tree_without_paths_is_returned_unchanged() -> None:
     tree: Json = {"a": [1, "x", {"b": None}]}
     assert compile_parameters(tree).evaluate(Environment({})) is tree
 
@@ -53,7 +53,7 @@ def test_a_malformed_text_is_refused_with_its_pointer() -> None:
     assert refused.value.pointer == "/a/1"
 
 
-def test_a_secret_is_handed_on_by_place_and_never_read_from_data() -> None:
+def test_a_secret_is_returned_by_position_and_never_read_from_data() -> None:
     tree: Json = {"headers": {"Authorization": "Bearer {secret.TOKEN}!"}, "key": "secret.KEY", "q": "{q}"}
     parameters = compile_parameters(tree)
     filled = parameters.evaluate(Environment({"q": "{secret.KEY} secret.KEY"}))
@@ -79,7 +79,7 @@ def test_a_secret_beside_data_is_refused() -> None:
         compile_parameters("{{#if secret.KEY}}x{{/if}}", spelling="double")
 
 
-def test_the_word_secret_alone_is_text() -> None:
+def test_the_word_secret_alone_is_a_string() -> None:
     assert compile_parameters("a secret.KEY in a sentence").evaluate(Environment({})) == "a secret.KEY in a sentence"
 
 

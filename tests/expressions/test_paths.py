@@ -34,7 +34,7 @@ from pointsman.expressions.paths import ITEM_KEY, ItemKey, compile_path
         ("größe.größer", ("größe", "größer")),
     ],
 )
-def test_a_path_is_keys_from_the_state_down(source: str, segments: tuple[str | int | ItemKey, ...]) -> None:
+def test_a_path_is_a_sequence_of_keys_of_the_state(source: str, segments: tuple[str | int | ItemKey, ...]) -> None:
     assert compile_path(source).segments == segments
 
 
@@ -47,7 +47,7 @@ def test_a_declared_field_wins_over_the_word_for_the_state() -> None:
     "source",
     ["", "$", "state", "a.", "a..b", "a b", "a[b]", "a.*", "a[*]", ".a", "a[0", "1a", "a + b", "a()", "a['x]", "@a"],
 )
-def test_what_is_no_path_is_refused(source: str) -> None:
+def test_an_invalid_path_is_refused(source: str) -> None:
     with pytest.raises(BadPath) as refused:
         compile_path(source)
     assert refused.value.hint
@@ -60,7 +60,7 @@ def test_an_oversized_path_is_refused() -> None:
 
 
 @pytest.mark.requirement("T3-4")
-def test_the_item_of_the_branch_is_resolved_on_writing() -> None:
+def test_the_item_key_is_resolved_when_writing() -> None:
     path = compile_path("drafts.current_fanout_item.text")
     assert path.resolve(Environment({}, item_key="intro")) == ("drafts", "intro", "text")
     assert compile_path("a[0]").resolve(Environment({})) == ("a", 0)

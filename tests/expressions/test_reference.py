@@ -19,7 +19,7 @@ EXAMPLES = [line.split("→") for line in re.findall(r"```text\n(.*?)```", PAGE,
 
 
 @pytest.mark.parametrize(("source", "expected"), EXAMPLES)
-def test_every_example_of_the_reference_is_true(source: str, expected: str) -> None:
+def test_examples_of_the_expression_reference_are_true(source: str, expected: str) -> None:
     value = compile_expression(source.strip()).evaluate(Environment(STATE))
     assert json.dumps(value) == json.dumps(json.loads(expected))
 

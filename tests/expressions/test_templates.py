@@ -58,7 +58,7 @@ def text(source: str, spelling: Spelling = "single", state: dict[str, Json] | No
         ("", ""),
     ],
 )
-def test_paths_are_filled_in(source: str, expected: str) -> None:
+def test_paths_are_replaced_by_values(source: str, expected: str) -> None:
     assert text(source) == expected
 
 
@@ -109,7 +109,7 @@ class Everything(dict[str, Json]):
 
 
 @given(st.text(alphabet='{}ab$#/|?\\ \n0"!@', max_size=40))
-def test_any_text_is_a_template_of_the_single_spelling(source: str) -> None:
+def test_any_text_is_a_template_in_single_braces(source: str) -> None:
     rendered = compile_template(source).render(Environment(Everything()))
     assert len(rendered.text) <= len(source)
     assert rendered.missing == ()
@@ -119,7 +119,7 @@ BLOCKS = ["{{", "}}", "{{#if a}}", "{{/if}}", "{{else}}", "a", "{{#each b}}", "{
 
 
 @given(st.lists(st.sampled_from(BLOCKS)).map("".join))
-def test_any_blocks_fit_together_or_are_refused(source: str) -> None:
+def test_any_blocks_are_balanced_or_refused(source: str) -> None:
     refused: BadTemplate | None = None
     try:
         compile_template(source, spelling="double").render(Environment({"a": "x", "b": [1, 2]}))
@@ -164,12 +164,12 @@ def test_a_missing_value_fails_with_every_name_and_the_first_place() -> None:
         ("{{_currentStep}} of {{_totalNodes}}", "2 of 5"),
     ],
 )
-def test_the_double_spelling_has_blocks(source: str, expected: str) -> None:
+def test_templates_in_double_braces_have_blocks(source: str, expected: str) -> None:
     env = Environment({**STATE, "HOME": "x"}, names={"_currentStep": 2, "_totalNodes": 5})
     assert compile_template(source, spelling="double").render(env).text == expected
 
 
-def test_a_block_tag_alone_on_its_line_takes_the_line_with_it() -> None:
+def test_a_block_tag_alone_on_its_line_removes_the_line() -> None:
     source = "list:\n  {{#each items}}\n  - {{name}}\n  {{/each}}\nend {{#if goal}}x{{/if}}\n"
     assert text(source, "double") == "list:\n  - a\n  - b\nend x\n"
 
@@ -202,7 +202,7 @@ def test_a_missing_value_in_double_braces_is_empty_and_reported() -> None:
         ("{{#if a}}" * 33, 288),
     ],
 )
-def test_blocks_that_do_not_fit_together_are_refused(source: str, offset: int) -> None:
+def test_unbalanced_blocks_are_refused(source: str, offset: int) -> None:
     with pytest.raises(BadTemplate) as refused:
         compile_template(source, spelling="double")
     assert refused.value.offset == offset
@@ -225,7 +225,7 @@ def test_a_template_that_is_one_path_keeps_the_type() -> None:
         compile_template("{nope}").value(env)
 
 
-def test_reads_tell_the_paths_of_a_template() -> None:
+def test_reads_list_the_paths_of_a_template() -> None:
     template = compile_template("{a.b} {c?} {{#each d}}{{e}}{{this.f}}{{/each}}", spelling="double")
     reads = {(read.path, read.guarded): template.source[read.offset :][: read.length] for read in template.reads}
     assert reads == {(("a", "b"), False): "a.b", (("c",), True): "c", (("d",), True): "d", (("e",), True): "e"}
@@ -259,12 +259,12 @@ def nested() -> Json:
     return value
 
 
-def test_each_wants_something_to_go_through() -> None:
+def test_each_requires_a_list_or_an_object() -> None:
     with pytest.raises(MixedTypes):
         text("{{#each score}}x{{/each}}", "double")
 
 
-def test_secrets_never_enter_a_text() -> None:
+def test_secrets_are_refused_in_templates() -> None:
     with pytest.raises(SecretNotAllowed):
         compile_template("key: {secret.KEY}")
 
@@ -280,7 +280,7 @@ def test_secrets_never_enter_a_text() -> None:
         "{a['" * 100_000,
     ],
 )
-def test_reading_takes_time_linear_in_the_text(source: str) -> None:
+def test_parsing_takes_linear_time(source: str) -> None:
     assert compile_template(source, spelling="double").fixed
 
 
@@ -305,7 +305,7 @@ DECLARED = Names(declared=frozenset({"goal", "items", "score"}))
         ("{ goal } {goal } { score | round }", "tea tea 75"),
     ],
 )
-def test_placeholders_take_pipes_and_expressions(source: str, expected: str, spelling: Spelling) -> None:
+def test_placeholders_allow_pipes_and_expressions(source: str, expected: str, spelling: Spelling) -> None:
     template = compile_template(source, spelling=spelling, names=DECLARED)
     assert template.render(Environment(STATE)) == (expected, ())
 
@@ -324,7 +324,7 @@ def test_placeholders_take_pipes_and_expressions(source: str, expected: str, spe
         "{low|high}",
     ],
 )
-def test_braces_of_code_and_of_unknown_names_stay_text(source: str) -> None:
+def test_braces_of_code_and_unknown_names_stay_unchanged(source: str) -> None:
     assert compile_template(source, names=DECLARED, spelling="double").render(Environment(STATE)).text == source
 
 
@@ -334,7 +334,7 @@ def test_a_pipe_to_a_function_that_does_not_exist_is_refused_by_name() -> None:
     assert "leave it out" in refused.value.hint
 
 
-def test_a_missing_value_that_is_piped_is_reported_and_renders_nothing() -> None:
+def test_a_missing_piped_value_is_reported_and_renders_empty() -> None:
     rendered = compile_template("<{{ nope | upper }}{{ nope.x | length }}{nope?|json}>").render(Environment(STATE))
     assert rendered == ("<>", ("nope", "nope.x"))
     with pytest.raises(MissingValue, match="'nope'"):

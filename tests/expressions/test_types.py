@@ -49,7 +49,7 @@ def codes(source: str, *, condition: bool = False) -> list[str]:
         ("rows.map(r => r.nope)", "r.nope", "x"),
     ],
 )
-def test_an_unknown_path_is_found_with_its_place_and_a_guess(source: str, place: str, hint: str) -> None:
+def test_an_unknown_path_is_found_with_position_and_suggestion(source: str, place: str, hint: str) -> None:
     (finding,) = check_types(compile_expression(source), {"state": STATE}, known=frozenset({"use_search"}))
     assert finding.code == "unknown-path"
     assert source[finding.offset :][: finding.length] == place
@@ -79,7 +79,7 @@ def test_an_unknown_path_is_found_with_its_place_and_a_guess(source: str, place:
         "loop_.x",
     ],
 )
-def test_what_may_be_right_is_left_alone(source: str) -> None:
+def test_possibly_correct_paths_are_not_reported(source: str) -> None:
     assert codes(source) == []
 
 
@@ -96,14 +96,14 @@ def test_what_may_be_right_is_left_alone(source: str) -> None:
         "len(rows) == '1'",
     ],
 )
-def test_what_is_never_equal_is_found(source: str) -> None:
+def test_comparisons_that_are_never_equal_are_found(source: str) -> None:
     assert codes(source) == ["never-equal"]
 
 
 @pytest.mark.parametrize(
     "source", ["'always'", "count", "rows", "count + 1 - 2", "len(rows)", "true ? 1 : 2", "str(count)"]
 )
-def test_a_condition_that_is_no_boolean_is_found(source: str) -> None:
+def test_a_condition_that_is_not_a_boolean_is_found(source: str) -> None:
     assert "condition-not-boolean" in codes(source, condition=True)
     assert "condition-not-boolean" not in codes(source)
 
@@ -111,12 +111,12 @@ def test_a_condition_that_is_no_boolean_is_found(source: str) -> None:
 @pytest.mark.parametrize(
     "source", ["done", "count > 1", "not rows", "either", "done and count > 2", "nodes.x.ok", "exists(row)"]
 )
-def test_a_condition_that_may_be_a_boolean_is_left_alone(source: str) -> None:
+def test_a_condition_that_may_be_a_boolean_is_not_reported(source: str) -> None:
     assert codes(source, condition=True) == []
 
 
 @pytest.mark.parametrize("source", ["row.x < 3", "'a' < maybe", "rows[0].x >= 1", "drafts.intro < 'x'"])
-def test_an_order_that_may_miss_a_value_is_found(source: str) -> None:
+def test_an_ordering_of_a_possibly_missing_value_is_found(source: str) -> None:
     assert codes(source) == ["order-may-miss"]
 
 
@@ -124,14 +124,14 @@ def test_an_order_that_may_miss_a_value_is_found(source: str) -> None:
     "source",
     ["count > '3'", "'a' < count", "rows > 3", "done >= 1", "1 < maybe", "join(count)", "upper(count)", "1 in count"],
 )
-def test_an_operation_on_a_type_that_it_does_not_take_is_found(source: str) -> None:
+def test_an_operation_on_a_wrong_type_is_found(source: str) -> None:
     assert codes(source) == ["wrong-types"]
 
 
 @pytest.mark.parametrize("source", ["nodes.x > 3", "maybe in 'abc'", "'a' in rows", "len(rows) > 3"])
-def test_an_operation_on_a_type_that_may_fit_is_left_alone(source: str) -> None:
+def test_an_operation_on_a_possible_type_is_not_reported(source: str) -> None:
     assert "wrong-types" not in codes(source)
 
 
-def test_nothing_is_known_without_a_schema() -> None:
+def test_without_a_schema_nothing_is_reported() -> None:
     assert check_types(compile_expression("a.b == 1 and c < 'x'"), {}, condition=True) == []

@@ -15,7 +15,7 @@ CHAT = "start -> agent1; agent1 -#e-> end"
 
 
 @pytest.mark.requirement("T0-4")
-def test_the_names_of_injected_tools_are_taken() -> None:
+def test_the_names_of_injected_tools_are_reserved() -> None:
     problems = drawn(CHAT, configs={"agent1": {"routing": "label", "tools": ["router", "search", "end"]}})
     taken = [p.pointer for p in problems if p.code == "reserved-tool-name"]
     assert taken == ["/nodes/1/config/tools/0", "/nodes/1/config/tools/2"]
@@ -37,13 +37,13 @@ def test_an_agent_with_server_tools_needs_an_edge_to_the_tool_executor() -> None
     assert "agent-without-tool-edge" not in codes(drawn(drawing, configs=configs, known=client))
 
 
-def test_tools_of_named_agents_count() -> None:
+def test_tools_of_named_agents_are_checked() -> None:
     agents: JsonObject = {"one": {"tools": ["search"]}}
     configs: Configs = {"agent1": {"routing": "label", "agent": "one"}}
     assert "no-tool-executor" in codes(drawn(CHAT, configs=configs, dialect="rows", agents=agents))
 
 
-def test_a_decision_decides_in_one_way() -> None:
+def test_a_decision_has_exactly_one_method() -> None:
     configs: Configs = {"dec": {"expression": "x", "cases": [{"when": "y", "label": "a"}]}}
     assert "several-deciders" in codes(drawn("start -> dec; dec -#a-> end", configs=configs))
     assert codes(drawn("start -> dec; dec -> end", configs={"dec": {"llmPrompt": "Which?"}})) == ["no-choices"]
@@ -51,7 +51,7 @@ def test_a_decision_decides_in_one_way() -> None:
 
 
 @pytest.mark.requirement("T1-17")
-def test_nothing_can_wait_for_people_without_persistence() -> None:
+def test_gates_without_persistence_are_errors() -> None:
     drawing = "start -> ask; ask -#approve-> end"
     assert codes(drawn(drawing, config={"persistence": "none"})) == ["gate-without-persistence"]
     assert codes(drawn(drawing, config={"humanInLoop": "none"})) == ["gate-without-people"]
@@ -72,7 +72,7 @@ def test_nothing_can_wait_for_people_without_persistence() -> None:
         ("start -> agent1; agent1 -> end", {"prompt": "Pay", "agent": "payer"}),
     ],
 )
-def test_tools_that_people_must_agree_to_wait_for_people_too(drawing: str, config: dict[str, Json]) -> None:
+def test_tool_approvals_without_persistence_are_errors(drawing: str, config: dict[str, Json]) -> None:
     known = Installation(
         tools={"pay": ToolFacts(requires_approval=True), "look_up": ToolFacts()}, agents={"payer": frozenset({"pay"})}
     )
@@ -84,14 +84,14 @@ def test_tools_that_people_must_agree_to_wait_for_people_too(drawing: str, confi
 
 
 @pytest.mark.requirement("S1-26")
-def test_the_limit_of_nodes_is_held_and_notes_are_free() -> None:
+def test_the_limit_of_nodes_does_not_count_notes() -> None:
     limits: JsonObject = {"limits": {"nodes": 3}}
     assert codes(drawn("start -> a; a -> end; note1", config=limits)) == []
     problem = the(drawn("start -> a; a -> b; b -> end", config=limits), "too-many-nodes")
     assert problem.pointer == "/config/limits/nodes"
 
 
-def test_no_node_may_take_longer_than_the_whole() -> None:
+def test_a_node_timeout_beyond_the_execution_timeout_is_reported() -> None:
     configs: Configs = {"a": {"execution": {"timeout": "10m"}}}
     limits: JsonObject = {"limits": {"executionTime": "5m"}}
     assert the(drawn("start -> a; a -> end", configs=configs, config=limits), "timeout-beyond-limit").pointer == (
@@ -100,12 +100,12 @@ def test_no_node_may_take_longer_than_the_whole() -> None:
 
 
 @pytest.mark.requirement("S1-20")
-def test_what_cannot_be_executed_as_it_is_gets_a_note() -> None:
+def test_disabled_and_draft_workflows_get_a_note() -> None:
     problems = drawn("start -> end", enabled=False, status="draft")
     assert [(p.code, p.severity) for p in problems] == [("disabled", "note"), ("draft", "note")]
 
 
-def test_answers_on_time_out_must_be_possible() -> None:
+def test_the_answer_on_timeout_must_be_an_action() -> None:
     drawing = "start -> ask; ask -#approve-> end"
     assert codes(drawn(drawing, configs={"ask": {"timeout": "1h", "onTimeout": "aprove"}})) == ["unknown-action"]
     assert codes(drawn(drawing, configs={"ask": {"onTimeout": "approve"}})) == ["timeout-missing"]
@@ -128,20 +128,20 @@ def test_answers_on_time_out_must_be_possible() -> None:
         ),
     ],
 )
-def test_those_who_are_asked_can_answer(config: dict[str, Json], found: list[str]) -> None:
+def test_approvers_must_be_able_to_answer(config: dict[str, Json], found: list[str]) -> None:
     assert codes(drawn("start -> ask; ask -#approve-> end", configs={"ask": config})) == found
 
 
-def test_a_quorum_can_be_met_and_actions_differ() -> None:
+def test_a_quorum_must_be_reachable_and_actions_distinct() -> None:
     configs: Configs = {"ask": {"approvers": {"users": ["ann"], "quorum": 2}, "actions": ["approve", "approve"]}}
     assert codes(drawn("start -> ask; ask -#approve-> end", configs=configs)) == ["duplicate-action", "quorum-unmet"]
 
 
-def test_a_wait_waits_for_something() -> None:
+def test_a_wait_without_a_condition_is_an_error() -> None:
     assert codes(drawn("start -> wait; wait -> end")) == ["wait-without-end"]
 
 
-def test_tools_that_may_run_twice_are_named_where_steps_are_not_on_disk() -> None:
+def test_tools_that_may_run_twice_are_reported_for_weak_durability() -> None:
     configs: Configs = {"tool1": {"tool": "pay"}}
     known = Installation(tools={"pay": ToolFacts(), "look_up": ToolFacts(idempotent=True)})
     drawing = "start -> tool1; tool1 -> tool2; tool2 -> end"
@@ -150,13 +150,13 @@ def test_tools_that_may_run_twice_are_named_where_steps_are_not_on_disk() -> Non
     assert codes(drawn(drawing, configs=configs, known=known)) == []
 
 
-def test_fields_named_like_reserved_names_are_told() -> None:
+def test_fields_with_reserved_names_are_reported() -> None:
     configs: Configs = {"a": {"outputs": {"result": "1"}}}
     assert codes(drawn("start -> a; a -> end", configs=configs)) == ["reserved-name"]
     assert codes(drawn("start -> a; a -> end", configs=configs, dialect="graph")) == []
 
 
-def test_triggers_say_when() -> None:
+def test_triggers_without_a_condition_are_errors() -> None:
     base: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "transform"}], "edges": []}
     triggers: list[Json] = [
         {"id": "t1", "type": "schedule"},
@@ -177,7 +177,7 @@ NONE: Final[Json] = {"persistence": "none"}
 
 @pytest.mark.requirement("S1-03")
 @pytest.mark.parametrize("config", [{"event": "paid"}, {"until": "input.then"}, {"duration": "2h"}])
-def test_what_outlives_a_process_cannot_be_waited_for_without_persistence(config: JsonObject) -> None:
+def test_long_waits_without_persistence_are_errors(config: JsonObject) -> None:
     waits = drawn("start -> wait; wait -> end", configs={"wait": config}, config=NONE)
     assert the(waits, "wait-without-persistence").severity == "error"
     kept = drawn("start -> wait; wait -> end", configs={"wait": config}, config={"persistence": "session"})
@@ -188,7 +188,7 @@ def test_a_short_wait_needs_no_persistence() -> None:
     assert codes(drawn("start -> wait; wait -> end", configs={"wait": {"duration": "5s"}}, config=NONE)) == []
 
 
-def test_what_is_remembered_for_others_needs_persistence() -> None:
+def test_shared_memory_requires_persistence() -> None:
     def remembering(scope: str) -> tuple[Problem, ...]:
         memory: JsonObject = {"scope": scope, "operation": "set", "key": "k"}
         nodes: list[Json] = [{"id": "keep", "type": "memory", "config": memory}]
@@ -207,7 +207,7 @@ def test_what_is_remembered_for_others_needs_persistence() -> None:
         ({"scope": "user", "operation": "delete"}, "under which key"),
     ],
 )
-def test_a_memory_node_says_what_it_means(memory: JsonObject, says: str) -> None:
+def test_incomplete_memory_nodes_are_errors(memory: JsonObject, says: str) -> None:
     def checked(**more: Json) -> tuple[Problem, ...]:
         nodes: list[Json] = [{"id": "keep", "type": "memory", "config": {**memory, **more}}]
         return found({"id": "remember", "nodes": nodes, "edges": []})
@@ -216,7 +216,7 @@ def test_a_memory_node_says_what_it_means(memory: JsonObject, says: str) -> None
     assert "memory-incomplete" not in codes(checked(key="k", namespace="n"))
 
 
-def test_what_nobody_heeds_is_said() -> None:
+def test_settings_that_are_ignored_are_reported() -> None:
     nodes: list[Json] = [
         {
             "id": "text",

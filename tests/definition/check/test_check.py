@@ -71,7 +71,7 @@ def documents(draw: st.DrawFn) -> JsonObject:
 
 @given(documents())
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_any_document_is_checked_to_the_end(native: JsonObject) -> None:
+def test_the_check_of_any_document_terminates(native: JsonObject) -> None:
     problems = check(workflow_of(native))
     for problem in problems:
         assert problem.message
@@ -147,12 +147,12 @@ def calls(native: JsonObject) -> int:
     return count
 
 
-def test_the_work_of_a_check_grows_with_the_document_and_no_faster() -> None:
+def test_the_cost_of_a_check_is_linear() -> None:
     small, large = calls(ladder(200)), calls(ladder(1_600))
     assert large / small < 9, "8 times the nodes, 8 times the work"
 
 
-def test_shapes_that_would_cost_the_square_are_given_up_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_with_quadratic_cost_are_skipped_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis, "VISITS_MAX", 500)
     drawing = "\n".join(f"n{n} -> n{n + 1}, side{n}" for n in range(100))
     configs: Configs = {f"n{n}": {"outputs": {"x": "x"}} for n in range(100)}
@@ -160,7 +160,7 @@ def test_shapes_that_would_cost_the_square_are_given_up_with_a_note(monkeypatch:
     assert problem.severity == "note"
 
 
-def test_loops_locked_into_each_other_are_given_up_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interlocking_loops_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scopes, "BODY_VISITS_MAX", 500)
     drawing = "\n".join(f"loop{n} -> loop{n + 1}; loop{n + 1} -> loop{n}" for n in range(100))
     assert "loops-too-complex" in codes(drawn(f"start -> loop0\n{drawing}"))

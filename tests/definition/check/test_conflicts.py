@@ -20,7 +20,7 @@ def write(path: str) -> JsonObject:
 
 @pytest.mark.parametrize("drawing", [BRANCHES, SPLIT])
 @pytest.mark.requirement("S1-102")
-def test_two_steps_that_surely_run_at_once_may_not_write_one_path(drawing: str) -> None:
+def test_two_parallel_steps_must_not_write_the_same_path(drawing: str) -> None:
     problem = the(drawn(drawing, configs={"a": write("text"), "b": write("text.title")}), "write-conflict")
     assert problem.severity == "error"
     assert "'a'" in problem.message
@@ -28,7 +28,7 @@ def test_two_steps_that_surely_run_at_once_may_not_write_one_path(drawing: str) 
 
 
 @pytest.mark.parametrize("drawing", [BRANCHES, SPLIT])
-def test_different_paths_and_reducers_make_peace(drawing: str) -> None:
+def test_different_paths_and_reducers_avoid_conflicts(drawing: str) -> None:
     assert codes(drawn(drawing, configs={"a": write("one"), "b": write("two")})) == []
     both: Configs = {"a": write("text"), "b": write("text")}
     assert codes(drawn(drawing, configs=both, state={"text": {"reduce": "append"}})) == []
@@ -37,7 +37,7 @@ def test_different_paths_and_reducers_make_peace(drawing: str) -> None:
     assert codes(drawn(drawing, configs=deep, state={"text.*": {"reduce": "add"}})) == []
 
 
-def test_steps_behind_conditions_are_warned_about() -> None:
+def test_possibly_parallel_writes_are_a_warning() -> None:
     drawing = "start -> s; s -x-> a; s -y-> b; a -> m; b -> m; m -> end"
     problem = the(drawn(drawing, configs={"a": write("text"), "b": write("text")}), "write-conflict")
     assert problem.severity == "warning"
@@ -54,34 +54,34 @@ def test_steps_behind_conditions_are_warned_about() -> None:
         "s -> a; s -error-> b",
     ],
 )
-def test_conditions_that_exclude_each_other_are_no_conflict(edges: str) -> None:
+def test_mutually_exclusive_conditions_do_not_conflict(edges: str) -> None:
     problems = drawn(f"start -> s; {edges}; a -> m; b -> m; m -> end", configs={"a": write("text"), "b": write("text")})
     assert "write-conflict" not in codes(problems)
 
 
-def test_a_decision_takes_one_way() -> None:
+def test_branches_of_a_decision_do_not_conflict() -> None:
     drawing = "start -> dec; dec -x-> a; dec -y-> b; a -> m; b -> m; m -> end"
     assert "write-conflict" not in codes(drawn(drawing, configs={"a": write("text"), "b": write("text")}))
 
 
-def test_steps_in_one_branch_follow_each_other() -> None:
+def test_steps_in_one_branch_do_not_conflict() -> None:
     drawing = "start -> s; s -> a, b; a -> a2; a2 -> m; b -> m; m -> end"
     assert codes(drawn(drawing, configs={"a": write("text"), "a2": write("text")})) == []
 
 
-def test_after_the_ways_met_nothing_runs_at_once() -> None:
+def test_steps_after_the_join_do_not_conflict() -> None:
     drawing = "start -> s; s -> a, b; a -> m; b -> m; m -> dec; dec -x-> c; dec -> d; c -> end; d -> end"
     assert codes(drawn(drawing, configs={"c": write("text"), "d": write("text")})) == []
 
 
-def test_a_partial_meeting_still_runs_beside_the_third_way() -> None:
+def test_a_partial_join_still_conflicts_with_other_branches() -> None:
     drawing = "start -> s; s -> a, b, c; a -> m; b -> m; m -> n; c -> n; n -> end"
     assert codes(drawn(drawing, configs={"m": write("text"), "c": write("text")})) == ["write-conflict"]
     assert codes(drawn(drawing, configs={"a": write("text"), "m": write("text")})) == []
 
 
 @pytest.mark.requirement("T3-4")
-def test_items_write_under_their_own_key() -> None:
+def test_writes_under_the_key_of_the_item_do_not_conflict() -> None:
     drawing = "start -> fan; fan -> a; a -> join; join -> end"
     fan: JsonObject = {"items": "x"}
     problem = the(drawn(drawing, configs={"fan": fan, "a": write("drafts")}), "write-conflict")
@@ -89,12 +89,12 @@ def test_items_write_under_their_own_key() -> None:
     assert codes(drawn(drawing, configs={"fan": fan, "a": write("drafts.current_fanout_item")})) == []
 
 
-def test_one_node_in_several_branches_is_at_odds_with_itself() -> None:
+def test_a_node_in_several_branches_conflicts_with_itself() -> None:
     drawing = "start -> fan; fan -> a, b; a -> c; b -> c; c -> join; join -> end"
     assert codes(drawn(drawing, configs={"c": write("text")})) == ["write-conflict"]
 
 
-def test_a_step_may_not_read_what_another_writes_meanwhile() -> None:
+def test_a_parallel_read_and_write_of_one_path_conflict() -> None:
     configs: Configs = {"start": {"set": {"text": "''"}}, "a": write("text"), "b": {"inputs": {"it": "text"}}}
     problem = the(drawn(SPLIT, configs=configs), "read-race")
     assert (problem.severity, problem.pointer) == ("error", "/nodes/3/inputs/it")
@@ -113,7 +113,7 @@ def test_imported_documents_get_warnings() -> None:
 
 @given(drawings(nodes_max=7, edges_max=12))
 @settings(max_examples=200)
-def test_classes_agree_with_looking_for_two_ways_without_a_common_node(drawing: str) -> None:
+def test_parallel_classes_equal_those_of_disjoint_paths(drawing: str) -> None:
     made = graph(drawing)
     found = concurrent(made, always=lambda _: False, together=lambda one, two: one != two, repeated=lambda _: False)
     for region in found.regions:

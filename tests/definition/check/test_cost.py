@@ -157,7 +157,7 @@ def calls_of(made: JsonObject) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_calls_grow_with_the_document(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_calls_is_linear(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for budget in BUDGETS:
         monkeypatch.setattr(f"pointsman.{budget}", 500)
     small, large = (calls_of(SHAPES[shape](count)) for count in (SMALL, 4 * SMALL))
@@ -211,7 +211,7 @@ def test_a_node_in_another_dialect_costs_few_calls(name: str) -> None:
     assert many / (4 * SMALL) < SPELLED_CALLS_MAX[name]
 
 
-def test_text_of_a_problem_is_built_only_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_built_only_for_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
     shorten = problems.shortened
 
@@ -226,7 +226,7 @@ def test_text_of_a_problem_is_built_only_where_there_is_one(monkeypatch: pytest.
     assert len(built) <= 4 * len(found)
 
 
-def test_full_graph_costs_by_its_edges() -> None:
+def test_the_cost_of_a_complete_graph_is_linear_in_its_edges() -> None:
     small, large = (calls_of(full(nodes * nodes)) / (nodes * nodes) for nodes in (20, 40))
     assert large < 2 * small
 

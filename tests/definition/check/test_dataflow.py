@@ -19,18 +19,18 @@ def read(expression: str) -> JsonObject:
 
 
 @pytest.mark.requirement("T2-18", "S4-O7")
-def test_a_field_nothing_writes_is_an_error_where_the_input_is_known() -> None:
+def test_a_field_that_is_never_written_is_an_error_if_the_input_is_declared() -> None:
     problem = the(drawn("start -> a; a -> end", configs={"a": read("nowhere.b")}, input=CLOSED), "never-written")
     assert (problem.severity, problem.pointer) == ("error", "/nodes/1/inputs/it")
 
 
-def test_a_typing_error_is_repaired_in_place() -> None:
+def test_a_misspelt_field_has_a_fix() -> None:
     problem = the(drawn("start -> a; a -> end", configs={"a": read("len(gaol) > 1")}, input=CLOSED), "never-written")
     assert problem.fix == ({"op": "replace", "path": "/nodes/1/inputs/it", "value": "len(goal) > 1"},)
 
 
 @pytest.mark.requirement("T4-7")
-def test_without_a_declared_input_one_repair_declares_all_that_is_missing() -> None:
+def test_without_a_declared_input_one_fix_declares_all_missing_fields() -> None:
     configs: Configs = {"a": read("goal"), "b": read("goal.x + tone")}
     problems = drawn("start -> a; a -> b; b -> end", configs=configs, input=None)
     assert codes(problems) == ["undeclared-input", "undeclared-input"]
@@ -46,35 +46,35 @@ def test_imported_documents_get_warnings() -> None:
 
 
 @pytest.mark.parametrize("expression", ["late ?? 1", "exists(late)", "default(late, 2)"])
-def test_a_read_that_expects_nothing_is_no_finding(expression: str) -> None:
+def test_a_guarded_read_of_a_missing_field_is_valid(expression: str) -> None:
     assert codes(drawn("start -> a; a -> end", configs={"a": read(expression)}, input=CLOSED)) == []
 
 
 @pytest.mark.requirement("S2-60", "T2-22")
-def test_a_write_that_only_comes_later_is_an_error() -> None:
+def test_a_read_before_the_write_is_an_error() -> None:
     configs: Configs = {"a": read("late"), "b": write("late")}
     problem = the(drawn("start -> a; a -> b; b -> end", configs=configs, input=CLOSED), "read-before-written")
     assert (problem.severity, "'b'" in problem.message) == ("error", True)
 
 
 @pytest.mark.requirement("T4-13")
-def test_what_a_later_step_of_a_cycle_writes_is_there_the_next_time() -> None:
+def test_a_read_in_a_cycle_sees_writes_of_later_steps() -> None:
     configs: Configs = {"a": read("late"), "b": write("late")}
     assert codes(drawn("start -> a; a -> b; b -goal != ''-> a; b -> end", configs=configs, input=CLOSED)) == []
 
 
-def test_branches_do_not_see_each_others_writes() -> None:
+def test_a_read_of_another_branch_is_reported() -> None:
     configs: Configs = {"a": write("note"), "b": read("note")}
     drawing = "start -> fan; fan -> a, b; a -> join; b -> join; join -> end"
     assert codes(drawn(drawing, configs=configs, input=CLOSED)) == ["read-before-written"]
 
 
-def test_an_edge_reads_what_its_own_node_wrote() -> None:
+def test_an_edge_condition_sees_writes_of_its_node() -> None:
     drawing = "start -> a; a -score > 3-> b; a -default-> end; b -> end"
     assert codes(drawn(drawing, configs={"a": write("score")}, input=CLOSED)) == []
 
 
-def test_overlapping_paths_feed_each_other() -> None:
+def test_writes_and_reads_of_overlapping_paths_match() -> None:
     configs: Configs = {"a": write("report"), "b": read("report.parts[0].text"), "c": read("report")}
     assert codes(drawn("start -> a; a -> b; b -> c; c -> end", configs=configs, input=CLOSED)) == []
     configs = {"a": write("report.title"), "b": read("report.body")}
@@ -82,7 +82,7 @@ def test_overlapping_paths_feed_each_other() -> None:
     assert "'report.title'" in problem.hint
 
 
-def test_a_prompt_that_may_meet_a_missing_value_is_warned_about() -> None:
+def test_a_prompt_with_a_possibly_missing_value_is_a_warning() -> None:
     configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}}
     skips = "start -> dec; dec -goal != ''-> a; dec -> agent1; a -> agent1; agent1 -> end"
     assert codes(drawn(skips, configs=configs, input=CLOSED)) == ["maybe-missing"]
@@ -92,7 +92,7 @@ def test_a_prompt_that_may_meet_a_missing_value_is_warned_about() -> None:
     assert codes(drawn(skips, configs=optional, input=CLOSED)) == []
 
 
-def test_where_branches_are_waited_for_one_write_is_enough() -> None:
+def test_a_write_in_one_joined_branch_is_enough() -> None:
     configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}}
     for drawing in (
         "start -> fan; fan -> a, b; a -> join; b -> join; join -> agent1; agent1 -> end",
@@ -101,13 +101,13 @@ def test_where_branches_are_waited_for_one_write_is_enough() -> None:
         assert codes(drawn(drawing, configs=configs, input=CLOSED)) == []
 
 
-def test_where_one_way_is_chosen_each_must_write() -> None:
+def test_each_alternative_path_must_write() -> None:
     configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}}
     drawing = "start -> s; s -goal == 'x'-> a; s -default-> b; a -> m; b -> m; m -> agent1; agent1 -> end"
     assert codes(drawn(drawing, configs=configs, input=CLOSED)) == ["maybe-missing"]
 
 
-def test_the_first_round_of_an_until_loop_always_runs() -> None:
+def test_an_until_loop_runs_at_least_once() -> None:
     drawing = "start -> loop; loop -> a; a -> loop; loop -> agent1; agent1 -> end"
     configs: Configs = {"a": write("text"), "agent1": {"prompt": "Shorten {text}"}, "loop": {"until": "goal != ''"}}
     assert codes(drawn(drawing, configs=configs, input=CLOSED)) == []
@@ -116,7 +116,7 @@ def test_the_first_round_of_an_until_loop_always_runs() -> None:
     ]
 
 
-def test_results_of_nodes_are_read_after_them() -> None:
+def test_results_of_nodes_are_available_only_afterwards() -> None:
     assert codes(drawn("start -> a; a -> b; b -> end", configs={"b": read("nodes.a")}, input=CLOSED)) == []
     assert codes(drawn("start -> a; a -> b; b -> end", configs={"a": read("nodes.b")}, input=CLOSED)) == [
         "read-before-written"
@@ -125,7 +125,7 @@ def test_results_of_nodes_are_read_after_them() -> None:
     assert problem.fix == ({"op": "replace", "path": "/nodes/2/inputs/it", "value": "nodes.alpha"},)
 
 
-def test_items_exist_inside_parallels_and_loops() -> None:
+def test_item_is_available_only_inside_parallels_and_loops() -> None:
     assert codes(drawn("start -> a; a -> end", configs={"a": read("item")})) == ["outside-of-items"]
     drawing = "start -> fan; fan -> a; a -> join; join -> end"
     configs: Configs = {"fan": {"items": "x", "as": "topic"}, "a": read("[item, index, key, topic]")}
@@ -134,7 +134,7 @@ def test_items_exist_inside_parallels_and_loops() -> None:
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_the_item_of_a_parallel_is_not_there_in_conditions_on_its_own_edges(closed: bool) -> None:
+def test_item_is_not_available_on_edges_of_its_own_parallel(closed: bool) -> None:
     drawing = "start -> fan; fan -it == 2-> a; a -> join; join -> end"
     configs: Configs = {"fan": {"items": "goal", "as": "it"}, "a": {}}
     code = "never-written" if closed else "undeclared-input"
@@ -144,7 +144,7 @@ def test_the_item_of_a_parallel_is_not_there_in_conditions_on_its_own_edges(clos
     assert problem.fix is None
 
 
-def test_item_in_a_condition_on_an_edge_of_a_parallel_means_that_of_the_parallel_around() -> None:
+def test_item_on_an_edge_of_a_parallel_is_that_of_the_outer_one() -> None:
     configs: Configs = {"fan": {"items": "x"}, "a": {}}
     alone = drawn("start -> fan; fan -item == 2-> a; a -> join; join -> end", configs=configs)
     problem = the(alone, "outside-of-items")
@@ -152,7 +152,7 @@ def test_item_in_a_condition_on_an_edge_of_a_parallel_means_that_of_the_parallel
 
 
 @pytest.mark.requirement("T3-8")
-def test_rounds_in_which_nothing_changes_are_found() -> None:
+def test_loops_without_progress_are_found() -> None:
     drawing = "start -> loop; loop -> agent1; agent1 -> loop; loop -> end"
     loop: JsonObject = {"while": "verdict != 'ok'", "maxIterations": 3}
     review: JsonObject = {"inputs": {"text": "goal"}, "outputs": {"verdict": "result"}, "prompt": "{text}"}
@@ -163,7 +163,7 @@ def test_rounds_in_which_nothing_changes_are_found() -> None:
 
 
 @pytest.mark.requirement("T3-13")
-def test_what_a_join_merges_must_be_written() -> None:
+def test_a_join_must_merge_written_fields() -> None:
     drawing = "start -> fan; fan -> a, b; a -> join; b -> join; join -> end"
     configs: Configs = {"a": write("drafts.one"), "b": write("drafts.two"), "join": {"mergeKey": "final"}}
     assert "merge-key-unwritten" in codes(drawn(drawing, configs=configs))
@@ -177,14 +177,14 @@ def edited(*paths: str, state: JsonObject | None = None) -> list[str]:
     return [one.message for one in problems if one.code == "edits-nothing"]
 
 
-def test_what_people_may_edit_is_known_to_something() -> None:
+def test_editable_fields_must_be_written_or_read() -> None:
     assert edited("letter", "letter.text", "letter.title", "x", "y") == []
     assert edited("mood", state={"mood": {"schema": {"type": "string"}}}) == []
     assert edited("letter", "leter") == ["people may edit 'leter' at human 'ask', and nothing writes or reads it"]
 
 
 @pytest.mark.requirement("T3-25")
-def test_writing_to_an_undeclared_field_is_told() -> None:
+def test_a_write_to_an_undeclared_field_is_reported() -> None:
     configs: Configs = {"a": write("draft"), "b": write("darft.text")}
     drawing = "start -> a; a -> b; b -> end"
     problem = the(drawn(drawing, configs=configs, state={"draft": {"reduce": "set"}}), "undeclared-field")
@@ -197,7 +197,7 @@ def operations(*some: JsonObject) -> JsonObject:
     return {"operations": [*some]}
 
 
-def test_an_operation_reads_what_one_above_it_in_the_same_transform_writes() -> None:
+def test_a_transform_operation_sees_writes_of_earlier_operations() -> None:
     wrote: JsonObject = {"lengthOf": "list", "to": "count"}
     reads: JsonObject = {"evaluate": "count + 1", "to": "more"}
     fine = drawn("start -> a; a -> end", configs={"a": operations(wrote, reads)}, input=CLOSED)

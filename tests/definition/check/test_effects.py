@@ -34,27 +34,27 @@ def one(kind: str, config: JsonObject, *, more: JsonObject | None = None, **keys
         ("decision", {"cases": [], "default": "x"}),
     ],
 )
-def test_control_nodes_do_not_read_how_work_is_executed(kind: str, config: JsonObject, key: str) -> None:
+def test_policies_of_work_on_control_nodes_are_reported(kind: str, config: JsonObject, key: str) -> None:
     value: Json = {"retries": 1, "backoff": 2, "cache": "execution", "errorHandler": "continue"}.get(key, "5s")
     (problem,) = (p for p in one(kind, config, more={"execution": {key: value}}) if p.code == "setting-without-effect")
     assert (problem.pointer, problem.severity) == (f"/nodes/1/execution/{key}", "warning")
     assert problem.fix == ({"op": "remove", "path": problem.pointer},)
 
 
-def test_work_reads_all_of_it_and_a_sub_workflow_how_it_is_tried() -> None:
+def test_work_nodes_have_all_policies_and_sub_workflows_have_retries() -> None:
     everything: JsonObject = {"timeout": "5s", "retries": 1, "delay": "1s", "cache": "execution", "backoff": 2}
     assert codes(one("tool", {"tool": "t"}, more={"execution": everything})) == []
     problems = one("workflow", {"workflow": "w"}, more={"execution": everything})
     assert [p.pointer.rpartition("/")[2] for p in problems] == ["cache", "delay", "timeout"]
 
 
-def test_a_decision_by_a_model_is_work() -> None:
+def test_a_decision_by_a_model_has_policies_of_work() -> None:
     config: JsonObject = {"llmPrompt": "which?", "choices": [{"label": "x"}, {"label": "y"}]}
     problems = one("decision", config, more={"execution": {"retries": 1}})
     assert "setting-without-effect" not in codes(problems)
 
 
-def test_what_does_nothing_outside_need_not_be_undone() -> None:
+def test_steps_without_effects_need_no_compensation() -> None:
     problems = one("transform", {"set": {"x": "1"}}, more={"compensate": "undo"})
     assert codes(problems) == ["setting-without-effect"]
     assert codes(one("human", {}, more={"compensate": "undo"})) == []
@@ -70,7 +70,7 @@ def compensated(undo: JsonObject, *edges: Json, **keys: Json) -> list[str]:
     return codes(found({"id": "w", "nodes": nodes, "edges": [{"source": "start", "target": "a"}, *edges], **keys}))
 
 
-def test_a_compensation_stands_apart_and_sees_the_step_it_undoes() -> None:
+def test_a_compensation_is_a_separate_node_that_reads_its_step() -> None:
     sees: JsonObject = {"tool": "t", "parameters": {"id": "{{compensated.result.id}}", "was": "{{nodes.a.id}}"}}
     assert compensated({"config": sees}) == []
 
@@ -81,7 +81,7 @@ def test_a_compensation_is_on_no_other_path() -> None:
     assert compensated({}, onError="undo") == ["compensation-on-path"]
 
 
-def test_a_compensation_is_not_undone_itself_and_does_something() -> None:
+def test_a_compensation_has_an_effect_and_no_compensation() -> None:
     assert compensated({"compensate": "undo"}) == ["compensation-undone"]
     assert compensated({"compensate": "a"})[-1] == "compensation-undone"
     assert "compensation-impossible" in compensated({"type": "parallel", "config": {}})
@@ -89,7 +89,7 @@ def test_a_compensation_is_not_undone_itself_and_does_something() -> None:
 
 
 @pytest.mark.parametrize(("on_limit", "expected"), [(None, ["setting-without-effect"]), ("ask", [])])
-def test_more_is_only_given_where_a_limit_leads(on_limit: str | None, expected: list[str]) -> None:
+def test_more_is_valid_only_at_limit_gates(on_limit: str | None, expected: list[str]) -> None:
     options: list[Json] = [{"value": "continue", "more": {"steps": 1}}]
     config: JsonObject = {"limits": {"steps": 5}, **({"onLimit": on_limit} if on_limit else {})}
     document: JsonObject = {

@@ -27,19 +27,19 @@ def test_every_broken_formula_is_reported_with_its_column() -> None:
     assert all("column" in p.message and p.severity == "error" for p in problems)
 
 
-def test_parameters_are_looked_through_to_the_last_text() -> None:
+def test_templates_anywhere_in_parameters_are_checked() -> None:
     configs: Configs = {"tool1": {"parameters": {"a": [{"b": "{{#each x}}"}], "c": "{{/if}}"}}}
     problems = drawn("start -> tool1; tool1 -> end", configs=configs)
     assert [p.pointer for p in problems] == ["/nodes/1/config/parameters/a/0/b", "/nodes/1/config/parameters/c"]
 
 
-def test_secrets_stand_in_parameters_alone() -> None:
+def test_secrets_are_allowed_only_in_parameters() -> None:
     configs: Configs = {"a": {"inputs": {"k": "secret.KEY"}}, "tool1": {"parameters": {"k": "secret.KEY"}}}
     problem = the(drawn("start -> a; a -> tool1; tool1 -> end", configs=configs), "secret-not-allowed")
     assert problem.pointer == "/nodes/1/inputs/k"
 
 
-def test_joins_waits_and_models_prompts_are_formulas_too() -> None:
+def test_formulas_of_joins_waits_and_prompts_are_checked() -> None:
     drawing = "start -> fan; fan -> a, b; a -> join; b -> join; join -> wait; wait -> end"
     configs: Configs = {
         "join": {"wait": "arrived >= 1 and any(results, r => r.ok", "aggregate": "max(results, r => r.score)"},
@@ -48,17 +48,17 @@ def test_joins_waits_and_models_prompts_are_formulas_too() -> None:
     assert codes(drawn(drawing, configs=configs)) == ["expression-syntax"]
 
 
-def test_a_jsonpath_is_one() -> None:
+def test_an_invalid_jsonpath_is_reported() -> None:
     assert codes(drawn("start -> a; a -> end", configs={"a": {"jsonpath": "$.a[?"}})) == ["jsonpath-syntax"]
 
 
-def test_conditions_that_never_hold_are_told() -> None:
+def test_conditions_that_never_hold_are_reported() -> None:
     given: Json = {"type": "object", "properties": {"x": {"enum": ["a", "b"]}}, "additionalProperties": False}
     assert codes(drawn("start -> dec; dec -x == 'c'-> end; dec -> end", input=given)) == ["never-equal"]
 
 
 @pytest.mark.requirement("S1-36")
-def test_schemas_are_schemas() -> None:
+def test_invalid_schemas_are_reported() -> None:
     configs: Configs = {
         "agent1": {"outputSchema": {"type": "objekt", "required": "x"}},
         "ask": {"form": {"properties": {"a": {"minimum": "1"}}}},
@@ -71,7 +71,7 @@ def test_schemas_are_schemas() -> None:
     ]
 
 
-def test_schemas_are_whole_and_fetch_nothing() -> None:
+def test_schemas_with_external_references_are_reported() -> None:
     schema: Json = {
         "$schema": "http://127.0.0.1:9/none",
         "properties": {"a": {"$ref": "http://127.0.0.1:9/x"}, "b": {"$ref": "#/$defs/c"}},
@@ -82,7 +82,7 @@ def test_schemas_are_whole_and_fetch_nothing() -> None:
     assert problem.pointer == "/nodes/1/config/outputSchema/properties/a/$ref"
 
 
-def test_defaults_satisfy_the_schema_of_the_input() -> None:
+def test_defaults_must_satisfy_the_input_schema() -> None:
     given: Json = {"type": "object", "properties": {"x": {"type": "integer"}}}
     problems = drawn("start -> end", configs={"start": {"defaults": {"x": "one"}}}, input=given)
     assert the(problems, "default-invalid").pointer == "/nodes/0/config/defaults/x"
@@ -107,7 +107,7 @@ def test_items_that_may_be_a_list_are_accepted(items: str) -> None:
     assert "items-not-a-list" not in codes(repeating("parallel", {"items": items}))
 
 
-def test_items_that_a_schema_makes_a_text_are_a_warning() -> None:
+def test_items_that_the_schema_declares_a_string_are_a_warning() -> None:
     schema: Json = {"type": "object", "properties": {"x": {"type": "string"}}}
     problem = the(repeating("parallel", {"items": "x"}, input=schema), "items-not-a-list")
     assert problem.severity == "warning"
@@ -119,13 +119,13 @@ def defects(**keys: Json) -> list[Problem]:
 
 
 @pytest.mark.parametrize("rule", ["n_of_m", "N_OF_M", "n-of-m", "k of n", "majority"])
-def test_a_join_that_names_no_number_of_branches_is_refused(rule: str) -> None:
+def test_an_invalid_quorum_of_a_join_is_refused(rule: str) -> None:
     (problem,) = defects(nodes=[{"id": "j", "type": "join", "config": {"wait": rule}}])
     assert (problem.code, problem.pointer) == ("bad-value", "/nodes/0/config/wait")
     assert "a number of branches such as 2" in problem.message
 
 
-def test_an_object_or_a_list_in_place_of_a_text_gets_a_hint() -> None:
+def test_an_object_or_list_in_place_of_a_string_gets_a_hint() -> None:
     (problem,) = defects(sources=[{"title": "T", "text": "The source."}])
     assert (problem.pointer, problem.hint) == (
         "/sources/0",

@@ -41,6 +41,6 @@ def test_opposites_are_recognised_in_either_order(one: str, other: str) -> None:
         ("x != 1", "x != 2"),
     ],
 )
-def test_conditions_that_can_hold_together_are_no_opposites(one: str, other: str) -> None:
+def test_conditions_that_can_hold_together_are_not_opposites(one: str, other: str) -> None:
     assert not opposite(one, other)
     assert not opposite(other, one)

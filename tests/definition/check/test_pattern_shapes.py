@@ -59,6 +59,6 @@ SHAPES: dict[str, tuple[str, dict[str, JsonObject]]] = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_pattern_has_a_sound_shape(name: str) -> None:
+def test_each_pattern_has_a_valid_shape(name: str) -> None:
     drawing, configs = SHAPES[name]
     assert codes(drawn(drawing, configs=configs)) == []

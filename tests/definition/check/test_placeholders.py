@@ -128,7 +128,7 @@ def test_a_placeholder_in_the_spelling_of_another_language_is_reported(prompt: s
         "costs $5, a$topic, \\\\$topic, $other, $$topic",
     ],
 )
-def test_signs_that_are_meant_are_left_alone(prompt: str) -> None:
+def test_intended_braces_are_not_reported(prompt: str) -> None:
     properties: JsonObject = {"topic": {}, "price": {"type": "number"}}
     schema: JsonObject = {"type": "object", "required": [*properties], "properties": properties}
     assert [one for one in problems(document(prompt, input=schema)) if "{{=}}" not in one.message] == []
@@ -148,7 +148,7 @@ def test_signs_that_are_meant_are_left_alone(prompt: str) -> None:
         ("About {\u200btopic\u200b}", "About {topic}"),
     ],
 )
-def test_a_placeholder_with_a_brace_or_a_sign_too_many_or_too_few_is_reported(prompt: str, repaired: str) -> None:
+def test_a_malformed_placeholder_is_reported(prompt: str, repaired: str) -> None:
     (problem,) = problems(document(prompt))
     assert problem.fix
     assert problem.fix[0]["value"] == repaired
@@ -159,11 +159,11 @@ def test_a_placeholder_with_a_brace_or_a_sign_too_many_or_too_few_is_reported(pr
     "prompt",
     ['{"a": {topic}}', '{"a": {{topic}}}', "{topic} :-}", "{other and {topic}", "\\{topic and more {score}"],
 )
-def test_braces_around_a_placeholder_are_left_alone(prompt: str) -> None:
+def test_braces_around_a_placeholder_are_not_reported(prompt: str) -> None:
     assert problems(document(prompt)) == []
 
 
-def test_every_place_of_a_template_is_looked_at() -> None:
+def test_templates_are_checked_everywhere() -> None:
     wrong = "x { other }"
     nodes: list[Json] = [
         {"id": "s", "type": "start"},
@@ -194,7 +194,7 @@ def test_every_place_of_a_template_is_looked_at() -> None:
     assert found[3].fix == ({"op": "replace", "path": "/nodes/2/config/parameters/b", "value": "{state.topic}"},)
 
 
-def test_a_placeholder_in_a_text_of_a_gate_that_is_no_template_is_reported() -> None:
+def test_a_placeholder_in_a_plain_text_of_a_gate_is_reported() -> None:
     approvers: JsonObject = {"users": ["ada", "{topic}"], "groups": ["{{ topic }}"]}
     options: list[Json] = [{"value": "ok"}, {"value": "{topic}", "label": {"en": "No {topic}"}}, {"value": "{x}"}]
     gate: JsonObject = {"message": "{topic}?", "options": options, "approvers": approvers}
@@ -212,7 +212,7 @@ def test_a_placeholder_in_a_text_of_a_gate_that_is_no_template_is_reported() -> 
     }
 
 
-def test_a_placeholder_in_a_text_of_an_expression_is_reported() -> None:
+def test_a_placeholder_in_a_string_of_an_expression_is_reported() -> None:
     edges: list[Json] = [
         {"source": "s", "target": "a", "condition": {"type": "expression", "expression": "'{{topic}}' == 'x'"}},
         {"source": "a", "target": "e", "condition": {"type": "expression", "expression": "{{topic}} == '{\"a\": 1}'"}},
@@ -220,7 +220,7 @@ def test_a_placeholder_in_a_text_of_an_expression_is_reported() -> None:
     assert [one.pointer for one in problems(document("x", edges=edges))] == ["/edges/0/condition/expression"]
 
 
-def test_a_text_that_a_function_looks_for_is_not_reported() -> None:
+def test_a_search_string_of_a_function_is_not_reported() -> None:
     looked_for = "contains(topic, '{topic}') ? join(topic.split('{topic}'), '') : replace(topic, '{topic}', 'x')"
     edges: list[Json] = [
         {"source": "s", "target": "a", "condition": {"type": "expression", "expression": f"({looked_for}) == 'x'"}},
@@ -246,7 +246,7 @@ def test_a_text_of_braces_is_checked_in_linear_time() -> None:
         problems(document(text))
 
 
-def test_a_name_with_blanks_is_repaired_by_the_field_it_names() -> None:
+def test_a_placeholder_with_spaces_is_fixed_to_its_field() -> None:
     properties: JsonObject = {"customer_name": {}, "order number": {}}
     schema: JsonObject = {"type": "object", "required": [*properties], "properties": properties}
     (problem,) = problems(document("Dear {Customer Name}: {order number}, {{ order number }}", input=schema))
@@ -257,5 +257,5 @@ def test_a_name_with_blanks_is_repaired_by_the_field_it_names() -> None:
 
 
 @pytest.mark.parametrize("prompt", [r"\\frac{a b}{c d}", "x{two words}", "{}", "{ }"])
-def test_words_in_braces_of_formulas_are_left_alone(prompt: str) -> None:
+def test_braces_in_formulas_are_not_reported(prompt: str) -> None:
     assert problems(document(prompt)) == []

@@ -19,7 +19,7 @@ def without(node: str, native: JsonObject) -> JsonObject:
 
 
 @pytest.mark.requirement("S1-50", "S3-96")
-def test_every_dangling_end_is_reported_where_it_stands() -> None:
+def test_every_dangling_edge_end_is_reported_at_its_position() -> None:
     native = without("ghost", document("start -> ghost; ghost -> a; start -> a; a -> end"))
     problems = [p for p in found(native) if p.code == "dangling-edge"]
     assert [p.pointer for p in problems] == ["/edges/0/target", "/edges/1/source"]
@@ -28,26 +28,26 @@ def test_every_dangling_end_is_reported_where_it_stands() -> None:
     assert [p.fix for p in problems] == [removal, removal]
 
 
-def test_the_repair_of_a_typing_error_is_the_right_name() -> None:
+def test_the_fix_of_a_misspelt_id_is_the_nearest_id() -> None:
     native = without("writr", document("start -> writer; writer -> end; start -> writr"))
     problem = the(found(native), "dangling-edge")
     assert problem.hint == "Did you mean 'writer'?"
     assert problem.fix == ({"op": "replace", "path": "/edges/2/target", "value": "writer"},)
 
 
-def test_names_that_count_are_no_typing_errors() -> None:
+def test_numbered_names_get_no_suggestion() -> None:
     native = without("node-6", document("start -> node-5; node-5 -> node-6"))
     assert "node-5'?" not in the(found(native), "dangling-edge").hint
 
 
-def test_end_is_a_target_and_no_node() -> None:
+def test_end_is_a_target_but_not_a_node() -> None:
     assert codes(drawn("start -> END")) == []
     problem = the(found({"id": "w", "nodes": [{"id": "END", "type": "end"}], "edges": []}), "reserved-id")
     assert problem.pointer == "/nodes/0/id"
 
 
 @pytest.mark.requirement("S0-20")
-def test_ids_are_given_once() -> None:
+def test_duplicate_ids_are_errors() -> None:
     native: JsonObject = {
         "id": "w",
         "nodes": [{"id": "a", "type": "start"}, {"id": "b", "type": "end"}, {"id": "b", "type": "end"}],
@@ -66,12 +66,12 @@ def test_ids_are_given_once() -> None:
         ({"config": {"onLimit": "nobody"}}, "/config/onLimit"),
     ],
 )
-def test_other_names_of_nodes_must_exist_too(keys: JsonObject, pointer: str) -> None:
+def test_all_references_to_nodes_must_exist(keys: JsonObject, pointer: str) -> None:
     problem = the(found({**document("a -> b"), **keys}), "unknown-node")
     assert (problem.pointer, "'nobody'" in problem.message) == (pointer, True)
 
 
-def test_branches_and_bodies_name_nodes() -> None:
+def test_branches_and_bodies_must_name_existing_nodes() -> None:
     configs: dict[str, JsonObject] = {"fan": {"branches": ["a", "ghost"]}, "join": {"of": "fann"}}
     problems = [p for p in drawn("start -> fan; fan -> a; a -> join", configs=configs) if p.code == "unknown-node"]
     assert [p.pointer for p in problems] == ["/nodes/1/config/branches/1", "/nodes/3/config/of"]
@@ -89,7 +89,7 @@ AGENT: JsonObject = {
 
 
 @pytest.mark.requirement("S0-17")
-def test_what_the_installation_lacks_is_reported_once_it_was_asked() -> None:
+def test_missing_tools_and_models_are_reported_if_the_installation_is_known() -> None:
     assert codes(found(AGENT)) == []
     known = Installation(tools={"web_search": ToolFacts()}, agents={}, models={"scripted"}, workflows=())
     problems = found(AGENT, known=known)
@@ -99,14 +99,14 @@ def test_what_the_installation_lacks_is_reported_once_it_was_asked() -> None:
     )
 
 
-def test_agents_of_the_document_are_known() -> None:
+def test_agents_of_the_document_are_found() -> None:
     native: JsonObject = {**AGENT, "agents": {"writer": {"system": "You write.", "prompt": "Write."}}}
     known = Installation(tools={"web_serch": ToolFacts()}, agents={}, models=None, workflows={"child"})
     assert codes(found(native, known=known)) == []
 
 
 @pytest.mark.requirement("S1-45", "S3-46", "S0-08")
-def test_a_type_nobody_performs_is_unbound() -> None:
+def test_a_node_type_without_an_executor_is_unbound() -> None:
     native: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "agnet"}, {"id": "b", "type": "quote-validator"}]}
     problems = [
         p for p in found({**native, "edges": [{"source": "a", "target": "b"}]}) if p.code == "unbound-node-type"
@@ -120,7 +120,7 @@ def test_a_type_nobody_performs_is_unbound() -> None:
 
 
 @pytest.mark.requirement("T0-1")
-def test_lenient_leaves_out_dangling_edges_and_says_so() -> None:
+def test_lenient_disables_dangling_edges_with_a_warning() -> None:
     native = without("ghost", document("start -> ghost; ghost -> a; start -> a; a -> end"))
     workflow, dropped = lenient(workflow_of(native))
     assert [(p.severity, p.pointer) for p in dropped] == [

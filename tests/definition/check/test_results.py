@@ -80,11 +80,11 @@ def test_a_read_of_a_key_that_the_output_schema_lacks_is_reported(prompt: str, r
         "{nodes.say.anything}",
     ],
 )
-def test_a_read_of_a_key_that_may_be_there_is_left_alone(prompt: str) -> None:
+def test_a_read_of_a_possible_key_is_valid(prompt: str) -> None:
     assert found(document(RATE, said(prompt)), "unknown-path") == []
 
 
-def test_every_place_where_a_result_is_read_is_checked() -> None:
+def test_reads_of_results_are_checked_everywhere() -> None:
     rate: JsonObject = {**RATE, "outputs": {"rating": "result", "s": "result.scroe"}}
     choose: JsonObject = {
         "id": "choose",
@@ -114,14 +114,14 @@ def test_every_place_where_a_result_is_read_is_checked() -> None:
     assert all(one.fix for one in problems)
 
 
-def test_a_field_that_several_nodes_write_and_a_result_that_may_be_a_failure_are_not_known() -> None:
+def test_fields_with_several_writers_and_possible_failures_have_no_known_type() -> None:
     other: JsonObject = {"id": "other", "type": "transform", "config": {"set": {"rating": "1"}}}
     assert found(document(RATE, other, said("{rating.scroe}")), "unknown-path") == []
     lax: JsonObject = {**RATE, "execution": {"errorHandler": "continue"}}
     assert found(document(lax, said("{nodes.rate.error.code}")), "unknown-path") == []
 
 
-def test_the_schema_of_a_named_agent_is_known_with_its_references() -> None:
+def test_the_schema_of_a_named_agent_is_resolved() -> None:
     schema: JsonObject = {
         "type": "object",
         "properties": {"author": {"$ref": "#/$defs/person"}},
@@ -146,12 +146,12 @@ def test_the_schema_of_a_named_agent_is_known_with_its_references() -> None:
         ({"editable": ["report"]}, "{nodes.gate.data.report}", 0),
     ],
 )
-def test_data_of_a_gate_is_known_by_its_form(config: JsonObject, prompt: str, count: int) -> None:
+def test_the_form_of_a_gate_types_its_data(config: JsonObject, prompt: str, count: int) -> None:
     gate: JsonObject = {"id": "gate", "type": "human", "config": {"message": "Well?", **config}}
     assert len(found(document(gate, said(prompt)), "unknown-path")) == count
 
 
-def test_input_is_checked_in_templates_too() -> None:
+def test_reads_of_input_in_templates_are_checked() -> None:
     schema: JsonObject = {"type": "object", "additionalProperties": False, "properties": {"goal": {"type": "string"}}}
     (problem,) = found(document(said("About {input.gaol}"), input=schema), "unknown-path")
     assert problem.fix
@@ -184,7 +184,7 @@ def test_inputs_of_a_tool_node_without_parameters_are_its_parameters(name: str, 
     assert found == ["/nodes/0/inputs"] * missing
 
 
-def test_parameters_of_a_tool_are_held_against_its_schema() -> None:
+def test_parameters_of_a_tool_are_checked_against_its_schema() -> None:
     at = "/nodes/0/config/parameters"
     assert arguments({"query": "x", "limit": 3}) == []
     assert arguments({"query": "{goal}", "limit": "{n}"}) == []

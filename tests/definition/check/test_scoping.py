@@ -14,12 +14,12 @@ def test_a_leak_points_at_the_edge_that_leaves_the_branch() -> None:
     assert "'e7'" in problem.message
 
 
-def test_a_mismatch_points_at_the_node_where_the_ways_meet() -> None:
+def test_a_mismatch_points_at_the_node_where_the_paths_meet() -> None:
     problem = the(drawn("start -> dec; dec -x-> fan; dec -y-> m; fan -> m; m -> end"), "scope-mismatch")
     assert (problem.severity, problem.pointer) == ("error", "/nodes/3")
 
 
-def test_several_joins_and_foreign_parallels_are_errors() -> None:
+def test_several_joins_of_a_parallel_and_foreign_parallels_are_errors() -> None:
     assert "several-joins" in codes(
         drawn("start -> fan; fan -> a, b; a -> join1; b -> join2; join1 -> end; join2 -> end")
     )
@@ -29,7 +29,7 @@ def test_several_joins_and_foreign_parallels_are_errors() -> None:
 
 
 @pytest.mark.requirement("T3-1")
-def test_a_parallel_without_a_join_is_worth_a_note() -> None:
+def test_a_parallel_without_a_join_gets_a_note() -> None:
     problem = the(drawn("start -> fan; fan -> a, b; a -> end; b -> end"), "parallel-without-join")
     assert problem.severity == "note"
 
@@ -48,14 +48,14 @@ def test_a_join_cannot_wait_for_more_branches_than_there_are() -> None:
     assert codes(drawn(drawing, configs=items)) == []
 
 
-def test_a_loop_without_a_way_back_offers_the_missing_edge() -> None:
+def test_a_loop_without_a_way_back_has_a_fix() -> None:
     problem = the(
         drawn("start -> loop; loop -> a; a -> b; loop -> end", configs={"loop": {"while": "x"}}), "loop-body-ambiguous"
     )
     assert problem.fix == ({"op": "add", "path": "/edges/-", "value": {"source": "b", "target": "loop"}},)
 
 
-def test_rounds_need_an_end() -> None:
+def test_a_loop_needs_a_limit_or_a_condition() -> None:
     drawing = "start -> loop; loop -> a; a -> loop; loop -> end"
     assert codes(drawn(drawing)) == ["loop-without-bound"]
     for bound in ({"while": "x"}, {"until": "x"}, {"maxIterations": 3}, {"over": "x"}):
@@ -63,7 +63,7 @@ def test_rounds_need_an_end() -> None:
     assert codes(drawn(drawing + "; a -x-> end")) == []
 
 
-def test_a_body_that_never_returns_and_one_entered_sideways_are_found() -> None:
+def test_bodies_that_never_return_or_are_entered_from_outside_are_found() -> None:
     configs: Configs = {"loop": {"while": "x"}}
     assert codes(drawn("start -> loop; loop -body-> a; a -> end; loop -> end", configs=configs)) == [
         "loop-never-returns"
