@@ -360,7 +360,7 @@ class Compensation(Struct, eq=False):
     failed: list[tuple[Step, Failure]] = []
 
 
-class Setup(Struct, eq=False):
+class ExecutionSetup(Struct, eq=False):
     """The workflow of an execution, its input and its origin. Set by its start; forks and migrations change it."""
 
     workflow: str = ""
@@ -469,7 +469,7 @@ class ExecutionState(Struct, eq=False):
     """Number of the last folded row."""
     at: float = 0.0
     """Time of that row's decision, unix seconds."""
-    setup: Setup = field(default_factory=Setup)
+    setup: ExecutionSetup = field(default_factory=ExecutionSetup)
     scopes: dict[Scope, ScopeState] = {}
     steps: dict[Step, StepState] = {}
     parallel_frames: dict[Step, ParallelFrame] = {}
