@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from pointsman.engine.commands import Execute
+from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.reports import Start
 from pointsman.errors import CallerError
 from pointsman.executions.execution import Execution
@@ -16,6 +17,7 @@ from pointsman.store.memory import open_memory
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, make_runtime, tool
+from tests.scenarios import installation, written
 
 SEEDS: Final = 60
 DEPTH_MAX: Final = 3
@@ -98,3 +100,30 @@ def test_the_families_do_wait_for_people_and_do_fail() -> None:
     lives = [run_virtually(life(Random(seed))) for seed in range(20)]
     assert {status for status, _ in lives} == {"completed", "failed"}
     assert any(answered for _, answered in lives)
+
+
+async def test_an_execution_moves_while_its_sub_workflow_waits_once_it_is_paused() -> None:
+    def parent(done: int) -> JsonObject:
+        nodes: list[Json] = [
+            {"id": "call", "type": "workflow", "config": {"workflow": "child"}},
+            {"id": "end", "type": "transform", "config": {"set": {"done": str(done)}}},
+        ]
+        return {"id": "parent", "nodes": nodes, "edges": [{"source": "call", "target": "end"}]}
+
+    ask: JsonObject = {"id": "ask", "type": "human", "config": {"message": "Go on?"}}
+    async with installation() as app:
+        await app.save(written({"id": "child", "nodes": [ask], "edges": []}))
+        await app.save(written(parent(1)))
+        begun = await app.start("parent")
+        await begun.settled()
+        await app.save(written(parent(2)))
+        with pytest.raises(WrongStatus, match="has a step in progress") as refused:
+            await app.move(begun.id, "parent")
+        assert "pause the execution" in refused.value.hint
+        await begun.pause()
+        assert await app.move(begun.id, "parent") == []
+        await begun.resume()
+        (child,) = [one.execution for one in await app.executions() if one.workflow == "child"]
+        await (await app.reach(child)).answer("ask", "approve")
+        assert await begun.settled() == "completed"
+        assert begun.state.root.data.root["done"] == 2

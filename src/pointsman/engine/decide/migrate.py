@@ -83,8 +83,9 @@ def move(ctx: DecisionContext, report: MigrationRequested) -> None:
     state = ctx.state
     if not may_move(state):
         raise WrongStatus(
-            f"an execution that is {status_of(state)} and works cannot be moved",
-            hint="Pause it, or wait until it waits, failed or was interrupted.",
+            f"an execution that is {status_of(state)} and has a step in progress cannot be moved",
+            hint="Pause it, or wait until it waits, fails or is interrupted. A step whose sub-workflow waits is in "
+            "progress: pause the execution, or move the execution of the sub-workflow.",
         )
     settle_in(ctx, report)
     if state.status == "running":
