@@ -18,10 +18,10 @@ from pointsman.models.redaction import key_redaction
 from pointsman.redaction import MASK, head, hiding, redaction_of, tail, unfinished
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
+from pointsman.tool_output import CHARS_MAX, apart_from_tools
 from pointsman.tools.http.messages import EXCERPT
 from pointsman.tools.mcp.process import CHARS_MAX as STDERR_CHARS_MAX
 from pointsman.tools.mcp.process import Stderr
-from pointsman.tools.output import CHARS_MAX, apart_from_tools
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject
 from tests.tools.outgoing.peer import answer, peering

@@ -23,7 +23,7 @@ from pointsman.executors.effect_ledger import CallTimes
 from pointsman.models.script_reader import read_script
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually
-from pointsman.tools.output import apart_from_tools
+from pointsman.tool_output import apart_from_tools
 from pointsman.tools.tool import Tool
 from pointsman.tools.tracebacks import CHARS_MAX, RaisedElsewhere
 from pointsman.values import Json, JsonObject, Seconds

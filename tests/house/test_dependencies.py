@@ -35,7 +35,7 @@ HOMES = {
     "tools/sandbox": "code",
     "models": "agents",
     "operations/otel.py": "otel",
-    "operations/measuring.py": "server",
+    "operations/metrics.py": "server",
     "auth/oidc_tokens.py": "server",
     "store/sqlite/database.py": "embeddings",
 }

@@ -30,7 +30,7 @@ from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telling
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings, LogSettings, TelemetrySettings
-from pointsman.tools.output import apart_from_tools
+from pointsman.tool_output import apart_from_tools
 from pointsman.triggers.notifications import Notifier
 from pointsman.values import Json, JsonObject
 from tests.encodings import ENCODINGS, LATIN, PASSWORD, TOKEN, written

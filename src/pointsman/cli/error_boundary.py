@@ -28,7 +28,7 @@ from pointsman.cli.printing import error_object, harmless, print_json, problem_l
 from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.extras import missing_for
-from pointsman.tools.output import apart_from_tools
+from pointsman.tool_output import apart_from_tools
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 

@@ -42,7 +42,7 @@ from pointsman.ports import (
     ToolSpec,
 )
 from pointsman.redaction import NOTHING, Redaction, hiding, tail
-from pointsman.tools.output import CHARS_MAX, gathering
+from pointsman.tool_output import CHARS_MAX, gathering
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json
 

@@ -18,7 +18,7 @@ from pointsman.models.repair import read_json
 from pointsman.models.transcript import as_text, read_call, text_of, tool_message
 from pointsman.ports import ExecutionPort
 from pointsman.redaction import tail
-from pointsman.tools.output import CHARS_MAX
+from pointsman.tool_output import CHARS_MAX
 from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter, ResultUnusable
 from pointsman.tools.sandbox.process import SandboxMissing
 from pointsman.values import Json, JsonObject

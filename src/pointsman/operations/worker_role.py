@@ -19,6 +19,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_rollup import Chronicler
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
+from pointsman.runtime.local import drain
 from pointsman.store.coordination import Leadership, superseded
 from pointsman.triggers.notifications import Notifier
 from pointsman.triggers.triggers import TRIGGERS
@@ -72,3 +73,6 @@ def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
 async def _guard(keep: Leadership) -> None:
     await keep.lost.wait()
     raise superseded(keep.epoch)
+
+
+__all__ = ["ReportFailure", "drain", "first_of", "keeping"]

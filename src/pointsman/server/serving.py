@@ -27,9 +27,7 @@ from pointsman import Pointsman
 from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import Lifecycle
-from pointsman.operations.worker_role import first_of, keeping
-from pointsman.runtime.leader import ReportFailure
-from pointsman.runtime.local import drain
+from pointsman.operations.worker_role import ReportFailure, drain, first_of, keeping
 from pointsman.server.application import make_application, make_desk
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.requests import logged

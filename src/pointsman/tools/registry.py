@@ -18,8 +18,8 @@ from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
+from pointsman.tool_output import printing
 from pointsman.tools.functions import FunctionTool, not_json
-from pointsman.tools.output import printing
 from pointsman.tools.tool import (
     RESERVED,
     Origin,
