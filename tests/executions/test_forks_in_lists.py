@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.executions.inbox import inbox
+from pointsman.executions.lists import inbox
 from pointsman.settings import Settings
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.engine.decide.lifecycle import NotSteerable
-from pointsman.executions.inbox import inbox
+from pointsman.executions.lists import inbox
 from pointsman.settings import Settings
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.scenarios import written

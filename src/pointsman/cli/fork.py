@@ -13,8 +13,7 @@ from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import Decorated, Pair, input_of, json_option, lenient_value, not_empty, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.run import Driving, drive_from, driving_options, number_of
-from pointsman.executions.migrating import MigrationView
-from pointsman.executions.replays import replay_view
+from pointsman.executions.fork_migrate_replay import MigrationView, replay_view
 from pointsman.values import Json, JsonObject
 
 

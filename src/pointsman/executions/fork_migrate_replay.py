@@ -5,26 +5,130 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TypedDict, Unpack
+from typing import Final, Unpack
+
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
-from pointsman.engine.decide.migrate import MigrationMismatch
-from pointsman.engine.replay import Replay
+from pointsman.engine.data import dotted
+from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
+from pointsman.engine.decide.outputs import undeclared
+from pointsman.engine.events.lifecycle import ExecutionMigrated, ExecutionStarted
+from pointsman.engine.plan import Plan
+from pointsman.engine.replay import Replay, ReplayDifference, replay
 from pointsman.engine.reports import MigrationRequested
-from pointsman.engine.state import ExecutionState
+from pointsman.engine.state import ExecutionState, status_of
 from pointsman.executions.authority import own_fork
 from pointsman.executions.execution import Execution
 from pointsman.executions.forking import ForkChanges, at_row, before_step, fork, rows_of
-from pointsman.executions.migrating import move, onto_definition
 from pointsman.executions.opening import SCRIPTS
-from pointsman.executions.replays import replay_rows
 from pointsman.executions.start import must_run_revision, prepared_for
+from pointsman.ports import Row
+from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import folded
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.library import AUTHORS, LIBRARY, Library, Prepared
 from pointsman.workflows.sources import Workflow
+
+
+async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row], against: Plan | None) -> Replay:
+    """Decide every row again: with the definitions it was decided with, or all rows with another one."""
+    if against is not None:
+        return replay(lambda _: against, execution, rows, other=True)
+    plans: dict[str, Plan] = {}
+    options: JsonObject = {}
+    for row in rows:
+        for event in row.events:
+            if isinstance(event, ExecutionStarted | ExecutionMigrated):
+                options = event.options or options
+                plans[event.definition] = await library.pinned(event.definition, options)
+    return replay(plans.__getitem__, execution, rows)
+
+
+def replay_view(found: Replay) -> JsonObject:
+    """Return the outcome of a replay as JSON."""
+    return {
+        "executionId": found.state.id,
+        "same": not found.differences,
+        "rows": found.rows,
+        "status": status_of(found.state),
+        "differences": [difference_view(one) for one in found.differences],
+        "untold": [*found.untold],
+    }
+
+
+def difference_view(one: ReplayDifference) -> JsonObject:
+    return {
+        "row": one.row,
+        "event": one.event,
+        "kind": one.kind,
+        "field": one.field,
+        "recorded": one.recorded,
+        "now": one.now,
+    }
+
+
+OF_DEFINITIONS: Final = frozenset({"revision", "pins", "observability", AUTHORS})
+"""Options that an execution has from its definition."""
+
+
+async def onto_definition(library: Library, prepared: Prepared, state: ExecutionState, by: str) -> MigrationRequested:
+    """Return the request to continue with a definition, which is saved in the store for it."""
+    kept: JsonObject = {name: value for name, value in state.setup.options.items() if name not in OF_DEFINITIONS}
+    options = {**kept, **await library.options(prepared)}
+    return MigrationRequested(definition=await library.keep(prepared.runnable), options=options, by=by)
+
+
+async def move(
+    library: Library, driver: Driver, onto: MigrationRequested, *, check_only: bool
+) -> list[MigrationMismatch]:
+    """Migrate an execution if everything fits; with `check_only` return everything that does not fit.
+
+    Raises `MigrationRefused`, `WrongStatus`.
+    """
+    plan = await library.pinned(onto.definition, onto.options)
+    found = [*misfits(plan, driver.state, driver.plan)]
+    found += [
+        MigrationMismatch("state-schema", dotted(path), message)
+        for path, message in undeclared(plan.declared, driver.state.root.data.root)
+    ]
+    if check_only:
+        return found
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+    await driver.move(plan, onto)
+    return []
+
+
+class MisfitView(TypedDict):
+    """Something in progress that has no place in the other definition."""
+
+    code: str
+    where: str
+    """The step, or the node with its branch."""
+    message: str
+
+
+class MigrationView(TypedDict):
+    """Whether everything in progress has a place in the other definition."""
+
+    executionId: str
+    fits: bool
+    moved: bool
+    problems: list[MisfitView]
+
+
+def migration_view(execution: str, found: list[MigrationMismatch], *, check_only: bool) -> MigrationView:
+    """Return the outcome of a migration."""
+    return {
+        "executionId": execution,
+        "fits": not found,
+        "moved": not found and not check_only,
+        "problems": [{"code": one.code, "where": one.where, "message": one.message} for one in found],
+    }
 
 
 class ForkOptions(TypedDict, total=False):

@@ -36,10 +36,8 @@ from pointsman.executions.deletion import delete
 from pointsman.executions.execution import Execution, Signalled
 from pointsman.executions.family_view import seen
 from pointsman.executions.files import artifact
-from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
-from pointsman.executions.inbox import inbox
-from pointsman.executions.lists import ExecutionEntry, found_executions
-from pointsman.executions.migrating import MigrationView, migration_view
+from pointsman.executions.fork_migrate_replay import ForkOptions, Lives, MigrationView, migration_view
+from pointsman.executions.lists import ExecutionEntry, found_executions, inbox
 from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.pages import (
     EventPage,

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Response
 from pydantic import Field
 
-from pointsman.executions.migrating import MigrationView
-from pointsman.executions.replays import replay_view
+from pointsman.executions.fork_migrate_replay import MigrationView, replay_view
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
