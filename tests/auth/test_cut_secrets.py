@@ -13,8 +13,8 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.reports import ToolCall
 from pointsman.models import exchange
-from pointsman.models.raw_responses import RawResponse
-from pointsman.models.redaction import key_redaction
+from pointsman.models.exchange import RawResponse
+from pointsman.models.failures import MESSAGE_CHARS_MAX, key_redaction
 from pointsman.redaction import MASK, head, hiding, redaction_of, tail, unfinished
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
@@ -168,8 +168,7 @@ def test_what_a_provider_sent_is_cut_behind_the_mask(cut: str) -> None:
     with hiding(key_redaction([SECRET])):
         assert sent.text == f"x {MASK} y"
         said = cast("Callable[[object], str]", vars(exchange)["_excerpt"])
-        limit = cast("int", vars(exchange)["_MESSAGE_CHARS_MAX"])
-        assert not shows_a_piece(said(f"{'x' * (limit - len(cut))}{SECRET}"))
+        assert not shows_a_piece(said(f"{'x' * (MESSAGE_CHARS_MAX - len(cut))}{SECRET}"))
 
 
 @pytest.mark.parametrize("shift", [4, 20])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pointsman.cli.error_boundary import run_guarded
-from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
+from pointsman.models.provider import KEYS_OF_PROVIDERS
 from tests import postgres
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.values import JsonObject
 from tests.cli.conftest import Prompt
 from tests.server.conftest import serving

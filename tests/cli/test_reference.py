@@ -11,7 +11,7 @@ import click
 import pytest
 
 from pointsman.cli.entry import COMMANDS, EXAMPLES, root
-from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
+from pointsman.models.provider import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
 from pointsman.testing.cases import Expect, WorkflowCase
 from tests.cli.reference import PAGE, page

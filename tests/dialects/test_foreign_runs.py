@@ -10,7 +10,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.executions.execution import Execution
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.sources import Workflow

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from pointsman.cli.error_boundary import run_guarded
-from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
+from pointsman.models.provider import KEYS_OF_PROVIDERS
 from tests.boxes import why_no_box
 from tests.docs.console import Block, Ran, blocks_of, commands_of, play, shown_in
 

@@ -13,7 +13,7 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.executions.execution import Execution
-from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
+from pointsman.models.provider import KEYS_OF_PROVIDERS
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings

@@ -18,8 +18,7 @@ from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.executions.execution import Execution
 from pointsman.executions.lists import list_executions
 from pointsman.executors import registry
-from pointsman.models.script import Script
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import Script, read_script
 from pointsman.runtime.leader import AGAIN_S
 from pointsman.settings import Settings
 from pointsman.store.records import ExecutionQuery

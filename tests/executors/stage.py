@@ -11,7 +11,7 @@ from pointsman.engine.reports import ToolCallsProposed, Usage, WorkDone, WorkFai
 from pointsman.engine.steps import Scope, Step
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import EffectKind, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Quota
 from pointsman.store.memory import MemoryStore

@@ -20,7 +20,7 @@ from pointsman.engine.events.steps import StepSucceeded
 from pointsman.engine.failures import Failure
 from pointsman.executions.execution import ExecutionFailed
 from pointsman.executors.effect_ledger import CallTimes
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually
 from pointsman.tool_output import apart_from_tools

@@ -15,7 +15,7 @@ import pytest
 from pointsman.models.failures import ModelFailed
 from pointsman.models.key_pool import PATIENCE_S, Pacing
 from pointsman.models.provider import Provider
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest

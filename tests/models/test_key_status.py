@@ -18,11 +18,11 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
-from pointsman.models.call import ModelCaller, TextListener
 from pointsman.models.failures import ModelFailed
 from pointsman.models.key_pool import KeyPool, KeyState, Pacing
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
+from pointsman.models.transport import ModelCaller, TextListener
 from pointsman.operations.model_catalogue import list_models
 from pointsman.operations.provider_keys import KeptTurns, payers
 from pointsman.ports import ModelRequest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.failures import Failure
-from pointsman.models.redaction import key_redaction, redacted
+from pointsman.models.failures import key_redaction, redacted
 
 KEY = "sk-0123456789"
 

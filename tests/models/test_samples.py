@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.models.schema_samples import sample
+from pointsman.models.scripted import sample
 from pointsman.values import JsonObject
 
 

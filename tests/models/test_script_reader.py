@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.reports import Usage
-from pointsman.models.script import Fail, ScriptedAnswer, ScriptedCall, ScriptRule
-from pointsman.models.script_reader import ScriptRefused, read_script
+from pointsman.models.script import Fail, ScriptedAnswer, ScriptedCall, ScriptRefused, ScriptRule, read_script
 
 WRONG = """\
 rules:

@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.failures import ModelFailed
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest, ToolSpec
 from pointsman.values import Json, JsonObject

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.reports import Usage
-from pointsman.models.call import ModelCaller, TextListener
 from pointsman.models.failures import ModelFailed
 from pointsman.models.key_budgets import DayLimit, Days, KeySpending
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
+from pointsman.models.transport import ModelCaller, TextListener
 from pointsman.ports import ModelReply, ModelRequest
 from pointsman.testing.clock import run_virtually
 from tests.models.test_calling import Service

@@ -14,8 +14,7 @@ from werkzeug import Request, Response
 
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
-from pointsman.models.provider import Provider
-from pointsman.models.provider_kinds import KINDS
+from pointsman.models.provider import KINDS, Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest, ToolSpec

@@ -23,8 +23,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pointsman import Pointsman, Workflow, tool
-from pointsman.models.script import Script
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import Script, read_script
 from pointsman.operations.backup import back_up
 from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telling

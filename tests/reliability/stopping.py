@@ -15,7 +15,7 @@ from typing import Final
 
 from pointsman import Pointsman, Workflow
 from pointsman.engine.events.steps import StepSucceeded
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.ports import Row
 from pointsman.store.api import open_store
 from pointsman.values import ExecutionId, Json, JsonObject

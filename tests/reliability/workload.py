@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pointsman import Workflow
-from pointsman.models.script import Script
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import Script, read_script
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool, ToolContext
 from pointsman.values import Json, JsonObject

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, LETTER
 

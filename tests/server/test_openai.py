@@ -12,7 +12,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.server.routes.openai_errors import error_told
 from pointsman.settings import Settings
 from tests.server.conftest import Served, serving

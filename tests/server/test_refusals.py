@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.server.problems import STATUS_OF
 from pointsman.store.sqlite import SqliteStore
 from tests.cli.test_people import EACH, FORM, TWO_OF_THREE

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from pointsman.executions.pages import place_of
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from pointsman.server.routes import streams
 from pointsman.server.streaming import ring_buffer as ring
 from pointsman.server.streaming.broker import SseBroker

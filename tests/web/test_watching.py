@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, expect
 
-from pointsman.models.script_reader import read_script
+from pointsman.models.script import read_script
 from tests.patience import PATIENCE_S
 from tests.server import flows
 from tests.server.conftest import Served, serving

@@ -8,8 +8,8 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.models.schema_samples import sample
 from pointsman.models.script import Script
+from pointsman.models.scripted import sample
 from pointsman.settings import Settings
 from pointsman.store.records import ExecutionQuery
 from pointsman.workflows.builtin import BUILT_IN, IDS, TOOLS, BuiltIn, shipped, with_id

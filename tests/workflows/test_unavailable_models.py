@@ -10,7 +10,7 @@ import pytest
 
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
-from pointsman.models.provider_kinds import KEYS_OF_PROVIDERS
+from pointsman.models.provider import KEYS_OF_PROVIDERS
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject

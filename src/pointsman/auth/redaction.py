@@ -14,7 +14,7 @@ from fnmatch import translate
 from typing import Final, cast
 
 from pointsman.context import Part
-from pointsman.models.redaction import FROM_ENVIRONMENT
+from pointsman.models.failures import KEY_VARIABLE_SUFFIX
 from pointsman.redaction import ANYWHERE_CHARS_MIN, MASK, Redaction, redaction_of
 from pointsman.settings import HANDLE, PREFIX, KeptSecrets, Settings
 from pointsman.values import Json, JsonObject
@@ -114,7 +114,7 @@ def secrets_of(settings: Settings) -> Iterator[str]:
     yield from settings.vault.keys
     yield from os.environ.get(f"{PREFIX}VAULT_KEYS", "").replace(",", " ").split()
     for name, value in os.environ.items():
-        if name.startswith(f"{PREFIX}SECRET_") or name.endswith(FROM_ENVIRONMENT):
+        if name.startswith(f"{PREFIX}SECRET_") or name.endswith(KEY_VARIABLE_SUFFIX):
             yield value
     for one in _given(settings):
         found = os.environ.get(one.removeprefix(ENV)) if one.startswith(ENV) else one

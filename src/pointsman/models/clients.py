@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
 from pointsman.extras import install_hint, need
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.provider import Provider
-from pointsman.models.provider_kinds import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS
+from pointsman.models.provider import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS, Provider
 
 if TYPE_CHECKING:
     import httpx2
@@ -126,7 +125,7 @@ def infer(provider: str, model: str) -> Model:
 def _http(provider: Provider) -> httpx2.AsyncClient:
     import httpx2
 
-    from pointsman.models.raw_responses import ProviderClient, note
+    from pointsman.models.exchange import ProviderClient, note
 
     # Proxy and certificate variables apply only to network transports.
     return ProviderClient(

@@ -1,15 +1,23 @@
-"""One exchange with a provider: send the request, return the reply or a typed failure. Slow to import, like `wire`."""
+"""One exchange with a provider: send the request, return the reply or a typed failure. Slow to import, like `wire`.
+
+Raw responses are captured for failures whose exception lacks them: proxy pages, redirects, broken streams.
+
+    listening() ─▶ client ─▶ response ─▶ `note` ─▶ status, address of a redirect, beginning of the body
+                                 └─ a whole JSON body in place of a stream ─▶ `replaying`: read as one answer
+"""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Final, TextIO, cast
+from dataclasses import dataclass, field
+from typing import Any, Final, TextIO, cast
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx2
 from msgspec.structs import replace
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import (
@@ -54,10 +62,9 @@ from pointsman.models.failures import (
     status_failure,
     unreachable_failure,
 )
-from pointsman.models.raw_responses import RawResponse, expect_stream, listening, replaying
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
-from pointsman.redaction import head
+from pointsman.redaction import head, masked, unfinished
 from pointsman.values import JsonObject
 
 _gathered: ContextVar[list[str] | None] = ContextVar("_gathered", default=None)
@@ -320,3 +327,118 @@ def _sentence(why: Exception) -> str:
     """Return the message of an exception; of a schema validation error, only the first two lines."""
     first, _, rest = str(why).partition("\n")
     return f"{first} {rest.partition(chr(10))[0]}".strip() if "validation error" in first else str(why)
+
+
+BODY_BYTES_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class RawResponse:
+    """The last response of a call."""
+
+    status: int = 0
+    """0: no response."""
+    location: str = ""
+    """Target of a redirect."""
+    body: bytearray = field(default_factory=bytearray)
+    """Beginning of the body; empty if it is compressed."""
+    is_cut: bool = False
+    """Whether the body is longer than `body`."""
+    whole: bytearray = field(default_factory=bytearray)
+    """All bytes of a JSON body that answers a request for a stream, as sent; empty for other responses."""
+    encoding: str = ""
+    """Content encoding of `whole`."""
+    wants_stream: bool = False
+    """Whether the request asks for a stream."""
+
+    @property
+    def text(self) -> str:
+        text = self.body.decode(errors="replace")
+        return " ".join((unfinished(text) if self.is_cut else masked(text)).split())
+
+
+_listener: ContextVar[RawResponse | None] = ContextVar("_listener", default=None)
+
+
+def expect_stream() -> RawResponse:
+    """Note that the next request of the block asks for a stream; return the record of its response."""
+    sent = _listener.get() or RawResponse()
+    sent.wants_stream = True
+    return sent
+
+
+@contextmanager
+def listening() -> Generator[RawResponse]:
+    """Capture the responses received inside the block."""
+    sent = RawResponse()
+    token = _listener.set(sent)
+    try:
+        yield sent
+    finally:
+        _listener.reset(token)
+
+
+async def note(response: httpx2.Response) -> None:
+    """Record a response; installed as a response hook of clients."""
+    sent = _listener.get()
+    if sent is None:
+        return
+    sent.status, sent.location = response.status_code, response.headers.get("location", "")
+    sent.body.clear()
+    sent.whole.clear()
+    sent.is_cut = False
+    sent.encoding = response.headers.get("content-encoding", "")
+    is_whole = sent.wants_stream and response.is_success and _is_json(response)
+    if isinstance(response.stream, httpx2.AsyncByteStream) and (is_whole or not sent.encoding):
+        response.stream = _Overheard(response.stream, sent, is_whole=is_whole)
+
+
+def _is_json(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+_replayed: ContextVar[RawResponse | None] = ContextVar("_replayed", default=None)
+
+
+@contextmanager
+def replaying(sent: RawResponse) -> Generator[None]:
+    """Answer the requests inside the block with a body that has been received, without sending them."""
+    token = _replayed.set(sent)
+    try:
+        yield
+    finally:
+        _replayed.reset(token)
+
+
+class ProviderClient(httpx2.AsyncClient):
+    """HTTP client that answers from `replaying`, if there is one."""
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request, or return the response that is replayed."""
+        sent = _replayed.get()
+        if sent is None:
+            return await super().send(request, **options)
+        headers = {"content-type": "application/json"} | ({"content-encoding": sent.encoding} if sent.encoding else {})
+        return httpx2.Response(sent.status, headers=headers, content=bytes(sent.whole), request=request)
+
+
+class _Overheard(httpx2.AsyncByteStream):
+    """Stream that copies its beginning, or all of it, while it is read."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse, *, is_whole: bool) -> None:
+        self._stream, self._sent, self._is_whole = stream, sent, is_whole
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        sent = self._sent
+        async for chunk in self._stream:
+            if not sent.encoding:
+                room = BODY_BYTES_MAX - len(sent.body)
+                sent.body += chunk[:room]
+                sent.is_cut = sent.is_cut or len(chunk) > room
+                self._is_whole = self._is_whole and bytes(sent.body).lstrip()[:1] in (b"", b"{", b"[")
+            if self._is_whole:
+                sent.whole += chunk
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

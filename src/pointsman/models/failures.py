@@ -1,12 +1,20 @@
-"""Errors of models. `ModelFailed` carries the `Failure` that a step reports."""
+"""Errors of models. `ModelFailed` carries the `Failure` that a step reports.
+
+A provider's response may repeat the key of the request, so failures are redacted.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+import os
+from collections.abc import Iterable
+from typing import ClassVar, Final, cast
+
+from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError, OperatorError
-from pointsman.redaction import head
+from pointsman.redaction import ANYWHERE_CHARS_MIN, Redaction, head, redaction_of
+from pointsman.values import JsonObject
 
 MESSAGE_CHARS_MAX: Final = 1_000
 _SERVER_ERRORS: Final = 500
@@ -84,3 +92,23 @@ def precise_code(code: str, said: str) -> str:
     """Return the code, or `model-context-too-long` for a rejected request whose message names the context window."""
     exceeds = code == "model-rejected" and any(words in said.lower() for words in _WINDOW)
     return "model-context-too-long" if exceeds else code
+
+
+KEY_VARIABLE_SUFFIX: Final = "_API_KEY"
+"""Suffix of the environment variables from which clients take their keys."""
+
+
+def key_redaction(keys: Iterable[str]) -> Redaction:
+    """Return a redaction that masks the given keys and those of the environment."""
+    known = {*keys, *(value for name, value in os.environ.items() if name.endswith(KEY_VARIABLE_SUFFIX))}
+    return redaction_of(frozenset(key for key in known if len(key) >= ANYWHERE_CHARS_MIN))
+
+
+def redacted(failure: Failure, redaction: Redaction) -> Failure:
+    """Return the failure with keys masked."""
+    return replace(
+        failure,
+        message=redaction.text(failure.message),
+        hint=redaction.text(failure.hint),
+        details=cast("JsonObject | None", redaction.json(failure.details)),
+    )

@@ -1,6 +1,6 @@
 """Key pool of one provider: schedules its keys, first come, first served.
 
-    take(index) ─▶ queue of that key ─┬─ the provider paused long enough since its last call    (`interval_s`)
+take(index) ─▶ queue of that key ─┬─ the provider paused long enough since its last call    (`interval_s`)
                    queue of any key   ├─ so did the key                                         (`key_interval_s`)
                                       ├─ the key has room for another concurrent call           (`concurrency`)
                                       └─ the key is not resting ─▶ the key's number ─▶ give_back(key)
@@ -8,7 +8,15 @@
 A key rests after a rate limit or a refusal by the provider. A key that rests for longer than `PATIENCE_S` is skipped:
 its calls go to the next key. If none is left, they fail at once, and the failure names the time to wait. A single timer
 wakes the next waiter. A pool belongs to one event loop and uses its clock. If other processes use the same keys, each
-call is agreed with them first (`models.key_leases`).
+call is agreed with them first.
+
+Key leases coordinate calls of processes that share keys, one call at a time, through a shared store:
+
+    process A ─ a key is granted here ─▶ take ─┬─▶ `KeyLease`: wait some seconds, then call
+    process B ─ …                              └─▶ not granted: the key was used, or rests, elsewhere; choose again
+
+A process requests a lease only when it could call now. A process that dies therefore wastes at most one lease, and
+processes alternate.
 """
 
 from __future__ import annotations
@@ -16,17 +24,42 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from random import uniform
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias
 
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
-from pointsman.models.key_leases import KeyLease, Turns
 from pointsman.ports import Clock
 from pointsman.values import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLease:
+    """Answer to a request for a lease."""
+
+    granted: bool
+    wait_s: float = 0.0
+    """Seconds to wait before the call."""
+    ready_in_s: Mapping[int, float] = field(default_factory=dict[int, float])
+    """If not granted: seconds until each presently unavailable key may be used."""
+    rests_s: Mapping[int, float] = field(default_factory=dict[int, float])
+    """If not granted: seconds that each key rests which was rate-limited in another process."""
+
+
+class Turns(Protocol):
+    """Coordinates calls with other processes."""
+
+    async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
+        """Request a call; intervals are the minimum seconds since the provider's and the key's last call."""
+        ...
+
+    async def rest(self, provider: str, key: int, seconds: float) -> None:
+        """Report to other processes that a key was rate-limited, and for how long."""
+        ...
+
 
 PATIENCE_S: Final = 30.0
 """Longest wait for a resting key. Longer waits are left to retries of the step, which survive a restart."""

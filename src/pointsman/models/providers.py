@@ -14,10 +14,8 @@ from pointsman.definition.problems import did_you_mean
 from pointsman.extras import install_hint, is_importable, is_installed
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit
-from pointsman.models.key_leases import Turns
-from pointsman.models.key_pool import KeyPool
-from pointsman.models.provider import Provider
-from pointsman.models.provider_kinds import KINDS
+from pointsman.models.key_pool import KeyPool, Turns
+from pointsman.models.provider import KINDS, Provider
 from pointsman.ports import Clock
 
 if TYPE_CHECKING:

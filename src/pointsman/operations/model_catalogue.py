@@ -11,8 +11,7 @@ from pointsman.errors import sentences
 from pointsman.models.failures import ModelFailed, ModelUnusable
 from pointsman.models.key_pool import KeyPool
 from pointsman.models.prices import LIST, PER, cost_usd, list_day, list_version
-from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
-from pointsman.models.provider_kinds import KINDS
+from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider, ProviderSettings
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import ModelReply, ModelRequest

@@ -22,10 +22,8 @@ from pointsman.engine.reports import Usage
 from pointsman.errors import sentences
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit, Days, KeySpending
-from pointsman.models.key_leases import KeyLease
-from pointsman.models.key_pool import KeyPool, KeyState
-from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, Provider, ProviderSettings
-from pointsman.models.provider_kinds import KINDS
+from pointsman.models.key_pool import KeyLease, KeyPool, KeyState
+from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider, ProviderSettings
 from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved

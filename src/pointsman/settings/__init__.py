@@ -20,8 +20,7 @@ from pointsman.definition.model.policies import Limits
 from pointsman.definition.problems import did_you_mean
 from pointsman.errors import OperatorError
 from pointsman.models.prices import Prices
-from pointsman.models.provider import ProviderSettings
-from pointsman.models.provider_kinds import configured_by
+from pointsman.models.provider import ProviderSettings, configured_by
 from pointsman.ports import SecretRule
 from pointsman.settings.sections import (
     AccessSettings,

@@ -21,8 +21,8 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import near_to
 from pointsman.errors import CallerError
-from pointsman.models.model_names import is_provider
-from pointsman.models.provider_kinds import KINDS
+from pointsman.models.prices import is_provider
+from pointsman.models.provider import KINDS
 from pointsman.models.transport import KnownModels, PydanticModels, is_scripted
 from pointsman.settings import Settings
 from pointsman.store.records import SavedWorkflow, WorkflowEntry

@@ -45,10 +45,9 @@ from pointsman.engine.state import ExecutionState, PendingArrival
 from pointsman.errors import OperatorError, PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
 from pointsman.models.key_budgets import Spending
-from pointsman.models.key_leases import Turns
-from pointsman.models.model_names import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
-from pointsman.models.provider import Provider, ProviderSettings
-from pointsman.models.provider_kinds import KINDS
+from pointsman.models.key_pool import Turns
+from pointsman.models.prices import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
+from pointsman.models.provider import KINDS, Provider, ProviderSettings
 from pointsman.models.script import Script
 from pointsman.models.transcript import read_call
 from pointsman.models.transport import PydanticModels, is_scripted

@@ -64,7 +64,7 @@ def script_text(path: str | Path) -> str:
 
 def parse_script(text: str) -> Script:
     """Parse the text of a script. Raises `ScriptRefused` with its problems."""
-    from pointsman.models.script_reader import read_script
+    from pointsman.models.script import read_script
 
     return read_script(text)
 

@@ -20,7 +20,7 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.families import OpenGate
 from pointsman.executions.views import ErrorView, WarningView, errors_of, path_of, warnings_of
 from pointsman.models.prices import Prices
-from pointsman.models.schema_samples import sample
+from pointsman.models.scripted import sample
 from pointsman.ports import Row
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
