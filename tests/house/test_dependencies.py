@@ -36,7 +36,7 @@ HOMES = {
     "models": "agents",
     "operations/otel.py": "otel",
     "operations/metrics.py": "server",
-    "auth/oidc_tokens.py": "server",
+    "auth/oidc_login.py": "server",
     "store/sqlite/database.py": "embeddings",
 }
 """Path below the package -> the extra whose packages its modules may import besides those of the core."""
