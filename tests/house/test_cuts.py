@@ -47,6 +47,7 @@ SAFE: Final = {
     ("tools/sandbox/interpreter.py", "frames[:FRAMES_TOLD_MAX // 2]"): "a list",
     ("tools/sandbox/interpreter.py", "frames[len(frames) - FRAMES_TOLD_MAX // 2:]"): "a list",
     ("tools/sandbox/interpreter.py", "said[:MESSAGE_CHARS_MAX]"): "masked in the line before",
+    ("tools/output.py", "(self.text + text)[-CHARS_MAX:]"): "both parts are masked while they are printed",
     ("tools/tracebacks.py", "group.exceptions[:MEMBERS_SHOWN]"): "a list",
     ("tools/tracebacks.py", "text[:HEAD_CHARS]"): "masked where it is made",
     ("tools/tracebacks.py", "text[HEAD_CHARS - CHARS_MAX:]"): "masked where it is made",
