@@ -20,10 +20,9 @@ from pointsman.executions.family_view import seen
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
 from pointsman.executions.forking import rows_of
 from pointsman.executions.opening import PLACES, open_execution, reach_execution
-from pointsman.executions.public_events import bulletins_of
+from pointsman.executions.public_events import See, bulletins_of, watcher_for
 from pointsman.executions.start import StartOptions, start
 from pointsman.executions.views import ExecutionView, event_view
-from pointsman.executions.watching import See, watcher_for
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.dependencies import SystemClock

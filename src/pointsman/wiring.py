@@ -14,13 +14,12 @@ from pointsman.auth.vault import VAULT, Vault
 from pointsman.context import AppContext, Part, Services
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import PointsmanError
-from pointsman.executions.artifacts import artifact
-from pointsman.executions.authority import AppRights
+from pointsman.executions.authority import AppRights, GuardedExecutors, GuardedTools
 from pointsman.executions.dry_run import ASIDE
 from pointsman.executions.ephemeral import EPHEMERAL, Fleeting, acting_for, audience_of
+from pointsman.executions.files import read_artifact
 from pointsman.executions.isolation import Isolation
 from pointsman.executions.opening import SCRIPTS, must_reach_models, turn_ended
-from pointsman.executions.step_rights import GuardedExecutors, GuardedTools
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.call_observers import CallObservers, HeardModels, HeardTools
 from pointsman.executors.memory import MemoryExecutor
@@ -298,7 +297,7 @@ def _executors(
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=finds),
         http=lambda: _http(settings, secrets, isolation),
         fetch=lambda url: _fetched(settings, url, isolation),
-        keep=None if settings.files is None else partial(artifact, settings),
+        keep=None if settings.files is None else partial(read_artifact, settings),
         interpreter=interpreter,
         secrets=secrets,
         reaches=models.reaches,

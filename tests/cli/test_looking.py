@@ -16,7 +16,7 @@ from pointsman.cli.inspection import bar_lines
 from pointsman.cli.progress import ProgressBoard
 from pointsman.cli.results import outcome_lines, when
 from pointsman.engine.state import Status
-from pointsman.executions.dialect_words import DIALECTS, Dialect, status_in
+from pointsman.executions.public_events import DIALECTS, Dialect, status_in
 from pointsman.values import Json, JsonObject, json_of
 from tests.cli import flows
 from tests.cli.conftest import Prompt

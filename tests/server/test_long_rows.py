@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.executions.row_cache import KEPT_MAX, KEPT_S, LONG, begun_in
+from pointsman.executions.pages import KEPT_MAX, KEPT_S, LONG, begun_in
 from pointsman.ports import Row
 from pointsman.values import ExecutionId
 from tests.server.conftest import Served, serving

@@ -28,8 +28,8 @@ from pointsman.authoring.workbench import KEY, Dialect, Hear, Workbench
 from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
+from pointsman.executions.authority import attempt_at_work
 from pointsman.executions.ephemeral import acting_for, state_of
-from pointsman.executions.step_rights import attempt_at_work
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.ports import ToolSpec
 from pointsman.tools.registry import ToolRegistry

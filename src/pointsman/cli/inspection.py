@@ -14,11 +14,10 @@ from pointsman.cli.error_boundary import is_debugging
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
 from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text, when
-from pointsman.executions.dialect_words import DIALECTS, Dialect, view_in
 from pointsman.executions.lists import ExecutionEntry
+from pointsman.executions.public_events import DIALECTS, Dialect, follow_events, view_in
 from pointsman.executions.timeline import timeline as timeline_of
 from pointsman.executions.verbs import ExecutionFilters
-from pointsman.executions.watching import follow_events
 from pointsman.values import Json, JsonObject, json_of
 
 STATUSES: Final = (

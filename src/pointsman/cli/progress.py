@@ -21,7 +21,7 @@ from rich.text import Text
 
 from pointsman.app import Pointsman
 from pointsman.cli.printing import harmless, message_lines, say
-from pointsman.executions.watching import watch_progress
+from pointsman.executions.public_events import watch_progress
 from pointsman.values import JsonObject
 
 RUNNING_SHOWN_MAX: Final = 8

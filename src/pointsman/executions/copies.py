@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from pointsman.context import AppContext
-from pointsman.executions.artifacts import delete_artifacts
 from pointsman.executions.deletion import erase
+from pointsman.executions.files import delete_artifacts
 from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved

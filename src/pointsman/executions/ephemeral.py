@@ -23,13 +23,12 @@ from pointsman.auth.policy import sees_execution
 from pointsman.context import AppContext, Part, Services
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.state import ENDED, ExecutionState
-from pointsman.executions.authority import AppRights
+from pointsman.executions.authority import AppRights, GuardedExecutors
 from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
 from pointsman.executions.session_turns import save_turn
 from pointsman.executions.starting import StartRequest, Starts
-from pointsman.executions.step_rights import GuardedExecutors
 from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
 from pointsman.store.memory import MemoryStore

@@ -22,7 +22,6 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ExecutionState, StepState, is_scripted, status_of
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.answering import GateAnswer, answer_gate, delegate_gate, gate_named
-from pointsman.executions.data_edits import edits_of
 from pointsman.executions.families import (
     OpenGate,
     carry_out_due,
@@ -32,7 +31,7 @@ from pointsman.executions.families import (
     pause_family,
     resume_family,
 )
-from pointsman.executions.inputs import check_event, event_key
+from pointsman.executions.inputs import check_event, edits_of, event_key
 from pointsman.executions.views import ExecutionView, GateView, event_view, waiting_view
 from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pointsman.executions.artifacts import artifacts_of
 from pointsman.executions.families import family_view
+from pointsman.executions.files import artifacts_of
 from pointsman.executions.forking import rows_of
 from pointsman.executions.views import ExecutionView
 from pointsman.ports import Row

@@ -6,11 +6,13 @@ import asyncio
 import base64
 import mimetypes
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple
 
 from pointsman.auth.subjects import InputInvalid
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
+from pointsman.executions.views import ArtifactView
 from pointsman.settings import Settings
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
@@ -42,20 +44,20 @@ class UploadedFile(NamedTuple):
 
 async def artifact(app: AppContext, execution: str, path: str) -> bytes:
     """Return a file that an execution keeps. Raises `NoSuchArtifact`."""
-    return await asyncio.to_thread(_read, app.settings, execution, path)
-
-
-def _read(settings: Settings, execution: str, path: str) -> bytes:
-    if settings.files is not None:
-        from pointsman.tools.files import Jail  # Imported late: most installations keep no files.
-
-        try:
-            return Jail(settings.files, execution).read(path)
-        except ToolFailed:
-            pass  # Missing, a link, or outside the directory: callers are not told which.
+    if app.settings.files is not None:
+        with suppress(ToolFailed):  # Missing, a link, or outside the directory: callers do not learn which.
+            return await read_artifact(app.settings, execution, path)
     raise NoSuchArtifact(
         f"{execution!r} keeps no file {path[:200]!r}", hint="GET the execution: `artifacts` lists its files."
     )
+
+
+async def read_artifact(settings: Settings, execution: str, path: str) -> bytes:
+    """Return one file of an execution; `settings` must name a directory of files. Raises `ToolFailed`."""
+    assert settings.files is not None
+    from pointsman.tools.files import Jail  # Deferred: most installations keep no files.
+
+    return await asyncio.to_thread(Jail(settings.files, execution).read, path)
 
 
 def media_type_of(path: str) -> str:
@@ -91,3 +93,29 @@ def _as_value(files: list[UploadedFile]) -> Json:
         for one in files
     ]
     return values[0] if len(values) == 1 else values
+
+
+async def artifacts_of(settings: Settings, execution: str) -> list[ArtifactView]:
+    """Return [{"path", "bytes"}] sorted by name; empty if this installation keeps no files."""
+    if settings.files is None:
+        return []
+    from pointsman.tools.files import Jail  # Deferred: most installations keep no files.
+
+    found = await asyncio.to_thread(Jail(settings.files, execution).files)
+    return [{"path": file.path, "bytes": file.size} for file in found]
+
+
+async def delete_artifacts(settings: Settings, execution: str) -> None:
+    """Delete all files of an execution for good."""
+    if settings.files is not None:
+        from pointsman.tools.files import Jail  # As above.
+
+        await asyncio.to_thread(Jail(settings.files, execution).remove)
+
+
+async def copy_artifacts(settings: Settings, origin: str, execution: str) -> None:
+    """Copy all files of an execution to another one. Raises `ToolFailed`."""
+    if settings.files is not None:
+        from pointsman.tools.files import Jail  # As above.
+
+        await asyncio.to_thread(Jail(settings.files, execution).take_over, Jail(settings.files, origin))

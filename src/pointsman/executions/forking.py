@@ -18,11 +18,10 @@ from pointsman.engine.reports import ForkRequested, MigrationRequested
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
-from pointsman.executions.artifacts import copy_artifacts
 from pointsman.executions.copies import announced
-from pointsman.executions.data_edits import edits_of
+from pointsman.executions.files import copy_artifacts
 from pointsman.executions.ids import new_id
-from pointsman.executions.inputs import check_input
+from pointsman.executions.inputs import check_input, edits_of
 from pointsman.ports import Row
 from pointsman.runtime.attempts import attempt_name, copy_uses
 from pointsman.runtime.driver import Driver

@@ -1,22 +1,28 @@
-"""Pages of executions and of their events, and executions as of an earlier row."""
+"""Pages of executions and of their events, and executions as of an earlier row.
+
+    page 1 ── a long row, decoded ──▶ cached ──▶ page 2, 3, … ──▶ the last page drops it
+
+One decision may be 100 000 events in one row, and a page holds some thousands. A stored row never changes, so the cache
+is never stale. A row is dropped when it was read to its end, when other rows displace it, or when reading stops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from typing import ClassVar, Final, NotRequired, cast
 
 import msgspec
 from msgspec.structs import replace
 from typing_extensions import TypedDict
 
-from pointsman.context import AppContext
+from pointsman.context import AppContext, Part
 from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
 from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view
-from pointsman.executions.public_events import Redact
-from pointsman.executions.redaction_levels import event_told, level_of
-from pointsman.executions.row_cache import begun_in, rows_on
+from pointsman.executions.public_events import Redact, event_told, level_of
 from pointsman.executions.views import (
     ExecutionStatus,
     ExecutionView,
@@ -228,3 +234,57 @@ def place_of_list(before: str) -> tuple[float, ExecutionId]:
             f"{before[:PLACE_CHARS_MAX]!r} is no place in a list", hint="Use `next` of a page."
         ) from None
     return Instant(started), ExecutionId(execution)
+
+
+LONG: Final = 1000
+"""Rows with fewer events are decoded as quickly as they are found."""
+KEPT_MAX: Final = 2
+"""Rows per installation at a time: one may take some hundred megabytes."""
+KEPT_S: Final = 60.0
+"""Seconds since the last request."""
+
+
+class RowCache:
+    """The partly read long rows of one installation."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[ExecutionId, int], tuple[Row, asyncio.TimerHandle]] = OrderedDict()
+
+    @property
+    def rows(self) -> list[Row]:
+        """The cached rows, the most recently used last."""
+        return [row for row, _ in self._kept.values()]
+
+    def find(self, execution: ExecutionId, seq: int) -> Row | None:
+        found = self._kept.get((execution, seq))
+        return None if found is None else found[0]
+
+    def leave(self, execution: ExecutionId, row: Row, *, told: int) -> None:
+        """Cache a row in which a page ended after `told` of its events."""
+        self._drop((execution, row.seq))
+        if told < len(row.events) and len(row.events) > LONG:
+            key = (execution, row.seq)
+            self._kept[key] = (row, asyncio.get_running_loop().call_later(KEPT_S, self._drop, key))
+            while len(self._kept) > KEPT_MAX:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: tuple[ExecutionId, int]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            kept[1].cancel()
+
+
+async def rows_on(app: AppContext, execution: ExecutionId, seq: int) -> AsyncIterator[Row]:
+    """Yield the rows of a journal from row `seq` on."""
+    found = begun_in(app).find(execution, seq)
+    if found is not None:
+        yield found
+    async for row in app.store.journal.read(execution, after=max(seq - 1, 0) if found is None else seq):
+        yield row
+
+
+def begun_in(app: AppContext) -> RowCache:
+    return app[BEGUN]
+
+
+BEGUN: Final = Part[RowCache]("long rows", lambda _: RowCache())

@@ -1,25 +1,47 @@
-"""Public events: the events of an execution as streams send them.
+"""Public events: the events of an execution as streams send them, to whom, and in which words.
 
 The journal contains every event; streams send those that concern people. Which ones depends on the workflow's
 `observability`: `minimal` sends ends and errors, `standard` also each step, `full` also inputs and results.
+
+    event or view ─▶ its level: content is removed ─▶ secrets are masked ─▶ words of the dialect ─▶ reader
+
+At `minimal` readers receive the shape of what happened (what ran when, how often, how long, how it ended) without the
+content. Removed fields are named, so that readers do not take them for empty. The fields of `minimal` are listed and
+everything else counts as content, so a new event reveals nothing by mistake.
+
+One word of a dialect may stand for several native ones; events for which a dialect has no word are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, TypeAlias
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from typing import Final, Literal, TypeAlias, cast, get_args
 
 from pointsman.auth.redaction import redactor_for
+from pointsman.context import AppContext, Part
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
+from pointsman.engine.state import Status, status_of
 from pointsman.engine.steps import Step
-from pointsman.executions.views import HIDDEN, approvers_view, failure_view, observability_of, usage_view
+from pointsman.errors import CallerError
+from pointsman.executions.views import (
+    HIDDEN,
+    ExecutionView,
+    approvers_view,
+    event_view,
+    failure_view,
+    observability_of,
+    told_progress,
+    usage_view,
+)
 from pointsman.ports import Row
+from pointsman.runtime.feed import Committed, Delta, Watcher
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
 from pointsman.settings.sections import Level as Observability
-from pointsman.values import ExecutionId, JsonObject, json_of
+from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
 Redact: TypeAlias = Callable[[JsonObject], JsonObject]
 """Removes what must never be sent."""
@@ -170,3 +192,291 @@ async def bulletins_of(
     redact = redactor_for(settings)
     rows = [row async for row in runtime.journal.read(execution, after=after)]
     return [one for row in rows for one in bulletins(execution, row, level, redact)]
+
+
+See: TypeAlias = Callable[[JsonObject], None]
+
+SETTLED: Final = frozenset({"completed", "failed", "cancelled", "waiting", "paused", "interrupted"})
+
+
+def watcher_for(see: See) -> Watcher:
+    """Return a watcher that passes events with `execution` and `parent`, and deltas as `{kind: delta, execution, step,
+    node, delta}`."""
+
+    def watch(seen: Committed | Delta) -> None:
+        if isinstance(seen, Delta):
+            step = seen.step
+            see(
+                {
+                    "kind": "delta",
+                    "execution": seen.execution,
+                    "step": str(step),
+                    "node": step.node,
+                    "delta": seen.delta,
+                }
+            )
+            return
+        for number, event in enumerate(seen.row.events):
+            view = event_view(seen.row, number, event)
+            view["execution"], view["parent"] = seen.execution, seen.state.setup.parent
+            see(view)
+
+    return watch
+
+
+def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], None]:
+    """Pass the messages of progress nodes to `see` once they are durable. The returned function ends it."""
+
+    def watch(seen: Committed | Delta) -> None:
+        if isinstance(seen, Committed):
+            for event in seen.row.events:
+                if told_progress(event):
+                    see(str(event.data))
+
+    return app.feed.watch(watch)
+
+
+async def follow_events(
+    app: AppContext, execution: str, *, after: int = 0, follow: bool, words: Dialect | None = None
+) -> AsyncIterator[JsonObject]:
+    """Yield the events of an execution; with `follow`, also those that other processes add, until nothing more happens.
+    `words`: as public events of that dialect."""
+    level = observability_of((await app.runtime.load(ExecutionId(execution))).setup.options) if words else "standard"
+    redact = redactor_for(app.settings)
+    async for row in follow_rows(app, execution, after=after, follow=follow):
+        if words is not None:
+            for told in events_in(words, ExecutionId(execution), row, level, redact):
+                yield told
+            continue
+        for number, event in enumerate(row.events):
+            yield event_view(row, number, event)
+
+
+async def follow_rows(app: AppContext, execution: str, *, after: int, follow: bool) -> AsyncIterator[Row]:
+    """Yield the rows of its journal."""
+    name = ExecutionId(execution)
+    woken = asyncio.Event()
+    leave = app.store.follow(name, woken.set) if follow else None
+    try:
+        state = await app.runtime.load(name)
+        while True:
+            woken.clear()
+            async for row in app.store.journal.read(name, after=after):
+                after = row.seq
+                yield row
+            if not follow or (status_of(state) in SETTLED and state.seq <= after):
+                return
+            await woken.wait()
+            state = await app.runtime.load(name) if await app.store.journal.last(name) > state.seq else state
+    finally:
+        if leave is not None:
+            leave()
+
+
+Dialect: TypeAlias = Literal["native", "rows", "graph", "steps", "plan"]
+DIALECTS: Final[tuple[Dialect, ...]] = get_args(Dialect)
+
+_STEPS: Final[Mapping[Status, str]] = {
+    "pending": "pending",
+    "running": "running",
+    "waiting": "waiting",
+    "paused": "paused",
+    "interrupted": "paused",
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+_NATIVE: Final[Mapping[Status, str]] = {
+    **_STEPS,
+    "pending": "running",
+    "waiting": "paused",
+    "cancelled": "failed",
+}
+_OWN: Final[Mapping[Status, str]] = {status: status for status in get_args(Status)}
+
+STATUSES: Final[Mapping[Dialect, Mapping[Status, str]]] = {
+    "native": _NATIVE,
+    "rows": _OWN,
+    "graph": _OWN,
+    "steps": _STEPS,
+    "plan": _STEPS,
+}
+"""Statuses of executions. `native` has four words; `rows` and `graph` define none, so the native ones are used."""
+
+_STEP_EVENTS: Final = {
+    "workflow.node.start": "step_start",
+    "workflow.node.retry": "step_progress",
+    "workflow.usage": "step_progress",
+    "workflow.node.skipped": "step_complete",
+    "workflow.node.complete": "step_complete",
+    "workflow.human.required": "checkpoint",
+    "workflow.node.error": "error",
+    "workflow.failed": "error",
+    "workflow.interrupted": "error",
+    "workflow.complete": "complete",
+    "workflow.cancelled": "cancelled",
+}
+_NODE_RESULTS: Final = {
+    "workflow.node.complete": "SUCCESS",
+    "workflow.node.error": "FAILED",
+    "workflow.node.skipped": "SKIPPED",
+}
+
+
+def status_in(dialect: Dialect, status: Status) -> str:
+    """Return the dialect's word for the status of an execution."""
+    return STATUSES[dialect][status]
+
+
+def view_in(dialect: Dialect, view: JsonObject) -> JsonObject:
+    """Return an execution view with the status in the dialect's word; `is` holds the native status."""
+    status = view["status"]
+    return {**view, "status": STATUSES[dialect].get(status, status), "is": status}  # pyright: ignore[reportArgumentType, reportCallIssue] - a view has a status
+
+
+def events_in(
+    dialect: Dialect,
+    execution: ExecutionId,
+    row: Row,
+    observability: Observability = "standard",
+    redact: Redact = unchanged,
+) -> Iterator[JsonObject]:
+    """Yield the public events of a row in the dialect's words. Each keeps its `id`, by which a reader continues."""
+    for bulletin in bulletins(execution, row, observability, redact):
+        told = _told(dialect, bulletin)
+        if told is not None:
+            yield told
+
+
+def _told(dialect: Dialect, bulletin: JsonObject) -> JsonObject | None:
+    name = str(bulletin["event"])
+    match dialect:
+        case "native" | "rows":
+            return bulletin
+        case "steps" | "plan":
+            word = _STEP_EVENTS.get(name)
+            return None if word is None else _renamed(bulletin, event=word)
+        case "graph":
+            word = _NODE_RESULTS.get(name)
+            return None if word is None else _renamed(bulletin, event="node_result", status=word)
+
+
+def _renamed(bulletin: JsonObject, **words: Json) -> JsonObject:
+    return {**bulletin, **words}
+
+
+LEVELS_MAX: Final = 10_000
+
+_SHAPE: Final = frozenset(
+    {
+        *(
+            "kind",
+            "step",
+            "node",
+            "scope",
+            "after",
+            "edge",
+            "thread",
+            "merged",
+            "starts",
+            "branches",
+            "steps",
+            "before",
+        ),
+        *("next", "labels", "undone_by", "caller", "timer", "purpose", "phase", "cause", "outcome", "about", "limit"),
+        *("gate", "by", "to", "groups", "approvers", "action", "name", "workflow", "version", "definition", "session"),
+        *("parent", "origin", "undoes", "usage", "limits", "code", "message", "orders", "paths", "dropped", "brought"),
+    }
+)
+"""Fields of events that every level includes; numbers are included too."""
+_SHAPE_OF: Final[Mapping[str, frozenset[str]]] = {
+    "attempt_started": frozenset({"reason"}),
+    "token_ended": frozenset({"reason"}),
+    "cancelled": frozenset({"reason"}),
+    "gate_opened": frozenset({"options", "form"}),
+}
+_OF_FAILURES: Final = frozenset({"code", "message", "retryable", "nodeId"})
+_CONTENT: Final = ("input", "state", "output", "waiting", "answers", "progress")
+"""Fields of the execution view."""
+
+
+class NotTold(CallerError):
+    """The execution's redaction level does not allow this."""
+
+    code = "not-told"
+
+
+def event_told(event: JsonObject, level: Observability, redact: Redact) -> JsonObject:
+    """Return an event of the journal (`event_view`) at a level. `withheld` names the removed fields."""
+    return redact(_shape(event) if level == "minimal" else event)
+
+
+def view_told(shown: ExecutionView, redact: Redact, *, keeps: Collection[str] = ()) -> ExecutionView:
+    """Return the view of an execution at its own level. Fields in `keeps`, which the caller asked for, are included at
+    every level and unmasked."""
+    view = json_of(shown)
+    kept = {name: view[name] for name in keeps if name in view}
+    if view.get("observability") == "minimal":
+        withheld = [name for name in _CONTENT if name not in keeps and view.get(name)]
+        view = {**view, **{name: _empty(view[name]) for name in withheld}}
+        if withheld:
+            view["withheld"] = cast("list[Json]", withheld)
+        view["errors"] = [_failure(cast("JsonObject", one)) for one in cast("list[Json]", view["errors"])]
+    return cast("ExecutionView", {**redact(view), **kept})
+
+
+async def level_of(app: AppContext, execution: str) -> Observability:
+    """Return the redaction level of an execution. Raises `UnknownExecution`."""
+    name = ExecutionId(execution)
+    driver = app.runtime.drivers.get(name)
+    if driver is not None:
+        return observability_of(driver.state.setup.options)
+    summary = await app.store.executions.find(name)
+    known = app[LEVELS]
+    found = known.get(name)
+    # Its journal may be long, and a reader that pages through it asks for every page.
+    if found is not None and summary is not None and found[0] == summary.updated:
+        return found[1]
+    level = observability_of((await app.runtime.load(name)).setup.options)
+    if summary is not None:
+        if len(known) >= LEVELS_MAX:
+            known.clear()
+        known[name] = (summary.updated, level)
+    return level
+
+
+async def must_be_told(app: AppContext, execution: str, what: str) -> None:
+    """Raises `NotTold`, `UnknownExecution`."""
+    if await level_of(app, execution) == "minimal":
+        raise NotTold(
+            f"{execution!r} is observed at 'minimal': {what} would tell its content",
+            hint="`pointsman export` does it for whoever has the store.",
+        )
+
+
+LEVELS: Final = Part[dict[ExecutionId, tuple[Instant, Observability]]]("levels", lambda _: {})
+"""The level, with the update time of the summary when it was read."""
+
+
+def _shape(event: JsonObject) -> JsonObject:
+    told = _SHAPE | _SHAPE_OF.get(str(event["kind"]), frozenset())
+    found: JsonObject = {}
+    withheld: list[Json] = []
+    for name, value in event.items():
+        if name in told or value is None or isinstance(value, int | float):
+            found[name] = value
+        elif name == "failure" and isinstance(value, dict):
+            found[name] = _failure(value)
+        else:
+            withheld.append(name)
+    if withheld:
+        found["withheld"] = withheld
+    return found
+
+
+def _failure(failure: JsonObject) -> JsonObject:
+    return {name: value for name, value in failure.items() if name in _OF_FAILURES}
+
+
+def _empty(value: Json) -> Json:
+    return {} if isinstance(value, dict) else [] if isinstance(value, list) else None

@@ -27,17 +27,15 @@ from pointsman.auth.redaction import REDACTOR
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.engine.replay import Replay
 from pointsman.errors import CallerError
-from pointsman.executions.artifacts import artifacts_of
 from pointsman.executions.authority import join
 from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, runnable
 from pointsman.executions.bulk import Verb as BulkAction
-from pointsman.executions.calls import calls_of
 from pointsman.executions.deletion import delete
 from pointsman.executions.execution import Execution, Signalled
 from pointsman.executions.family_view import seen
-from pointsman.executions.files import artifact
+from pointsman.executions.files import artifact, artifacts_of
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives, MigrationView, migration_view
-from pointsman.executions.lists import ExecutionEntry, found_executions, inbox
+from pointsman.executions.lists import ExecutionEntry, Relations, Sees, found_executions, inbox, relations_of
 from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.pages import (
     EventPage,
@@ -49,10 +47,9 @@ from pointsman.executions.pages import (
     executions_page,
     state_at,
 )
-from pointsman.executions.redaction_levels import view_told
-from pointsman.executions.relations import Relations, Sees, relations_of
+from pointsman.executions.public_events import view_told
 from pointsman.executions.start import CallerOptions, StartOptions, start, start_as
-from pointsman.executions.timeline import timeline
+from pointsman.executions.timeline import calls_of, timeline
 from pointsman.executions.views import ArtifactView, ExecutionView
 from pointsman.store.records import GateEntry, Summary
 from pointsman.values import ExecutionId, Json, JsonObject

@@ -11,7 +11,7 @@ from pointsman.auth.policy import must_see_family, with_children
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.executions.authority import own_fork
 from pointsman.executions.ids import new_id
-from pointsman.executions.redaction_levels import must_be_told
+from pointsman.executions.public_events import must_be_told
 from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
 from pointsman.operations.export_import import export, import_file
 from pointsman.operations.health import HealthFinding, damage, findings, mend

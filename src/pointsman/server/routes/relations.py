@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Query, Response
 from pydantic import Field
 
-from pointsman.executions.relations import Relations
+from pointsman.executions.lists import Relations
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply

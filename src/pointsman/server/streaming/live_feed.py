@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pointsman.background import retried
 from pointsman.context import AppContext
-from pointsman.executions.lists import summary_view
+from pointsman.executions.lists import Sees, summary_view
 from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
-from pointsman.executions.relations import Sees
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, json_of
