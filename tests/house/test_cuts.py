@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 SOURCE: Final = Path(__file__).parents[2] / "src" / "pointsman"
-OUTSIDE: Final = ("executors", "models", "tools")
-"""Packages whose code runs while secrets are in use (`hiding`)."""
+OUTSIDE: Final = ("executors", "models", "tools", "tool_output.py")
+"""Packages and modules whose code runs while secrets are in use (`hiding`)."""
 SHORT: Final = 8
 """A slice of so few elements shows nothing of a secret, which has more."""
 MASKED: Final = frozenset({"masked", "_masked", "_mask"})
@@ -47,7 +47,7 @@ SAFE: Final = {
     ("tools/sandbox/interpreter.py", "frames[:FRAMES_TOLD_MAX // 2]"): "a list",
     ("tools/sandbox/interpreter.py", "frames[len(frames) - FRAMES_TOLD_MAX // 2:]"): "a list",
     ("tools/sandbox/interpreter.py", "said[:MESSAGE_CHARS_MAX]"): "masked in the line before",
-    ("tools/output.py", "(self.text + text)[-CHARS_MAX:]"): "both parts are masked while they are printed",
+    ("tool_output.py", "(self.text + text)[-CHARS_MAX:]"): "both parts are masked while they are printed",
     ("tools/tracebacks.py", "group.exceptions[:MEMBERS_SHOWN]"): "a list",
     ("tools/tracebacks.py", "text[:HEAD_CHARS]"): "masked where it is made",
     ("tools/tracebacks.py", "text[HEAD_CHARS - CHARS_MAX:]"): "masked where it is made",
@@ -82,7 +82,8 @@ def is_masked(node: ast.expr) -> bool:
 def cuts() -> Iterator[tuple[str, str]]:
     """Yield module and text of every slice that may shorten an unmasked text."""
     for package in OUTSIDE:
-        for path in sorted((SOURCE / package).rglob("*.py")):
+        folder = SOURCE / package
+        for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if (
                     isinstance(node, ast.Subscript)

@@ -19,9 +19,7 @@ DANGLING = flows.CHAIN.replace("target: second}", "target: second}, {source: sec
 
 
 @pytest.mark.requirement("S1-137")
-async def test_condition_is_completed_checked_and_previewed_and_a_tool_is_chosen_from_a_list(
-    opens: Opens, served: Served
-) -> None:
+async def test_condition_is_completed_checked_and_previewed(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
         await page.locator(".react-flow__edge").first.dispatch_event("click")
@@ -50,6 +48,9 @@ async def test_condition_is_completed_checked_and_previewed_and_a_tool_is_chosen
         "type": "expression",
         "expression": "len(goal) > 3",
     }
+
+
+async def test_a_tool_is_chosen_from_a_list(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
         await node_box(page, "write").click()

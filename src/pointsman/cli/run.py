@@ -253,6 +253,8 @@ def run(
     given, given_workflow = given if command is None else _input_of_command(command, given), workflow
     app = installation(store, model=model, script=script, variables=variables)
     found = _workflow_of(app, workflow, command, dialect=dialect)
+    how: StartOptions = {**tried, "durability": durability, "language": language, "key": key, "lenient": lenient}
+    how["by"] = by
 
     async def read(app: Pointsman, workflow: Workflow | str) -> Json:
         return input_of(given, fields, await input_schema(app, workflow) if fields else None)
@@ -264,16 +266,7 @@ def run(
         workflow = await known(app, found)
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
-        named_session = session or (None if command is None else await _session(app))
-        how: StartOptions = {
-            **tried,
-            "session": named_session,
-            "durability": durability,
-            "language": language,
-            "key": key,
-            "lenient": lenient,
-            "by": by,
-        }
+        how["session"] = session or (None if command is None else await _session(app))
         async with reporting_problems_of(app, workflow):
             executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
             return await executions.run(workflow, data, **how)
