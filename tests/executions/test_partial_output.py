@@ -7,8 +7,7 @@ import asyncio
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.steps import Step
 from pointsman.runtime.feed import Delta
-from pointsman.server.streaming.broker import SseBroker
-from pointsman.server.streaming.partial_output import CHARS_MAX, PartialOutput
+from pointsman.server.streaming.broker import CHARS_MAX, PartialOutput, SseBroker
 from pointsman.server.streaming.ring_buffer import StreamEncoder
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, JsonObject, NodeId

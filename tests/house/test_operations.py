@@ -14,7 +14,7 @@ from pointsman.definition.model.workflow import RESERVED_IDS
 from pointsman.server.application import openapi_document
 from pointsman.server.openapi_document import METHODS
 from pointsman.server.problems import MEDIA_TYPE, STATUS_OF, status_of
-from pointsman.server.schemas.error_examples import SAMPLES, sample_of
+from pointsman.server.schemas.answers import SAMPLES, sample_of
 from pointsman.server.streaming.sse import MEDIA_TYPE as STREAM
 from tests.house.test_errors import error_classes
 

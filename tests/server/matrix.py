@@ -7,7 +7,7 @@ from typing import Final
 
 from pointsman.auth.callers import ROLES, Role
 from pointsman.server.application import ROUTERS
-from pointsman.server.required_roles import described, least_of
+from pointsman.server.operation import described, least_of
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "access.md"
 INTRODUCTION: Final = """\

@@ -13,7 +13,7 @@ from pointsman.app import Workflow
 from pointsman.authoring.tools import VERBS, AgentVerb
 from pointsman.server.application import ROUTERS
 from pointsman.server.middleware.security import READING
-from pointsman.server.required_roles import described, least_of, verb_of
+from pointsman.server.operation import described, least_of, verb_of
 from pointsman.tools.tool import ToolContext
 from tests.mcp.test_http import over_http
 from tests.server.conftest import serving

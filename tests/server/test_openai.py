@@ -13,7 +13,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from pointsman.models.script import read_script
-from pointsman.server.routes.openai_errors import error_told
+from pointsman.server.routes.openai import error_told
 from pointsman.settings import Settings
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER, WAITS, secret_of

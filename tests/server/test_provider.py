@@ -19,7 +19,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from pointsman.server.context import COOKIE
-from pointsman.server.routes.provider import BACK, VISIT
+from pointsman.server.routes.logins import BACK, VISIT
 from pointsman.settings import Settings
 from pointsman.settings.sections import AccessSettings, HttpSettings, OidcSettings, SecretSettings
 from tests.patience import PATIENCE_S

@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.executions.pages import place_of
 from pointsman.models.script import read_script
-from pointsman.server.routes import streams
+from pointsman.server.routes import executions
 from pointsman.server.streaming import ring_buffer as ring
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.ring_buffer import START
@@ -289,7 +289,7 @@ async def test_who_was_let_in_without_a_key_is_not_once_one_is_made(served: Serv
 
 
 async def test_a_stream_ends_when_its_workflow_is_not_shared_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "EVERY_S", 0.0)
+    monkeypatch.setattr(executions, "EVERY_S", 0.0)
     async with serving(is_local=False) as served:
         ada, vi = await served.key("ada", "editor"), await served.key("vi", "viewer")
         await served.client.post("/api/workflows", content=LETTER, headers=ada)

@@ -32,46 +32,29 @@ from pointsman.server.middleware.requests import Heard, Requests, counted
 from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
 from pointsman.server.openapi_document import document_of, operation_id
 from pointsman.server.operation import ApiRoute, order_by_path
+from pointsman.server.problems import misread
 from pointsman.server.routes import (
     access,
     agents,
-    audit,
-    backups,
-    bulk,
     control,
     designing,
-    documents,
     executions,
     files,
-    formulas,
-    installation,
+    history,
     logins,
     memory,
-    notifications,
     openai,
     operations,
-    people,
     pipeline,
-    provider,
     responses,
-    schedules,
-    secrets,
     sessions,
-    sharing,
-    streams,
     tools,
     triggers,
     workflows,
 )
-from pointsman.server.routes import api_reference as manual
-from pointsman.server.routes import history as lives
-from pointsman.server.routes import metrics as observing
-from pointsman.server.routes import partial_runs as trying
-from pointsman.server.routes import relations as insight
-from pointsman.server.routes.openai_errors import InTheirWords
+from pointsman.server.routes.openai import InTheirWords
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.sse import WIRE
-from pointsman.server.validation_errors import misread
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
 
@@ -111,44 +94,30 @@ JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
 """Modules that define document jobs; worker processes import them."""
 DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
 ROUTERS: Final = (
-    streams.router,
-    bulk.router,
-    files.router,
     executions.router,
+    files.router,
     control.router,
     control.people,
-    insight.router,
-    lives.router,
-    documents.router,
-    designing.router,
-    formulas.router,
-    trying.router,
+    history.router,
     workflows.router,
+    designing.router,
+    designing.formulas_router,
     agents.router,
     tools.router,
     memory.router,
     sessions.router,
     triggers.router,
-    schedules.router,
-    notifications.router,
+    triggers.notifications_router,
     pipeline.router,
     openai.router,
     responses.router,
     access.router,
     logins.router,
-    provider.router,
-    secrets.router,
-    sharing.router,
-    audit.router,
     operations.router,
-    backups.router,
-    manual.router,
-    observing.router,
-    people.router,
-    installation.router,
+    operations.reference_router,
     pages.router,
 )
-"""The order matters: `executions` must not match as the id of a workflow, and pages match every remaining path."""
+"""The order matters: pages match every remaining path, so they are last."""
 
 
 def make_desk(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = None) -> ServerContext:

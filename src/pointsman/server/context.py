@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Annotated, ClassVar, Final, cast
+from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyCookie, HTTPBearer
@@ -25,12 +26,34 @@ from pointsman.auth.verbs import VerbRule
 from pointsman.errors import CallerError
 from pointsman.operations.metrics import Measuring
 from pointsman.operations.readiness import Lifecycle
-from pointsman.server.background_tasks import BackgroundTasks
 from pointsman.server.bodies import STATE, RequestBody, Unchecked
 from pointsman.server.connections import ADMITTED
 from pointsman.server.middleware.security import READING, Refused
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.session import Session
+
+T = TypeVar("T")
+
+
+class BackgroundTasks:
+    """Background tasks of one server."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def finish(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of the work. Cancelling this call ends the wait, not the work."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Cancel the running work and wait until it has ended."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
 
 BEARER: Final = HTTPBearer(
     auto_error=False,

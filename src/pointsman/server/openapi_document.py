@@ -13,11 +13,10 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from pointsman.server.middleware.security import READING
-from pointsman.server.null_examples import unmarked
-from pointsman.server.required_roles import described
-from pointsman.server.routes.openai_errors import in_chat
-from pointsman.server.routes.response_docs import refusal_of, refusals, with_code
-from pointsman.server.schemas.requests import ProblemDocument
+from pointsman.server.operation import described
+from pointsman.server.routes.openai import in_chat
+from pointsman.server.schemas.answers import refusal_of, refusals, with_code
+from pointsman.server.schemas.requests import ProblemDocument, unmarked
 from pointsman.server.schemas.views import view_schemas
 
 METHODS: Final = ("get", "put", "post", "delete", "patch")

@@ -7,18 +7,19 @@ head ─▶ key or login ─▶ role ─▶ limit of the body ─▶ body ─▶
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
 
-from pointsman.auth.verbs import rule_of
+from pointsman.auth.callers import ROLES, Role
+from pointsman.auth.verbs import VerbRule, rule_of
 from pointsman.server.bodies import JsonRequest, body_of, bytes_for
 from pointsman.server.context import BEARER, LOGIN, RULE, RunsVerb, caller_of, desk_of, session_of
-from pointsman.server.required_roles import asks_for_key, demands_of, verb_of
 
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
@@ -114,3 +115,43 @@ def _for_verb(verb: Verb | None, how: dict[str, Any]) -> dict[str, Any]:
     if verb is None:
         return how
     return {**how, "dependencies": [*how.get("dependencies", ()), Depends(RunsVerb(rule_of(verb)))]}
+
+
+ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
+"""Roles that operations check themselves: a scraper may send the key of the setting `metrics` instead."""
+
+
+def described(routers: Iterable[APIRouter]) -> Iterator[APIRoute]:
+    """Iterate over the operations in the OpenAPI document."""
+    for route in (route for router in routers for route in router.routes):
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            yield route
+
+
+def least_of(route: APIRoute) -> Role | None:
+    """Return the lowest sufficient role; None: no key is needed, or the operation authenticates by itself."""
+    roles: list[Role] = [demand.role for demand in demands_of(route)]
+    if roles:
+        return sorted(roles, key=ROLES.index)[-1]
+    return "viewer" if asks_for_key(route) else ASK_THEMSELVES.get(route.path)
+
+
+def demands_of(route: APIRoute) -> list[RunsVerb]:
+    """Return the role requirements of an operation."""
+    return [call for call in _calls(route.dependant) if isinstance(call, RunsVerb)]
+
+
+def verb_of(route: APIRoute) -> VerbRule | None:
+    """Return the rule of the verb that an operation calls; None: it calls none."""
+    return next((call.rule for call in _calls(route.dependant) if isinstance(call, RunsVerb)), None)
+
+
+def asks_for_key(route: APIRoute) -> bool:
+    """Return whether an operation requires an authenticated caller."""
+    return caller_of in _calls(route.dependant)
+
+
+def _calls(dependant: Dependant) -> Iterator[object]:
+    for one in dependant.dependencies:
+        yield one.call
+        yield from _calls(one)

@@ -1,24 +1,35 @@
-"""Operations on API keys, and the identity of the caller."""
+"""Operations on access: API keys, secrets, people and their rights, sharing, and the audit log."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
-from fastapi import Path, Response
+from fastapi import Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from pointsman.auth.administration import AccessVerbs
+from pointsman.auth.audit import AuditEntryView, AuditPage, AuditState
 from pointsman.auth.callers import CallerView, Role, caller_view
 from pointsman.auth.keys import NAME_CHARS_MAX, KeyPage, KeyView, NewKeyView
+from pointsman.auth.people import PeoplePage, PersonView
+from pointsman.auth.sharing import Audience, Sharing, SharingView, sharing_mark, sharing_view
+from pointsman.auth.vault import VALUE_CHARS_MAX, SecretView
+from pointsman.etags import etag_of
+from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.server.context import CallerSession, CurrentCaller
 from pointsman.server.json_responses import JsonReply
-from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import After, Limit, OfRole, Order, Words
-from pointsman.server.routes.response_docs import answers, refusals
-from pointsman.server.schemas.requests import Body, sample
+from pointsman.server.operation import Operations, described, least_of
+from pointsman.server.routes.parameters import After, Id, IfMatch, IfNew, Limit, OfRole, Order, Words
+from pointsman.server.schemas.answers import answers, refusals, text_answer
+from pointsman.server.schemas.requests import Body, ruled, sample
 from pointsman.server.schemas.views import example
+from pointsman.workflows.access_verbs import RuleParts, SecretVerbs, SharingVerbs
+from pointsman.workflows.secret_uses import OtherSecretView, SecretPage, SecretUses
 
 router = Operations(tags=["access"])
+
 
 KeyName = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX, description="The key's name.")]
 DAYS_MAX: Final = 36_500
@@ -100,3 +111,337 @@ async def revoke_key(session: CallerSession, name: KeyName) -> Response:
     """Revoke the key and end its logins within a second. The last admin key cannot be revoked."""
     await session.access.revoke_key(name)
     return Response(status_code=204)
+
+
+ENTRY: Final[AuditEntryView] = {
+    "id": "17.0",
+    "at": 1_763_700_000.0,
+    "who": "ada",
+    "entrance": "key",
+    "what": "PUT /api/workflows/{id}",
+    "target": "id=letter",
+    "origin": "192.0.2.7",
+    "refused": None,
+}
+
+LINES: Final = "application/jsonl"
+LINE: Final = '{"row":1,"hash":"9f86d081884c7d65","deeds":[{"who":"ada","what":"PUT /api/workflows/{id}"}]}\n'
+
+
+example(AuditEntryView, ENTRY)
+example(AuditPage, {"deeds": [ENTRY], "next": None})
+example(AuditState, {"rows": 17, "hash": "9f86d081884c7d65", "damage": []})
+
+
+@router.get("/api/audit", verb=AccessVerbs.audit_entries, responses=answers(AuditPage), summary="Read the audit log")
+async def read_audit(
+    *,
+    session: CallerSession,
+    who: Annotated[str | None, Query(max_length=200, description="Only what this caller asked for.")] = None,
+    what: Annotated[str | None, Query(max_length=200, description="With this in the operation or target.")] = None,
+    since: Annotated[float | None, Query(ge=0, le=1e11, description="Not before this moment (Unix seconds).")] = None,
+    until: Annotated[float | None, Query(ge=0, le=1e11, description="Not after it.")] = None,
+    before: Annotated[
+        str | None, Query(max_length=20, pattern="^[0-9]+$", description="`next` of the page before.")
+    ] = None,
+    limit: Limit = 50,
+) -> Response:
+    """Every change that was asked for, newest first. A page may hold some more than `limit`, or fewer."""
+    entries, following = await session.access.audit_entries(
+        who=who, what=what, since=since, until=until, before=before, limit=limit
+    )
+    page: AuditPage = {"deeds": entries, "next": following}
+    return JsonReply(page)
+
+
+@router.get(
+    "/api/audit/state", verb=AccessVerbs.audit_state, responses=answers(AuditState), summary="Check the audit log"
+)
+async def audit_state(session: CallerSession) -> Response:
+    """Whether each row is what was written, behind the row it was written behind. Reads the whole log."""
+    return JsonReply(await session.access.audit_state())
+
+
+@router.get(
+    "/api/audit/export",
+    verb=AccessVerbs.export_audit,
+    responses=text_answer(LINES, LINE) | refusals(),
+    response_class=Response,
+    summary="Export the audit log",
+)
+async def export_audit(session: CallerSession) -> Response:
+    """All rows, oldest first, a JSON object in a line each, with the hashes that chain them."""
+    headers = {"content-disposition": 'attachment; filename="audit.jsonl"', "cache-control": "no-store"}
+    return StreamingResponse(await session.access.export_audit(), media_type=LINES, headers=headers)
+
+
+Group = Annotated[str, Field(min_length=1, max_length=200)]
+GROUPS_MAX = 100
+Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent's name.")]
+
+
+class SharingBody(Body):
+    """Who shall see and use it."""
+
+    model_config = ruled(
+        sample(audience="groups", groups=["desk"]),
+        oneOf=[
+            {
+                "properties": {"audience": {"const": "groups"}, "groups": {"minItems": 1}},
+                "required": ["audience", "groups"],
+            },
+            {"properties": {"audience": {"enum": ["private", "everyone"]}, "groups": {"maxItems": 0}}},
+        ],
+    )
+    audience: Audience = Field(description="`private`: its owner alone; `groups`: also members of these; `everyone`.")
+    groups: list[Group] = Field(default_factory=list, max_length=GROUPS_MAX, description="With `groups` alone.")
+    owner: str | None = Field(default=None, min_length=1, max_length=200, description="Whose it shall be from now on.")
+
+
+example(SharingView, {"owner": "ada", "audience": "groups", "groups": ["desk"]})
+
+
+@router.get(
+    "/api/workflows/{id}/sharing",
+    verb=SharingVerbs.of_workflow,
+    responses=answers(SharingView, "unknown-workflow"),
+    summary="Read who may see it",
+)
+async def read_sharing(session: CallerSession, id: Id) -> Response:
+    """The owner of a workflow, and with whom it is shared."""
+    return _reply(await session.sharing.of_workflow(id))
+
+
+@router.put(
+    "/api/workflows/{id}/sharing",
+    verb=SharingVerbs.share_workflow,
+    responses=answers(SharingView, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
+    summary="Share it",
+)
+async def change_sharing(session: CallerSession, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
+    """By its owner, or an admin. It holds from the next request on, for its executions too."""
+    groups = tuple(body.groups)
+    return _reply(
+        await session.sharing.share_workflow(id, body.audience, groups=groups, owner=body.owner, match=if_match)
+    )
+
+
+@router.get(
+    "/api/agents/{name}/sharing",
+    verb=SharingVerbs.of_agent,
+    responses=answers(SharingView, "no-such-agent"),
+    summary="Read who may use an agent",
+)
+async def read_agent_sharing(session: CallerSession, name: Name) -> Response:
+    """The owner of an agent, and with whom it is shared."""
+    return _reply(await session.sharing.of_agent(name))
+
+
+@router.put(
+    "/api/agents/{name}/sharing",
+    verb=SharingVerbs.share_agent,
+    responses=answers(SharingView, "no-such-agent", "revision-moved", body=True),
+    summary="Share an agent",
+)
+async def change_agent_sharing(
+    session: CallerSession, name: Name, body: SharingBody, if_match: IfMatch = None
+) -> Response:
+    """By its owner, or an admin. Callers with whom it is not shared can neither see it nor run workflows that use
+    it."""
+    groups = tuple(body.groups)
+    return _reply(
+        await session.sharing.share_agent(name, body.audience, groups=groups, owner=body.owner, match=if_match)
+    )
+
+
+def _reply(sharing: Sharing) -> Response:
+    return JsonReply(sharing_view(sharing), headers={"etag": etag_of(sharing_mark(sharing))})
+
+
+SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]
+SECRET: Final[SecretView] = {
+    "name": "WEATHER",
+    "changedAt": 1_763_700_000.0,
+    "changedBy": "ada",
+    "stored": True,
+    "hosts": ["api.weather.example"],
+    "tools": [],
+    "workflows": [],
+    "groups": [],
+    "etag": '"0b1f6c0ad1e2c3d4"',
+}
+
+OTHER: Final[OtherSecretView] = {
+    "name": "MAIL",
+    "source": "environment",
+    "hosts": [],
+    "tools": ["send_letter"],
+    "workflows": [],
+    "groups": [],
+}
+
+Listed = Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=200)]
+HOSTS: Final = (
+    "Hosts that http nodes of documents may send it to: `api.example.com` (https), `*.example.com`,"
+    " `http://localhost:8080`, `api.example.com:*`; `*`: anywhere."
+)
+TOOLS: Final = "Patterns of tools whose parameters may name it in documents."
+WORKFLOWS: Final = "Saved workflows that may use it, by id or `id@revision`. Empty: any."
+GROUPS: Final = "Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any."
+
+
+class SecretBody(Body):
+    """A secret, or where documents may send it. What is left out stays as it is."""
+
+    model_config = sample(value="sk-weather-0badcafe", hosts=["api.weather.example"])
+    value: str | None = Field(
+        default=None,
+        description="8 to 60 000 characters. It is never shown again.",
+        json_schema_extra={"minLength": CHARS_MIN, "maxLength": VALUE_CHARS_MAX},
+    )
+    hosts: Listed | None = Field(default=None, description=HOSTS)
+    tools: Listed | None = Field(default=None, description=TOOLS)
+    workflows: Listed | None = Field(default=None, description=WORKFLOWS)
+    groups: Listed | None = Field(default=None, description=GROUPS)
+
+    def parts(self) -> RuleParts:
+        """Return the given parts of the rule."""
+        listed = {name: getattr(self, name) for name in ("hosts", "tools", "workflows", "groups")}
+        return cast("RuleParts", {name: value for name, value in listed.items() if value is not None})
+
+
+example(SecretView, SECRET)
+example(OtherSecretView, OTHER)
+example(SecretPage, {"secrets": [SECRET], "elsewhere": [OTHER], "next": None})
+example(SecretUses, {"workflows": ["letter"], "agents": [], "settings": ["mail"]})
+
+
+@router.get("/api/secrets", verb=SecretVerbs.list, responses=answers(SecretPage), summary="List secrets")
+async def list_secrets(
+    *,
+    session: CallerSession,
+    search: Words = "",
+    order: Order = "asc",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
+    all these words in their name or that of who changed them."""
+    page = await session.secrets.list(search=search, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply(page)
+
+
+@router.get(
+    "/api/secrets/{name}/uses", verb=SecretVerbs.uses, responses=answers(SecretUses), summary="Who uses a secret"
+)
+async def secret_uses(session: CallerSession, name: SecretName) -> Response:
+    """Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret."""
+    return JsonReply(await session.secrets.uses(name))
+
+
+@router.put(
+    "/api/secrets/{name}",
+    verb=SecretVerbs.set,
+    status_code=204,
+    responses=refusals(
+        "name-invalid", "secret-invalid", "revision-moved", "vault-locked", "vault-key-invalid", body=True
+    ),
+    summary="Set a secret",
+)
+async def set_secret(
+    *,
+    session: CallerSession,
+    name: SecretName,
+    body: SecretBody,
+    if_match: IfMatch = None,
+    if_new: IfNew = None,
+) -> Response:
+    """Store its value sealed, in place of the one before, and where documents may send it. The next call that names
+    the secret gets the new value. Without hosts and tools, documents cannot send it anywhere."""
+    etag = await session.secrets.set(name, body.value, match=if_match, is_new=if_new is not None, **body.parts())
+    return Response(status_code=204, headers={"etag": etag})
+
+
+@router.delete(
+    "/api/secrets/{name}",
+    verb=SecretVerbs.delete,
+    status_code=204,
+    responses=refusals("no-such-secret", "revision-moved"),
+    summary="Delete a secret",
+)
+async def delete_secret(session: CallerSession, name: SecretName, if_match: IfMatch = None) -> Response:
+    """Steps that name it fail from now on."""
+    await session.secrets.delete(name, match=if_match)
+    return Response(status_code=204)
+
+
+class RightView(TypedDict):
+    """An operation, and the lowest role that may call it."""
+
+    method: str
+    path: str
+    says: str
+    tag: str
+    role: Role | None
+    """null: no key is needed, or the operation authenticates by itself."""
+
+
+class RightsPage(TypedDict):
+    """What each role may do."""
+
+    rights: list[RightView]
+
+
+PERSON: Final[PersonView] = {
+    "name": "ada",
+    "role": "editor",
+    "groups": ["desk"],
+    "ways": ["key"],
+    "logins": 1,
+    "seenAt": 1_763_700_000.0,
+}
+example(PersonView, PERSON)
+example(PeoplePage, {"people": [PERSON], "next": None})
+RIGHT: Final[RightView] = {
+    "method": "PUT",
+    "path": "/api/workflows/{id}",
+    "says": "Save a workflow",
+    "tag": "workflows",
+    "role": "editor",
+}
+example(RightView, RIGHT)
+example(RightsPage, {"rights": [RIGHT]})
+
+
+@router.get("/api/people", verb=AccessVerbs.people, responses=answers(PeoplePage), summary="List people")
+async def list_people(
+    *,
+    session: CallerSession,
+    search: Words = "",
+    role: OfRole = None,
+    order: Order = "asc",
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """People who have a key, or whom the identity provider named, by name; and in how many browsers they are logged in.
+    With `search` only those with all these words in their name or groups."""
+    page = await session.access.people(search=search, role=role, after=after, limit=limit, backwards=order == "desc")
+    return JsonReply(page)
+
+
+@router.get("/api/rights", responses=answers(RightsPage), summary="What each role may do")
+async def list_rights(request: Request, caller: CurrentCaller) -> Response:
+    """Each operation with the least role that it takes. A role may do all that the roles before it may."""
+    found: list[RightView] = [
+        {
+            "method": method,
+            "path": route.path.replace(":path", ""),
+            "says": route.summary or "",
+            "tag": str(route.tags[0]) if route.tags else "",
+            "role": least_of(route),
+        }
+        for route in described(cast("tuple[Operations, ...]", request.app.state.routers))
+        for method in sorted(route.methods or ())
+    ]
+    page: RightsPage = {"rights": found}
+    return JsonReply(page)

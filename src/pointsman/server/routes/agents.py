@@ -13,7 +13,7 @@ from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, IfNew, Limit, Order, Words
-from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.answers import answers, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import Started
 from pointsman.server.schemas.views import example
@@ -22,6 +22,7 @@ from pointsman.workflows.agent_verbs import AgentPage, AgentUses, AgentVerbs, et
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 
 router = Operations(prefix="/api/agents", tags=["agents"])
+
 
 Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent's name, or `name@revision`.")]
 AGENT: AgentView = {

@@ -12,9 +12,8 @@ from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import seen, started
-from pointsman.server.routes.idempotency import once
-from pointsman.server.routes.parameters import Eid, Key, Limit, Of
-from pointsman.server.routes.response_docs import Described, answers
+from pointsman.server.routes.parameters import Eid, Key, Limit, Of, once
+from pointsman.server.schemas.answers import Described, answers
 from pointsman.server.schemas.requests import (
     Answer,
     CancelBody,

@@ -1,15 +1,24 @@
-"""Operations on the content of workflows: generate, edit, compare revisions, roll back."""
+"""Operations on the content of workflows: generate, edit, compare revisions, roll back; check expressions.
+
+    round … round … done       the stream of a design; the data is the answer of the operation without a stream
+                  … problem    the work failed after a round; the data is the problem document
+
+A failure before the first chunk gets an ordinary error response. A client that disconnects ends the work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import msgspec
 from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
+from pointsman.auth.rate_limiter import OpenStream
 from pointsman.auth.verbs import Acting
 from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
@@ -21,23 +30,38 @@ from pointsman.authoring.verbs import (
     RevisionComparison,
 )
 from pointsman.definition.model.schema import native_schema
+from pointsman.errors import PointsmanError
 from pointsman.etags import revision_of
+from pointsman.executions.public_events import HEARTBEAT_S
+from pointsman.expressions.failures import TEMPLATE_CHARS_MAX
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.idempotency import once
-from pointsman.server.routes.parameters import IfMatch, Key
-from pointsman.server.routes.response_docs import Described, answers
+from pointsman.server.problems import refusal
+from pointsman.server.routes.parameters import IfMatch, Key, once
+from pointsman.server.schemas.answers import Described, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.responses import USAGE
 from pointsman.server.schemas.views import example
-from pointsman.server.streaming.design_stream import streamed
-from pointsman.server.streaming.sse import MEDIA_TYPE
+from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, begun, server_sent
 from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView
+from pointsman.workflows.formulas import (
+    CheckedFormula,
+    EvaluatedFormula,
+    Formula,
+    FormulaProblem,
+    FunctionView,
+    LanguageFunctions,
+    functions_of_language,
+)
+from pointsman.workflows.verbs import WorkflowVerbs
 
 if TYPE_CHECKING:
     from pointsman.authoring.conversation_history import Round
+
+router = Operations(prefix="/api/workflows", tags=["workflows"])
+formulas_router = Operations(prefix="/api/expressions", tags=["workflows"])
 
 
 Accept = Annotated[
@@ -93,8 +117,6 @@ async def _asked(
 
 Designing = Annotated[DesignRequestContext, Depends(_asked)]
 
-
-router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]
 TEXT: Final[JsonObject] = {"type": "string"}
@@ -344,3 +366,140 @@ async def changes(
 async def rollback(session: CallerSession, id: Name, body: RollbackBody) -> Response:
     """A new revision with the document of an old one."""
     return JsonReply(await session.authoring.restore(id, body.revision))
+
+
+DesignWork: TypeAlias = Callable[["Callable[[Round], None]"], Awaitable[JsonView]]
+"""Design work; its argument is called with each round."""
+
+
+async def streamed(work: DesignWork, seat: OpenStream) -> EventStream:
+    """Start the stream with the first round or heartbeat; leave the seat when the stream ends.
+
+    Raises what the work raises before that.
+    """
+    chunks = _chunks(work)
+    try:
+        return EventStream(begun(await anext(chunks), chunks), seat)
+    except BaseException:
+        seat.leave()
+        raise
+
+
+async def _chunks(work: DesignWork) -> AsyncGenerator[bytes, None]:
+    rounds: asyncio.Queue[JsonView | None] = asyncio.Queue()
+    task = asyncio.ensure_future(work(lambda one: rounds.put_nowait(one.to_json())))
+    task.add_done_callback(lambda _: rounds.put_nowait(None))
+    silent, ended = True, False
+    try:
+        while not ended:
+            try:
+                async with asyncio.timeout(HEARTBEAT_S):
+                    told = await rounds.get()
+            except TimeoutError:
+                yield BEAT
+            else:
+                ended = told is None
+                if told is not None:
+                    yield server_sent("round", told, "")
+            silent = silent and ended
+        try:
+            answer = task.result()
+        except PointsmanError as why:
+            if silent:
+                raise
+            yield server_sent("problem", msgspec.json.decode(refusal(why).body), "")
+        else:
+            yield server_sent("done", answer, "")
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, PointsmanError):
+            await task
+
+
+UNKNOWN: Final[FormulaProblem] = {
+    "severity": "warning",
+    "code": "unknown-path",
+    "message": "nothing is called 'scor' here: the value is always null",
+    "hint": "Did you mean 'score'?",
+    "offset": 0,
+    "length": 4,
+}
+LEN: Final[FunctionView] = {
+    "name": "len",
+    "aliases": ["length"],
+    "signature": "len(x)",
+    "about": "How many characters, elements or keys; 0 of null.",
+}
+
+
+class FormulaBody(Body):
+    """A formula, and what is known of the place where it stands."""
+
+    model_config = sample(text="scor >= 80", kind="condition", schemas={"state": {"properties": {"score": {}}}})
+    text: str = Field(max_length=TEMPLATE_CHARS_MAX, description="The formula.")
+    kind: Literal["expression", "condition", "template", "path", "jsonpath"] = Field(
+        default="expression", description="What it is written in; of a condition only the truth counts."
+    )
+    dialect: Literal["native", "rows", "graph", "steps", "plan"] = Field(
+        default="native", description="That of the workflow: how names and braces are read."
+    )
+    names: list[str] = Field(default_factory=list, max_length=100, description="`as` names around its place.")
+    schemas: dict[str, dict[str, JsonValue]] = Field(
+        default_factory=dict[str, dict[str, JsonValue]],
+        max_length=50,
+        description="JSON Schemas of the data by root: `state`, `input`, `result` …",
+    )
+
+    def formula(self) -> Formula:
+        return Formula(self.text, self.kind, self.dialect, frozenset(self.names), self.schemas)
+
+
+class EvaluateBody(FormulaBody):
+    """A formula, and data to try it with."""
+
+    model_config = sample(text="score >= 80", values={"score": 81})
+    values: dict[str, JsonValue] = Field(
+        default_factory=dict, description="What bare names mean: fields of the state, `result`, `nodes`, `item` …"
+    )
+
+
+example(
+    CheckedFormula,
+    {
+        "ok": True,
+        "problems": [UNKNOWN],
+        "types": ["boolean"],
+        "reads": [{"root": "state", "path": ["scor"], "offset": 0, "length": 4}],
+    },
+)
+example(EvaluatedFormula, {"ok": True, "value": True, "missing": [], "failure": None})
+example(FunctionView, LEN)
+example(LanguageFunctions, {"functions": [LEN]})
+
+
+@formulas_router.get("/functions", responses=answers(LanguageFunctions), summary="List functions")
+async def list_functions(caller: CurrentCaller) -> Response:
+    """How each is called, and what it gives."""
+    return JsonReply(functions_of_language())
+
+
+@formulas_router.post(
+    "/check",
+    verb=WorkflowVerbs.check_formula,
+    responses=answers(CheckedFormula, "document-too-expensive", body=True),
+    summary="Check an expression",
+)
+async def check_expression(session: CallerSession, body: FormulaBody) -> Response:
+    """What is wrong with one formula, where, and what it reads: for its author."""
+    return JsonReply(await session.workflows.check_formula(body.formula()))
+
+
+@formulas_router.post(
+    "/evaluate",
+    verb=WorkflowVerbs.evaluate_formula,
+    responses=answers(EvaluatedFormula, "document-too-expensive", body=True),
+    summary="Evaluate an expression",
+)
+async def evaluate_expression(session: CallerSession, body: EvaluateBody) -> Response:
+    """What one formula gives over the values that come with it, within the bounds of the language."""
+    return JsonReply(await session.workflows.evaluate_formula(body.formula(), body.values))

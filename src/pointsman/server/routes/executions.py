@@ -1,29 +1,40 @@
-"""Operations on executions: start, list, read, delete."""
+"""Operations on executions: start, list, read, delete, bulk actions, and event streams."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from itertools import combinations
+from time import monotonic
+from typing import Annotated, Any, Final, Literal
 
-from fastapi import Header, Query, Response
+from fastapi import Header, Query, Request, Response
+from pydantic import Field, model_validator
 
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
+from pointsman.errors import CallerError
+from pointsman.executions.bulk import Which, told_view
 from pointsman.executions.pages import EventPage, ExecutionDefinition, ExecutionPage
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import scripted_warnings
 from pointsman.operations.tracing import origin_in
-from pointsman.server.context import CallerSession
+from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of
-from pointsman.server.routes.response_docs import answers, refusals
-from pointsman.server.schemas.requests import ExecuteBody
+from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, once
+from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, refusals
+from pointsman.server.schemas.requests import Answer, Body, ExecuteBody, given, ruled, sample
 from pointsman.server.schemas.responses import ExecutionAnswer, Started, Status
 from pointsman.server.schemas.views import example
+from pointsman.server.streaming.broker import Beginning, SubscriptionStart, join
+from pointsman.server.streaming.live_feed import moment_of
+from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
 from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView
 
 router = Operations(prefix="/api/workflows", tags=["executions"])
+
 
 EVENTS_MAX: Final = 5000
 
@@ -207,3 +218,202 @@ async def state(
 async def definition(session: CallerSession, eid: Eid) -> Response:
     """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
     return JsonReply(await session.executions.definition(eid))
+
+
+SNAPSHOT: Final = "workflow.snapshot"
+EVERY_S: Final = 2.0
+"""Minimal interval, in seconds, between checks that a caller may still see the execution of a stream."""
+EXAMPLE: Final = 'id: 1.0\nevent: workflow.start\ndata: {"executionId": "exec-…", "workflowId": "letter"}\n\n'
+STREAM: Final[Described] = {
+    200: {
+        "description": "Server-sent events. `id` is `<row>.<n>`; live deltas have none.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": EXAMPLE}},
+    },
+    204: {"description": "It has ended, and everything was told: do not connect again."},
+}
+BOARD_EXAMPLE: Final = (
+    "id: 1763700004.250000\nevent: workflow.execution.changed\n"
+    'data: {"executionId": "exec-…", "workflowId": "letter", "status": "waiting"}\n\n'
+)
+BOARD: Final[Described] = {
+    200: {
+        "description": "Server-sent events, until the client goes.",
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": BOARD_EXAMPLE}},
+    },
+}
+
+
+@router.get(
+    "/executions/stream",
+    verb=ExecutionVerbs.watch,
+    responses=BOARD | refusals("place-invalid", "too-many-requests"),
+    response_class=Response,
+    summary="Stream all executions",
+)
+async def stream_all(
+    desk: CurrentServer,
+    session: CallerSession,
+    workflow: Of = None,
+    of_session: Annotated[
+        str | None, Query(alias="session", max_length=200, description="Only the turns of this conversation.")
+    ] = None,
+    last_event_id: Annotated[
+        str | None, Header(max_length=100, description="As browsers send it when they come back.")
+    ] = None,
+) -> Response:
+    """Each execution that the caller may see, as lists show it, whenever that changes: for lists, inboxes, dashboards.
+
+    Begin with the list, and put in what is told: it is how an execution is, so told twice it means the same. At
+    `workflow.executions.reset` read the list again.
+    """
+    shown = await session.executions.watch(workflow=workflow, session=of_session)
+    after = moment_of(last_event_id)
+    seat = desk.take_stream(session.caller)
+    return EventStream(desk.broker.board.changes(shown, after=after), seat)
+
+
+@router.get(
+    "/executions/{eid}/stream",
+    verb=ExecutionVerbs.check,
+    responses=STREAM | refusals("place-invalid", "too-many-requests", "unknown-execution"),
+    response_class=Response,
+    summary="Stream an execution",
+)
+async def stream(
+    *,
+    desk: CurrentServer,
+    session: CallerSession,
+    eid: Eid,
+    begin: Annotated[
+        Beginning,
+        Query(
+            alias="from",
+            description="`start`: everything from the first event on. `now`: what comes. `snapshot`: the execution as "
+            "it is, as the event `workflow.snapshot`, then what comes. Whoever comes back with an id goes on there.",
+        ),
+    ] = "start",
+    after: Annotated[str | None, Query(max_length=100, description="Begin behind the event of this id.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(max_length=100, description="As browsers send it when they come back.")
+    ] = None,
+) -> Response:
+    """What is in its journal and then what comes, without loss or repeat, until it ends."""
+    await session.executions.check(eid)
+    joined = await join(desk.app.context, desk.broker, eid, begin=begin, last=last_event_id or after)
+    if joined is None:
+        return Response(status_code=204)
+    seat = desk.take_stream(session.caller)
+    frames = while_seen(session, eid, desk.broker.frames(eid, after=joined.after))
+    return EventStream(begun(_first(joined, begin), frames), seat)
+
+
+async def while_seen(
+    session: Session, execution: str, frames: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """Yield the frames until the caller loses access to the execution, for example by a change of its sharing."""
+    looked = monotonic()
+    async with aclosing(frames):
+        async for frame in frames:
+            if frame != BEAT and monotonic() - looked >= EVERY_S:
+                try:
+                    await session.executions.check(execution)
+                except CallerError:
+                    yield SHUT
+                    return
+                looked = monotonic()
+            yield frame
+
+
+def _first(joined: SubscriptionStart, begin: Beginning) -> bytes:
+    """Return the first chunk: the snapshot, or an id from which a client can resume if it is disconnected at once."""
+    if joined.snapshot is not None:
+        return server_sent(SNAPSHOT, joined.snapshot, joined.id)
+    return f"id: {joined.id}\n\n".encode() if begin == "now" else b""
+
+
+EXECUTIONS_MAX: Final = 200
+
+
+NAMED: Final[dict[str, Any]] = {"required": ["executions"], "properties": {"executions": {"minItems": 1}}}
+NARROWED: Final[dict[str, Any]] = {
+    "anyOf": [
+        *(given(one) for one in ("workflow", "sessionId", "parent", "since", "until")),
+        {"required": ["statuses"], "properties": {"statuses": {"minItems": 1}}},
+    ]
+}
+ALL: Final[dict[str, Any]] = {"required": ["all"], "properties": {"all": {"const": True}}}
+"""The three selections: executions by id (`NAMED`), by filters (`NARROWED`), or all of them."""
+
+
+class BulkBody(Body):
+    """A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said."""
+
+    model_config = ruled(
+        sample(verb="cancel", workflow="letter", statuses=["waiting"], dryRun=True),
+        anyOf=[NAMED, NARROWED, ALL, {"required": ["dryRun"], "properties": {"dryRun": {"const": True}}}],
+        **{"not": {"anyOf": [{"allOf": [one, other]} for one, other in combinations((NAMED, NARROWED, ALL), 2)]}},
+    )
+    verb: Literal["cancel", "pause", "resume", "retry", "delete"]
+    workflow: str | None = Field(default=None, max_length=300)
+    statuses: list[Status] = Field(default_factory=list[Status], max_length=20)
+    session_id: str | None = Field(default=None, max_length=200)
+    parent: str | None = Field(default=None, max_length=100, description="Only its sub-workflows.")
+    since: float | None = Field(default=None, ge=0, le=1e11, description="Started at or after: unix seconds.")
+    until: float | None = Field(default=None, ge=0, le=1e11, description="Started before: unix seconds.")
+    executions: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(
+        default_factory=list[str],
+        max_length=EXECUTIONS_MAX,
+        description="These and no others: each is told about, also those that refuse. Nothing else may narrow then.",
+    )
+    all: bool = Field(default=False, description="Every execution is meant, where nothing narrows.")
+    dry_run: bool = Field(default=False, description="Only tell which are meant.")
+
+    @model_validator(mode="after")
+    def _names_or_narrows(self) -> BulkBody:
+        narrows = (self.workflow, self.statuses, self.session_id, self.parent, self.since, self.until)
+        narrowed = any(one not in (None, []) for one in narrows)
+        if self.executions and narrowed:
+            raise ValueError("name the executions, or narrow by what they have in common: not both")
+        if self.all and (self.executions or narrowed):
+            raise ValueError("`all` is for every execution: leave it out where some are named, or narrowed to")
+        if not (self.executions or narrowed or self.all or self.dry_run):
+            raise ValueError("nothing says which executions are meant: name or narrow them, or say that `all` are")
+        return self
+
+
+class ToldAnswer(Answer):
+    """What became of one of them."""
+
+    execution_id: str
+    status: str = Field(description="Afterwards; `deleted`, or `refused`; of a dry run: as it is.")
+    error: str | None
+
+
+class BulkAnswer(Answer):
+    """What became of each."""
+
+    model_config = sample(executions=[{"executionId": EXECUTION_ID, "status": "cancelled", "error": None}])
+    executions: list[ToldAnswer]
+
+
+@router.post(
+    "/executions/bulk",
+    verb=ExecutionVerbs.bulk,
+    responses=answers(BulkAnswer, "key-reused", "key-in-use", body=True),
+    summary="Act on many executions",
+)
+async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
+    """Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
+    Deleting is for admins."""
+    which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
+
+    async def work() -> Response:
+        found = await session.executions.bulk(
+            body.verb,
+            None if body.executions else which,
+            executions=body.executions,
+            dry_run=body.dry_run,
+        )
+        return JsonReply({"executions": [told_view(one) for one in found]})
+
+    return await once(session.acting, request, key, work)

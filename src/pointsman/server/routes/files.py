@@ -22,12 +22,13 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Eid, Id, Key
-from pointsman.server.routes.response_docs import answers, bytes_answer, raw_body, refusals, text_answer
+from pointsman.server.schemas.answers import answers, bytes_answer, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, sample
 from pointsman.server.schemas.responses import Artifact, Started
 from pointsman.values import Json
 
 router = Operations(prefix="/api/workflows", tags=["files"])
+
 
 FIELDS_MAX: Final = 100
 """Maximal number of fields, and of files, in one form."""

@@ -14,12 +14,13 @@ from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import After, Limit, Scope
-from pointsman.server.routes.response_docs import answers, refusals
+from pointsman.server.schemas.answers import answers, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.views import example
 from pointsman.values import Json
 
 router = Operations(prefix="/api/memory", tags=["memory"])
+
 
 Owner = Annotated[str, Query(min_length=1, max_length=500, description="Whose it is: a name, or an id.")]
 Namespace = Annotated[str, Query(max_length=500, description="Only what is under it.")]

@@ -1,36 +1,48 @@
-"""Health and readiness of the server."""
+"""Operations on the server: health, metrics, usage, settings in effect, backup, and the API reference."""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import tempfile
+from functools import cache
+from hmac import compare_digest
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated, Final
 
-from fastapi import Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response, Security
+from fastapi.responses import FileResponse
+from fastapi.security.http import HTTPAuthorizationCredentials
+from pydantic import Field
+from starlette.background import BackgroundTask
+from typing_extensions import TypedDict
 
 from pointsman import __version__
+from pointsman.executions.usage_rollup import Dimension, UsageRow
+from pointsman.operations.metrics import OPENMETRICS, PLAIN
 from pointsman.operations.readiness import HealthView, ReadyView, readiness
-from pointsman.server.context import CurrentServer
+from pointsman.operations.usage import BudgetReport, csv_of
+from pointsman.operations.verbs import OperationVerbs
+from pointsman.server.context import BEARER, COOKIE, CallerSession, CurrentServer, ServerContext, caller_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.routes.response_docs import Described, answer
+from pointsman.server.pages import api_page
+from pointsman.server.schemas.answers import (
+    EXECUTION_ID,
+    Described,
+    answer,
+    answers,
+    bytes_answer,
+    refusals,
+    text_answer,
+)
 from pointsman.server.schemas.views import example
+from pointsman.settings.display import SettingsView
 
 router = Operations(tags=["operations"])
+reference_router = APIRouter(include_in_schema=False)
 
 
-example(HealthView, {"status": "ok", "version": "0.2.0"})
-example(
-    ReadyView,
-    {
-        "status": "ready",
-        "version": "0.2.0",
-        "stopping": False,
-        "store": True,
-        "writable": True,
-        "room": True,
-        "keeper": "here",
-        "model": "configured",
-    },
-)
 NOT_READY: Final = "Its store does not answer, can only be read or has no room, or it is about to stop."
 READY: Final[Described] = answer(ReadyView, "It takes requests.") | answer(ReadyView, NOT_READY, status=503)
 
@@ -50,3 +62,216 @@ async def ready(server: CurrentServer) -> Response:
     """
     found = await readiness(server.app.context, server.lifecycle)
     return JsonReply(found.to_json(), status=200 if found.ready else 503)
+
+
+@reference_router.get("/api/docs")
+async def reference() -> Response:
+    """Show the parameters, responses and errors of each operation. Needs no key, like the document."""
+    return api_page()
+
+
+@reference_router.get("/api/openapi.json")
+async def document(request: Request) -> Response:
+    """Return the OpenAPI document. Needs no key."""
+    return Response(_document(request.app), media_type="application/json")
+
+
+@cache
+def _document(api: FastAPI) -> bytes:
+    return json.dumps(api.openapi(), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+EXAMPLE: Final = 'pointsman_executions_ended_total{workflow="news",status="completed"} 12.0\n'
+
+
+class UsageTable(TypedDict):
+    """Usage, the most expensive row first."""
+
+    usage: list[UsageRow]
+    rows: int
+    """Number of all rows; the answer contains at most `limit` of them."""
+
+
+example(
+    UsageTable,
+    {
+        "usage": [
+            {
+                "workflow": "letter",
+                "steps": 12,
+                "retries": 1,
+                "failures": 0,
+                "cached": 0,
+                "seconds": 31.5,
+                "modelCalls": 8,
+                "toolCalls": 3,
+                "inputTokens": 8120,
+                "outputTokens": 2400,
+                "cacheReadTokens": 0,
+                "costUsd": 0.021,
+                "unpricedCalls": 0,
+                "scriptedCalls": 0,
+            }
+        ],
+        "rows": 1,
+    },
+)
+example(
+    BudgetReport,
+    {
+        "budgets": [
+            {
+                "workflow": "letter",
+                "measure": "costUsd",
+                "most": 2.0,
+                "setBy": "workflow",
+                "policy": "stop",
+                "warnAt": 0.8,
+                "executions": 12,
+                "near": 1,
+                "over": 0,
+                "highest": 1.7,
+                "left": 0.3,
+                "dearest": EXECUTION_ID,
+            }
+        ]
+    },
+)
+
+Narrow = Annotated[str, Field(max_length=400)]
+CSV: Final = "text/csv; charset=utf-8; header=present"
+USAGE: Final[Described] = answers(UsageTable, "period-invalid", "usage-unknown")
+USAGE[200]["description"] = "As JSON, or with `csv` as a table."
+USAGE[200]["content"][CSV] = {
+    "schema": {"type": "string"},
+    "example": "workflow,steps,costUsd\r\nletter,12,0.04\r\n",
+}
+
+
+@router.get(
+    "/metrics",
+    responses=text_answer(PLAIN, EXAMPLE) | refusals(503),
+    response_class=Response,
+    summary="Measures for Prometheus",
+)
+async def metrics(
+    request: Request,
+    server: CurrentServer,
+    shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)] = None,
+    accept: Annotated[str | None, Header(max_length=1000, description="OpenMetrics, where it is wanted.")] = None,
+) -> Response:
+    """In the text format of Prometheus, or as OpenMetrics where `Accept` wants it. For the key of the setting
+    `metrics`, and for admins: names of workflows are among the labels, of all groups.
+    """
+    wants = "application/openmetrics-text" in (accept or "")
+    if _is_scraper(server, shown):
+        text = await server.measuring.text(openmetrics_format=wants)
+    else:
+        caller = await caller_of(request, server, shown, request.cookies.get(COOKIE))
+        text = await server.app.acting_as(caller).operations.metrics(server.measuring, openmetrics_format=wants)
+    return Response(text, media_type=OPENMETRICS if wants else PLAIN)
+
+
+@router.get("/api/usage", verb=OperationVerbs.usage, responses=USAGE, summary="What executions cost")
+async def usage(
+    *,
+    session: CallerSession,
+    by: Annotated[list[Dimension] | None, Query(max_length=7, description="What to tell apart (workflow).")] = None,
+    of: Annotated[
+        list[Narrow] | None,
+        Query(max_length=7, description="Only what has this name there: `model:gpt-5`. Of nothing: `key:`."),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many rows.")] = 1_000,
+    since: Annotated[str, Query(max_length=40, description="From this day on (UTC).")] = "",
+    until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
+    as_csv: Annotated[bool, Query(alias="csv", description="As CSV.")] = False,
+) -> Response:
+    """Steps, time, calls, tokens and cost of ended executions, the most expensive first: of saved workflows that the
+    caller may see now; admins see everything. Usage remains when an execution is deleted.
+    """
+    found = await session.operations.usage(by or ("workflow",), since=since, until=until, of=of or ())
+    if as_csv:
+        return Response(csv_of(found[:limit]), media_type=CSV)
+    table: UsageTable = {"usage": found[:limit], "rows": len(found)}
+    return JsonReply(table)
+
+
+@router.get(
+    "/api/budgets",
+    verb=OperationVerbs.budgets,
+    responses=answers(BudgetReport, "period-invalid"),
+    summary="What executions may spend",
+)
+async def spendable(
+    *,
+    session: CallerSession,
+    since: Annotated[str, Query(max_length=40, description="Of what ended from this day on (UTC).")] = "",
+    until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
+) -> Response:
+    """The budgets of saved workflows that the caller may see, by themselves or by the operator's limits, and how near
+    their executions came. Each execution begins at nothing. What keys may pay for on a day: `GET /api/models/keys`.
+    """
+    report: BudgetReport = {"budgets": await session.operations.budgets(since=since, until=until)}
+    return JsonReply(report)
+
+
+def _is_scraper(server: ServerContext, shown: HTTPAuthorizationCredentials | None) -> bool:
+    key = server.app.settings.resolved(server.app.settings.metrics.key)
+    return key is not None and shown is not None and compare_digest(key.encode(), shown.credentials.encode())
+
+
+example(
+    SettingsView,
+    {
+        "version": "1.0.0",
+        "store": "sqlite:///pointsman.db",
+        "settings": [{"name": "language", "value": "en", "source": "default"}],
+    },
+)
+
+
+@router.get("/api/settings", verb=OperationVerbs.settings, responses=answers(SettingsView), summary="Read the settings")
+async def read_settings(session: CallerSession) -> Response:
+    """The settings in effect, each with its source; secrets are masked. They are changed in files and variables."""
+    return JsonReply(await session.operations.settings())
+
+
+MEDIA: Final = "application/vnd.sqlite3"
+NAME: Final = "pointsman.backup"
+
+
+@router.post(
+    "/api/backup",
+    verb=OperationVerbs.back_up,
+    responses=bytes_answer(MEDIA) | refusals("store-uncopyable"),
+    summary="Back up the store",
+    response_class=Response,
+)
+async def back_up(session: CallerSession) -> Response:
+    """Everything in the store as it is at this moment, verified, as the file that `pointsman restore` takes. It holds
+    hashes of keys, and what executions were given: keep it as safe as the store."""
+    folder = tempfile.mkdtemp(prefix="pointsman-")
+    try:
+        path = Path(folder) / NAME
+        await session.operations.back_up(path)
+    except BaseException:
+        rmtree(folder, ignore_errors=True)
+        raise
+    done = BackgroundTask(rmtree, folder, ignore_errors=True)
+    return FileResponse(path, media_type=MEDIA, filename=NAME, background=done)
+
+
+example(HealthView, {"status": "ok", "version": "0.2.0"})
+example(
+    ReadyView,
+    {
+        "status": "ready",
+        "version": "0.2.0",
+        "stopping": False,
+        "store": True,
+        "writable": True,
+        "room": True,
+        "keeper": "here",
+        "model": "configured",
+    },
+)

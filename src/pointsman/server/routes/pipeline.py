@@ -13,11 +13,12 @@ from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
-from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.answers import answers
 from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
 from pointsman.session import Session
 
 router = Operations(tags=["pipeline"])
+
 
 SessionName = Annotated[str, Path(min_length=1, max_length=200, description="The session's id.")]
 RAN: Final = ("command-unclear", "unknown-workflow", "wrong-status", "model-rate-limited", "tool-timeout", 503)

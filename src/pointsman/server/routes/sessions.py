@@ -15,13 +15,13 @@ from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, Limit, Of, Words
-from pointsman.server.routes.response_docs import answers
-from pointsman.server.schemas.error_examples import EXECUTION_ID
+from pointsman.server.schemas.answers import EXECUTION_ID, answers
 from pointsman.server.schemas.requests import Body, sample
 from pointsman.server.schemas.responses import ENTRY
 from pointsman.server.schemas.views import example
 
 router = Operations(tags=["sessions"])
+
 
 CONVERSATION: Final[ConversationEntry] = {
     "sessionId": "s1",

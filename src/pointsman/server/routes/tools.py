@@ -12,12 +12,13 @@ from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import NAMES_MAX, After, Limit, Words
-from pointsman.server.routes.response_docs import answers
+from pointsman.server.schemas.answers import answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
 from pointsman.server.schemas.views import example
 from pointsman.workflows.tool_verbs import ToolPage, ToolVerbs, ToolView, TriedTool
 
 router = Operations(tags=["tools"])
+
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The tool's name.")]
 CALCULATOR: ToolView = {

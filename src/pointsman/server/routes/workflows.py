@@ -1,4 +1,4 @@
-"""Operations on saved workflows: list, read, check, write, delete, compare."""
+"""Operations on workflows: list, read, check, write, delete, compare; convert, dry-run and partly run drafts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,34 @@ from typing import Annotated, Final, Literal, NotRequired
 
 import msgspec
 from fastapi import Query, Request, Response
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from pointsman.app import Workflow
+from pointsman.authoring.operations import read_operations
+from pointsman.authoring.verbs import AuthoringVerbs
+from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.dry_run import DryRun, dry_view
 from pointsman.executions.lists import ExecutionEntry
+from pointsman.executions.partial_runs import trial_of
+from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.routes.executions import started
 from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
-from pointsman.server.routes.response_docs import Described, answers, raw_body, refusals, text_answer
-from pointsman.server.schemas.requests import CheckBody, CloneBody, PatchBody
-from pointsman.server.schemas.responses import ENTRY, WORKFLOW
+from pointsman.server.schemas.answers import Described, answers, raw_body, refusals, text_answer
+from pointsman.server.schemas.requests import (
+    Body,
+    CheckBody,
+    CloneBody,
+    ConvertBody,
+    DryRunBody,
+    JsonValue,
+    PatchBody,
+    sample,
+)
+from pointsman.server.schemas.responses import ENTRY, WORKFLOW, DryRunAnswer, Started
 from pointsman.server.schemas.views import example, reference_to
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import ConvertedDocument
@@ -33,51 +50,7 @@ from pointsman.workflows.revisions import (
 )
 from pointsman.workflows.verbs import WorkflowVerbs
 
-example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})
-example(SavedRevision, {"id": "letter", "revision": 2, "digest": "9f86d081884c7d65"})
-example(PatchedRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884c7d65", "losses": ["comments, …"]})
-example(
-    WorkflowView,
-    {
-        **WORKFLOW,
-        "document": {"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
-        "text": "pointsman: 1\nid: letter\nnodes: [{id: write, type: agent}]\n",
-        "problems": [],
-    },
-)
-example(
-    WrittenWorkflow,
-    {
-        "document": {"pointsman": 1, "id": "letter", "nodes": []},
-        "losses": [],
-        "graph": {"regions": [], "implied": []},
-    },
-)
-example(
-    ConvertedDocument,
-    {"text": "flowchart TD\n  write --> review\n", "document": None, "losses": [], "graph": None},
-)
-example(
-    DocumentCheck,
-    {
-        "ok": False,
-        "dialect": "native",
-        "id": "letter",
-        "revision": 2,
-        "problems": [
-            {
-                "code": "unknown-target",
-                "severity": "error",
-                "pointer": "/edges/0/target",
-                "line": 9,
-                "column": 12,
-                "message": "an edge leads to 'sned', which does not exist",
-                "hint": "Known nodes: write, send.",
-                "fix": None,
-            }
-        ],
-    },
-)
+router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 
 class CatalogueEntry(WorkflowEntryView):
@@ -102,7 +75,6 @@ example(
     {"workflows": [{**WORKFLOW, "etag": '"2-9f86d081884c7d65"', "lastExecution": ENTRY}], "next": None},
 )
 
-router = Operations(prefix="/api/workflows", tags=["workflows"])
 
 Target = Literal["native", "rows", "graph", "steps", "mermaid", "bpmn"]
 
@@ -350,3 +322,149 @@ async def diff(
 def _saved(saved: SavedRevision, *, status: int) -> Response:
     headers = {"etag": etag_of_revision(saved), "location": f"/api/workflows/{saved['id']}"}
     return JsonReply(saved, status=status, headers=headers)
+
+
+NODES_MAX: Final = 2000
+STEPS_MAX: Final = 10_000
+
+
+class TrialBody(Body):
+    """What is tried, and how."""
+
+    model_config = sample(input={"goal": "tides"}, pinned={"write": {"text": "Dear all, …"}}, until=["review"])
+    operations: list[JsonValue] | None = Field(
+        default=None, max_length=2000, description="Changes that are not saved: what runs is the workflow with them."
+    )
+    document: JsonValue = Field(default=None, description="Instead of the saved one: a whole document, of the same id.")
+    input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes; of `node` the data.")
+    pinned: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        max_length=STEPS_MAX,
+        description="Node, or one step of it (`each[1.0]/draft#1`) -> what it brings, without being performed.",
+    )
+    until: list[str] = Field(
+        default_factory=list[str], max_length=NODES_MAX, description="Only what leads to these nodes is performed."
+    )
+    breakpoints: list[str] = Field(
+        default_factory=list[str], max_length=NODES_MAX, description="It pauses before these nodes."
+    )
+    node: str | None = Field(default=None, max_length=300, description="Only this node, with `input` as the data.")
+    given: JsonValue = Field(default=None, description="The value that reaches `node`.")
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
+    dry_run: bool = Field(default=False, description="Only estimate: nothing is called or kept.")
+
+
+@router.post(
+    "/{id}/try",
+    verb=AuthoringVerbs.try_workflow,
+    responses=answers(DryRunAnswer)
+    | answers(
+        Started,
+        "unknown-workflow",
+        "input-invalid",
+        "workflow-invalid",
+        "workflow-disabled",
+        "operation-refused",
+        "trial-unfit",
+        "model-fixed",
+        503,
+        status=202,
+        body=True,
+    ),
+    status_code=202,
+    summary="Try a workflow",
+)
+async def try_(session: CallerSession, id: Id, body: TrialBody) -> Response:
+    """A trial is an execution like any other and is streamed like any other. Lists omit it unless trials are requested.
+
+    With `dryRun` the answer is the path that it would take, past its breakpoints, and its estimated cost.
+    """
+    trial = trial_of(
+        pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given
+    )
+    found = await session.authoring.try_workflow(
+        id,
+        body.input,
+        trial,
+        operations=read_operations(body.operations) if body.operations else (),
+        document=body.document,
+        model=body.model,
+        dry_run=body.dry_run,
+    )
+    if isinstance(found, DryRun):
+        return JsonReply(dry_view(found))
+    return await started(session, found, wait=False)
+
+
+@router.post(
+    "/convert",
+    verb=WorkflowVerbs.convert,
+    responses=answers(ConvertedDocument, "workflow-invalid", body=True),
+    summary="Convert a document",
+)
+async def convert(session: CallerSession, body: ConvertBody) -> Response:
+    """Return the document in another dialect, or as a diagram. Nothing is saved."""
+    given = body.document
+    text = given if isinstance(given, str) else msgspec.json.encode(given)
+    return JsonReply(await session.workflows.convert(Workflow(text, dialect=body.dialect), body.to))
+
+
+@router.post(
+    "/{id}/dry-run",
+    verb=ExecutionVerbs.dry_run,
+    responses=answers(
+        DryRunAnswer, "unknown-workflow", "workflow-invalid", "input-invalid", "workflow-disabled", body=True
+    ),
+    summary="Estimate an execution",
+)
+async def dry_run(session: CallerSession, id: Id, body: DryRunBody) -> Response:
+    """Return the path that an execution would take, its calls and its cost. Nothing is called or stored."""
+    given = [GivenAnswer(one.node, one.action, one.data) for one in body.answers]
+    return JsonReply(dry_view(await session.executions.dry_run(id, body.input, answers=given)))
+
+
+example(WorkflowRevisions, {"workflows": [WORKFLOW], "next": None})
+example(SavedRevision, {"id": "letter", "revision": 2, "digest": "9f86d081884c7d65"})
+example(PatchedRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884c7d65", "losses": ["comments, …"]})
+example(
+    WorkflowView,
+    {
+        **WORKFLOW,
+        "document": {"pointsman": 1, "id": "letter", "nodes": [{"id": "write", "type": "agent"}]},
+        "text": "pointsman: 1\nid: letter\nnodes: [{id: write, type: agent}]\n",
+        "problems": [],
+    },
+)
+example(
+    WrittenWorkflow,
+    {
+        "document": {"pointsman": 1, "id": "letter", "nodes": []},
+        "losses": [],
+        "graph": {"regions": [], "implied": []},
+    },
+)
+example(
+    ConvertedDocument,
+    {"text": "flowchart TD\n  write --> review\n", "document": None, "losses": [], "graph": None},
+)
+example(
+    DocumentCheck,
+    {
+        "ok": False,
+        "dialect": "native",
+        "id": "letter",
+        "revision": 2,
+        "problems": [
+            {
+                "code": "unknown-target",
+                "severity": "error",
+                "pointer": "/edges/0/target",
+                "line": 9,
+                "column": 12,
+                "message": "an edge leads to 'sned', which does not exist",
+                "hint": "Known nodes: write, send.",
+                "fix": None,
+            }
+        ],
+    },
+)

@@ -10,7 +10,33 @@ from pydantic import JsonValue as _Json
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticKnownError
 
-from pointsman.server.null_examples import marked
+from pointsman.values import Json
+
+MARK: Final = "\0"
+"""Stands for null in examples until the document is complete: FastAPI drops nulls. It occurs in no example."""
+
+
+def marked(example: Json) -> Json:
+    """Replace each null by the mark."""
+    return _replaced(example, None, MARK)
+
+
+def unmarked(document: Json) -> Json:
+    """Replace each mark by null."""
+    return _replaced(document, MARK, None)
+
+
+def _replaced(value: Json, old: Json, new: Json) -> Json:
+    match value:
+        case dict():
+            return {name: _replaced(one, old, new) for name, one in value.items()}
+        case list():
+            return [_replaced(one, old, new) for one in value]
+        case None | str():
+            return new if value == old else value
+        case _:
+            return value
+
 
 JsonValue = Any  # Any JSON; its recursive type is not supported in models.
 

@@ -9,12 +9,31 @@ from pydantic import Field
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.pages import EventPage, ExecutionPage
 from pointsman.executions.views import UsageView
-from pointsman.server.schemas.error_examples import EXECUTION_ID
-from pointsman.server.schemas.errors import StoppingLimit, Trouble
+from pointsman.server.schemas.answers import EXECUTION_ID
 from pointsman.server.schemas.requests import Answer, JsonValue, sample
 from pointsman.server.schemas.views import example
 from pointsman.values import JsonObject, json_of
 from pointsman.workflows.revisions import WorkflowEntryView
+
+
+class Trouble(Answer):
+    """What went wrong in an execution."""
+
+    code: str
+    message: str
+    node_id: str | None = None
+    hint: str | None = None
+
+
+class StoppingLimit(Answer):
+    """The limit that stopped an execution, and what would be enough to go on."""
+
+    name: str = Field(description="Under which it is raised.")
+    now: float
+    used: float
+    next: float | None = Field(description="As much once more; null: the operator allows no more.")
+    most: float | None = Field(description="What the operator allows; null: any number.")
+
 
 Status = Literal[
     "pending", "running", "stopped", "waiting", "paused", "interrupted", "completed", "failed", "cancelled"

@@ -7,26 +7,36 @@
 A subscriber begins in the ring if the ring still holds the frames after the last one it received, else in the
 journal. A subscriber that falls behind the ring goes back to the journal. So no frame is lost or repeated, a slow
 reader costs only a position in a list, and of many subscribers that reconnect at once only one reads the journal.
+
+    reconnect with an id ─▶ events after that id
+    start                ─▶ all events
+    snapshot             ─▶ the present view of the execution, then new events
+    now                  ─▶ new events
+
+Text deltas are not stored, so a new subscriber has missed them: `PartialOutput` keeps the text of open steps until
+their result is in the journal. A reopened page then shows what it had shown.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from typing import Final
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.auth.redaction import redactor_for
 from pointsman.background import retried
 from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompleted, ExecutionFailed, ExecutionRetried
+from pointsman.engine.events.steps import StepCancelled, StepFailed, StepSucceeded
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
+from pointsman.executions.family_view import seen
+from pointsman.executions.pages import PlaceInvalid, place_of
 from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
-from pointsman.executions.views import observability_of
+from pointsman.executions.views import ExecutionView, observability_of
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.server.streaming.live_feed import LiveFeed
-from pointsman.server.streaming.partial_output import PartialOutput
 from pointsman.server.streaming.ring_buffer import (
     CHUNK_BYTES,
     ROW_END,
@@ -337,3 +347,117 @@ def _turns(row: Row) -> bool:
     """Return whether the execution may have ended by this row, or have been retried."""
     kinds = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionRetried
     return any(isinstance(event, kinds) for event in row.events)
+
+
+Beginning: TypeAlias = Literal["start", "now", "snapshot"]
+
+
+class SubscriptionStart(NamedTuple):
+    """The position where a subscription begins."""
+
+    after: StreamPosition
+    snapshot: ExecutionView | None = None
+    """The execution view as of that position."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.after[0]}.{self.after[1]}"
+
+
+async def join(
+    app: AppContext, broker: SseBroker, execution: str, *, begin: Beginning, last: str | None
+) -> SubscriptionStart | None:
+    """Return where a subscription begins. `last`: the id of the last received event. None: the execution has ended and
+    no event is left.
+
+    Raises `PlaceInvalid` if the journal has no event `last`: continuing after it would leave out the events before it.
+    """
+    name = ExecutionId(execution)
+    if last:
+        place = place_of(last)
+        await _must_be_told(app, name, place)
+        return None if await broker.is_over(name, place) else SubscriptionStart(place)
+    if begin == "start":
+        return SubscriptionStart(START)
+    if begin == "snapshot":
+        rows, view = await seen(app.runtime, app.settings, name)
+        return SubscriptionStart(_end_of(name, rows[-1]), view)
+    state = await app.runtime.load(name)
+    if state.status in ENDED:
+        return None
+    row = await _row(app, name, state.seq)
+    return SubscriptionStart(START if row is None else _end_of(name, row))
+
+
+async def _must_be_told(app: AppContext, execution: ExecutionId, place: StreamPosition) -> None:
+    row = await _row(app, execution, place[0])
+    if place[0] and (row is None or place > _end_of(execution, row)):
+        raise PlaceInvalid(
+            f"{execution!r} has no event {place[0]}.{max(place[1], 0)}",
+            hint="Begin again without an id; it is that of another execution, or of a store that was put back.",
+        )
+
+
+async def _row(app: AppContext, execution: ExecutionId, seq: int) -> Row | None:
+    async for row in app.store.journal.read(execution, after=max(seq - 1, 0)):
+        return row if row.seq == seq else None
+    return None
+
+
+def _end_of(execution: ExecutionId, row: Row) -> StreamPosition:
+    """Return the position after all public events of the row."""
+    *_, last = bulletins(execution, row)
+    return row.seq, int(str(last["id"]).partition(".")[2])
+
+
+EXECUTIONS_MAX: Final = 1000
+"""Limit of executions; those with the most recent text are kept."""
+CHARS_MAX: Final = 100_000
+"""Limit per step; of a longer text nothing is kept, since its beginning would be missing."""
+
+
+class PartialOutput:
+    """Partial output by execution and step."""
+
+    def __init__(self) -> None:
+        self._said: dict[ExecutionId, dict[Step, list[str]]] = {}
+        self._chars: dict[tuple[ExecutionId, Step], int] = {}
+
+    def hear(self, seen: Committed | Delta) -> None:
+        if isinstance(seen, Delta):
+            self._hear(seen)
+        elif (steps := self._said.get(seen.execution)) is not None:
+            for event in seen.row.events:
+                if isinstance(event, StepSucceeded | StepFailed | StepCancelled):
+                    self._forget(seen.execution, steps, event.step)
+
+    def so_far(self, execution: ExecutionId) -> dict[Step, str]:
+        """Return the partial output of an execution's steps."""
+        return {step: "".join(said) for step, said in self._said.get(execution, {}).items() if said}
+
+    def _hear(self, seen: Delta) -> None:
+        kind = seen.delta.get("kind")
+        if kind == "text":
+            steps = self._said.pop(seen.execution, {})
+            self._said[seen.execution] = steps  # Keep the most recent one last.
+            self._add(seen, steps.setdefault(seen.step, []), str(seen.delta["text"]))
+            if len(self._said) > EXECUTIONS_MAX:
+                oldest = next(iter(self._said))
+                for step in [*self._said[oldest]]:
+                    self._forget(oldest, self._said[oldest], step)
+        elif kind == "discarded" and (steps := self._said.get(seen.execution)) is not None:
+            self._forget(seen.execution, steps, seen.step)
+
+    def _add(self, seen: Delta, said: list[str], text: str) -> None:
+        name = seen.execution, seen.step
+        chars = self._chars[name] = self._chars.get(name, 0) + len(text)
+        if chars > CHARS_MAX:
+            said.clear()
+        else:
+            said.append(text)
+
+    def _forget(self, execution: ExecutionId, steps: dict[Step, list[str]], step: Step) -> None:
+        steps.pop(step, None)
+        self._chars.pop((execution, step), None)
+        if not steps:
+            self._said.pop(execution, None)
