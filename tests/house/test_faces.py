@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Final
 
+import pytest
+
 from tests.house.sources import files, parse
 
 BEHIND: Final = {"runtime", "store", "executors", "dialects", "models", "tools", "ports", "engine"}
-FACES: Final = ("src/pointsman/cli.py", "src/pointsman/cli", "src/pointsman/mcp.py", "src/pointsman/server")
+FACES: Final = ("src/pointsman/cli", "src/pointsman/mcp", "src/pointsman/server")
 STREAMING: Final = "src/pointsman/server/streaming/"
 """The broker of the streams reads committed rows and live output: it has no verb to call for them."""
 TYPES_OF: Final[dict[str, set[str]]] = {
@@ -19,6 +21,11 @@ TYPES_OF: Final[dict[str, set[str]]] = {
 """Types of answers, which faces document and print. `Audit` counts failed logins, which have no caller."""
 WRITING: Final = {"asked", "refused", "made"}
 """Methods of `Audit` that write entries."""
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_has_modules_to_check(face: str) -> None:
+    assert files(face)
 
 
 def test_faces_never_reach_behind_the_app() -> None:

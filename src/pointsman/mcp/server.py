@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -55,7 +55,6 @@ from pointsman.mcp.tools import (
     verbs_of,
     workflows_of,
 )
-from pointsman.store.records import WorkflowEntry
 from pointsman.values import JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.workflow_tools import WorkflowTools
@@ -170,7 +169,7 @@ class ToolListNotifier:
     def __init__(self, bus: InMemorySubscriptionBus) -> None:
         self.bus = bus
         self._sessions: dict[str, ServerSession] = {}
-        self._known: list[WorkflowEntry] | None = None
+        self._known: Sequence[object] | None = None
 
     def note(self, context: ServerRequestContext[Any, Any]) -> None:
         """Remember the connection of an older client."""

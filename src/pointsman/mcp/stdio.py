@@ -23,9 +23,10 @@ from pointsman.auth.callers import LOCAL, Caller
 from pointsman.json_meter import LESS
 from pointsman.mcp.messages import error_of, invalid
 from pointsman.mcp.server import McpEndpoint
-from pointsman.tools.mcp.process import LINE_BYTES_MAX
 
 CHUNK_BYTES: Final = 1_048_576
+LINE_BYTES_MAX: Final = 64_000_000
+"""Limit of a message, as that of a body over HTTP."""
 
 
 async def serve_stdio(app: Pointsman, *, name: str = "") -> None:

@@ -25,7 +25,6 @@ from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
 from pointsman.authoring.workbench import Hear, Workbench
 from pointsman.errors import PointsmanError
 from pointsman.executions.verbs import ExecutionVerbs
-from pointsman.ports import ToolSpec
 from pointsman.values import Json, JsonObject, JsonView
 from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
 
@@ -60,14 +59,17 @@ class McpVerb:
 class McpWorkflow:
     """A saved workflow as a tool; a call runs it."""
 
-    spec: ToolSpec
+    name: str
+    description: str
+    parameters: JsonObject
+    workflow: str
     changes_library: bool = False
 
     @property
     def shown(self) -> Tool:
         return Tool(
-            name=self.spec.name,
-            description=self.spec.description,
+            name=self.name,
+            description=self.description,
             input_schema=self._schema,
             annotations=hints("changes"),
         )
@@ -75,18 +77,18 @@ class McpWorkflow:
     @property
     def _schema(self) -> JsonObject:
         """Return the schema of the arguments, which is an object: another input becomes its only member."""
-        schema = self.spec.parameters
+        schema = self.parameters
         if schema.get("type", "object") == "object":
             return {"type": "object", **schema}
         return {"type": "object", "properties": {"input": schema}, "required": ["input"], "additionalProperties": False}
 
     def _input(self, arguments: JsonObject) -> Json:
-        return arguments if self.spec.parameters.get("type", "object") == "object" else arguments.get("input")
+        return arguments if self.parameters.get("type", "object") == "object" else arguments.get("input")
 
     async def call(self, call: VerbCall, arguments: JsonObject) -> JsonView:
         """Run the workflow. Errors of the start, such as an invalid input, are in the answer."""
         try:
-            execution = await call.bench.start(self.spec.workflow, self._input(arguments), key=call.key)
+            execution = await call.bench.start(self.workflow, self._input(arguments), key=call.key)
             call.began(execution.id)
             return await call.bench.watched(execution, call.hear)
         except PointsmanError as why:
@@ -108,7 +110,10 @@ def verbs_of(bench: Workbench) -> list[McpVerb]:
 
 async def workflows_of(bench: Workbench, saved: WorkflowTools) -> list[McpWorkflow]:
     """Return the saved workflows that the caller may run. `saved` caches those read before."""
-    return [McpWorkflow(spec) for spec in await bench.workflows.tools(saved)]
+    return [
+        McpWorkflow(spec.name, spec.description, spec.parameters, spec.workflow)
+        for spec in await bench.workflows.tools(saved)
+    ]
 
 
 async def tool_named(bench: Workbench, saved: WorkflowTools, name: str) -> McpVerb | McpWorkflow | None:
