@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.state import ExecutionState
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.tool import Tool

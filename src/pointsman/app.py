@@ -47,9 +47,9 @@ from pointsman.workflows.tools import registry_for
 
 if TYPE_CHECKING:  # Deferred: most processes need none of these.
     from pointsman.chat.memories import Memories
-    from pointsman.executions.driving import GivenAnswer
     from pointsman.executions.dry_run import DryRun
     from pointsman.executions.isolation import Isolation
+    from pointsman.executions.opening import GivenAnswer
     from pointsman.operations.storage import Storage
     from pointsman.runtime.leader import Leader
     from pointsman.triggers.events import Published

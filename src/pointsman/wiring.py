@@ -16,10 +16,10 @@ from pointsman.engine.state import ExecutionState
 from pointsman.errors import PointsmanError
 from pointsman.executions.authority import AppRights, GuardedExecutors, GuardedTools
 from pointsman.executions.dry_run import ASIDE
-from pointsman.executions.ephemeral import EPHEMERAL, Fleeting, acting_for, audience_of
 from pointsman.executions.files import read_artifact
 from pointsman.executions.isolation import Isolation
 from pointsman.executions.opening import SCRIPTS, must_reach_models, turn_ended
+from pointsman.executions.start import EPHEMERAL, Fleeting, acting_for, audience_of
 from pointsman.executors.attachments import Fetched
 from pointsman.executors.call_observers import CallObservers, HeardModels, HeardTools
 from pointsman.executors.memory import MemoryExecutor

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.executions.driving import drive
+from pointsman.executions.opening import drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import overheard

@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.executions.execution import Execution
-from pointsman.executions.session_turns import SessionBusy
+from pointsman.executions.opening import SessionBusy
 from pointsman.models.script import read_script
 from pointsman.settings import Settings
 from pointsman.store.errors import SessionClosed

@@ -16,7 +16,7 @@ from pointsman.client.calls import AddressInvalid, ServerCalls, ServerUnreachabl
 from pointsman.client.executions import Begin, RemoteExecution, StreamEvent
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.executions.execution import ExecutionFailed
-from pointsman.executions.starting import KeyReused
+from pointsman.executions.opening import KeyReused
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import RevisionMoved
 from pointsman.testing.clock import run_virtually

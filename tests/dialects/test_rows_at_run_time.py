@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
-from pointsman.executions.driving import drive
+from pointsman.executions.opening import drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject, json_of
 from tests.scenarios import agent_row, edge_row, installation, play, rows, tools_row, written

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject

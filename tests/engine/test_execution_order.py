@@ -29,7 +29,7 @@ from pointsman.engine.compile import compile_workflow
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.timeline import timeline
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually

@@ -9,7 +9,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.subjects import InputInvalid
 from pointsman.engine.decide.human_task_answers import ActionNotOffered
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script

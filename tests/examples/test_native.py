@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.values import Json, JsonObject
 from tests.examples.plays import EXAMPLES, play
 

@@ -12,8 +12,8 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.decide.human_tasks import GateClosedAlready
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.errors import PointsmanError
-from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.execution import Execution
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.settings import Settings
 from pointsman.tools.tool import Tool
 from pointsman.values import Json, JsonObject

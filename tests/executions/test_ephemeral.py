@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.executions.ephemeral import EPHEMERAL
+from pointsman.executions.start import EPHEMERAL
 from pointsman.runtime.local import UnknownExecution
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject

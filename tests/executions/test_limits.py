@@ -12,7 +12,7 @@ from pointsman.definition.model.policies import DEFAULTS
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.steps import Step
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.sources import WorkflowInvalid

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.auth.redaction import MASK, Redactor, redactor_for
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.public_events import live_told, observability_of
 from pointsman.settings import Settings
 from pointsman.settings.sections import LEVELS, Level

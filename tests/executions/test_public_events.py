@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.scenarios import installation, written

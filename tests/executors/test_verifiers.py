@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.executions.driving import drive
+from pointsman.executions.opening import drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.scenarios import installation, play, written

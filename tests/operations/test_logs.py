@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.operations.logs import EVENTS, logging_to, say
 from pointsman.settings.sections import LEVELS, LogSettings
 from pointsman.testing.clock import run_virtually

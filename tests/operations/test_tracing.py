@@ -17,7 +17,7 @@ from opentelemetry.trace import StatusCode
 from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.operations.otel import telemetry_of, telling
 from pointsman.operations.tracing import origin_in, traceparent
 from pointsman.settings import Settings

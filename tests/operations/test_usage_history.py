@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.engine.state import ExecutionState
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, PeriodInvalid, UsageRollup, UsageRow
 from pointsman.operations.usage import UsageUnknown, csv_of, narrowed
 from pointsman.store.records import Summary

@@ -12,7 +12,7 @@ import pytest
 from pointsman import Client
 from pointsman.authoring.design import Round
 from pointsman.authoring.verbs import AuthoringVerbs
-from pointsman.executions.idempotency import KEPT_S, IdempotencyKeys, name_of
+from pointsman.executions.opening import REPLY_KEPT_S, IdempotencyKeys, name_of
 from pointsman.values import JsonObject
 from tests.authoring.test_designing import DANGLING, GOOD, saying
 from tests.installation import HandClock
@@ -197,7 +197,7 @@ async def test_keys_are_forgotten_by_gc_when_their_day_is_over(served: Served) -
     clock = HandClock()
     kept = IdempotencyKeys(served.app.store.entries, clock)
     await kept.begin("a", b"")
-    clock.at += KEPT_S
+    clock.at += REPLY_KEPT_S
     await kept.begin("b", b"")
     assert (await kept.purge(dry_run=True), await kept.purge()) == (0, 0)
     clock.at += 1

@@ -12,7 +12,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.auth.callers import NOBODY, Caller, together
 from pointsman.authoring.tools import offer_verbs
-from pointsman.executions.ephemeral import acting_for
+from pointsman.executions.start import acting_for
 from pointsman.models.script import Script
 from pointsman.settings import ProviderSettings, Settings
 from pointsman.workflows.scripts import parse_script

@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.definition.model.schema import native_schema
-from pointsman.executions.driving import GivenAnswer, drive
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import Disabled

@@ -29,7 +29,7 @@ from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
 from pointsman.executions.authority import attempt_at_work
-from pointsman.executions.ephemeral import acting_for, state_of
+from pointsman.executions.start import acting_for, state_of
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.ports import ToolSpec
 from pointsman.tools.registry import ToolRegistry

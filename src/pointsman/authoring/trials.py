@@ -20,10 +20,8 @@ from pointsman.context import AppContext
 from pointsman.errors import AuthorError
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution
-from pointsman.executions.ids import new_trial_session
-from pointsman.executions.partial_runs import KIND, try_out
-from pointsman.executions.start import start
-from pointsman.executions.start_quota import own_session, take_start
+from pointsman.executions.opening import new_trial_session
+from pointsman.executions.start import TRIAL_TRIGGER, own_session, start, take_start, try_out
 from pointsman.store.records import TRIAL
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import NAME, AgentInvalid
@@ -129,7 +127,7 @@ async def try_agent(
             {"message": message},
             session=within,
             trial={},
-            trigger={"kind": KIND, "by": caller.name},
+            trigger={"kind": TRIAL_TRIGGER, "by": caller.name},
             by=caller.name,
             caller=caller,
             written_by=written_by,

@@ -51,9 +51,8 @@ from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.families import OpenGate
 from pointsman.executions.inputs import text_field
-from pointsman.executions.opening import open_execution
+from pointsman.executions.opening import open_execution, open_turn
 from pointsman.executions.public_events import HEARTBEAT_S
-from pointsman.executions.session_turns import open_turn
 from pointsman.executions.start import start_as
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta

@@ -30,10 +30,9 @@ from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.etags import NOTHING, delete_after, etag_of, held, mark_at, mark_of, moved, put_after
 from pointsman.executions.deletion import TITLE
-from pointsman.executions.ids import new_session
 from pointsman.executions.lists import ExecutionEntry, summary_view
+from pointsman.executions.opening import finish_last_turn, new_session, open_turn
 from pointsman.executions.pages import place_in, place_of_list
-from pointsman.executions.session_turns import finish_last_turn, open_turn
 from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, observability_of
 from pointsman.store.records import ExecutionQuery, Summary

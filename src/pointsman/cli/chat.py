@@ -37,8 +37,8 @@ from pointsman.cli.printing import harmless, say, shown
 from pointsman.cli.results import code_of, outcome_lines, output_text, shown_lines, warn_scripted
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
-from pointsman.executions.driving import drive
 from pointsman.executions.families import OpenGate
+from pointsman.executions.opening import drive
 from pointsman.executions.views import gate_view
 from pointsman.session import Session
 from pointsman.values import Json, JsonObject, json_of

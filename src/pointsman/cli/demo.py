@@ -17,7 +17,7 @@ from pointsman.cli.inspection import account_lines, bar_lines
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import CODES, outcome_lines, output_text
-from pointsman.executions.driving import drive
+from pointsman.executions.opening import drive
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory
 from pointsman.values import Json, JsonObject, json_of

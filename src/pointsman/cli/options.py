@@ -15,7 +15,7 @@ from pointsman.definition.model.base import read_duration
 from pointsman.definition.problems import did_you_mean
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import sentences
-from pointsman.executions.driving import GivenAnswer
+from pointsman.executions.opening import GivenAnswer
 from pointsman.values import Json, JsonObject
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])

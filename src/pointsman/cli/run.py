@@ -47,11 +47,11 @@ from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, warn_scripted
 from pointsman.errors import CallerError
-from pointsman.executions.driving import GivenAnswer, drive, outermost
 from pointsman.executions.dry_run import dry_view
 from pointsman.executions.execution import TakenOver
 from pointsman.executions.isolation import acts_outside
-from pointsman.executions.start import StartOptions
+from pointsman.executions.opening import GivenAnswer, drive, outermost
+from pointsman.executions.start import StartOptions, trial_id, trial_of
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.checking import called_again
 
@@ -94,8 +94,6 @@ def partial_run_options(command: Callable[..., int]) -> Callable[..., int]:
 
 def _partial_run(until: Sequence[str], pins: Sequence[tuple[str, str]], breaks: Sequence[str]) -> JsonObject:
     """Return the specification of the partial run; empty for a normal run."""
-    from pointsman.executions.partial_runs import trial_of  # Deferred: most runs are complete.
-
     pinned: dict[str, Json] = {node: value_of(text, what=f"the result of {node!r}") for node, text in pins}
     return trial_of(pinned=pinned, until=until, breakpoints=breaks) if pinned or until or breaks else {}
 
@@ -104,8 +102,6 @@ def _with_id(trial: JsonObject) -> StartOptions:
     """Return the start options of a partial run, which has an id of its own form; none for a normal run."""
     if not trial:
         return StartOptions()
-    from pointsman.executions.partial_runs import trial_id  # Deferred as above.
-
     return StartOptions(execution=trial_id(), trial=trial)
 
 

@@ -12,9 +12,8 @@ from pointsman.context import AppContext
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.authority import join
 from pointsman.executions.deletion import delete, summaries
-from pointsman.executions.driving import drive
 from pointsman.executions.lists import is_shown_as, stored_statuses
-from pointsman.executions.opening import open_execution, reach_execution
+from pointsman.executions.opening import drive, open_execution, reach_execution
 from pointsman.executions.views import status_shown
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.records import ExecutionQuery, Summary

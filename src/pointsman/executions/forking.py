@@ -20,8 +20,8 @@ from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.executions.copies import announced
 from pointsman.executions.files import copy_artifacts
-from pointsman.executions.ids import new_id
 from pointsman.executions.inputs import check_input, edits_of
+from pointsman.executions.opening import new_id
 from pointsman.ports import Row
 from pointsman.runtime.attempts import attempt_name, copy_uses
 from pointsman.runtime.driver import Driver

@@ -56,8 +56,8 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.sources import Workflow
 
 if TYPE_CHECKING:
-    from pointsman.executions.driving import GivenAnswer
     from pointsman.executions.dry_run import DryRun
+    from pointsman.executions.opening import GivenAnswer
 
 ASKED_FOR: tuple[str, ...] = ("output", "waiting")
 """Fields of a view that its caller asked for: they are shown at every redaction level."""

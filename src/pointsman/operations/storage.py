@@ -14,9 +14,7 @@ from pointsman.engine.state import ENDED
 from pointsman.executions import deletion
 from pointsman.executions.copies import interrupted, undo_interrupted
 from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
-from pointsman.executions.idempotency import IdempotencyKeys
-from pointsman.executions.ids import new_id
-from pointsman.executions.session_turns import finish_last_turn, open_turn
+from pointsman.executions.opening import IdempotencyKeys, finish_last_turn, new_id, open_turn
 from pointsman.operations.archive import kept_by
 from pointsman.operations.export_import import export, import_file
 from pointsman.settings import Settings

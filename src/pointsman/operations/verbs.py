@@ -10,7 +10,7 @@ from pointsman.auth.audit import AUDIT
 from pointsman.auth.policy import must_see_family, with_children
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.executions.authority import own_fork
-from pointsman.executions.ids import new_id
+from pointsman.executions.opening import new_id
 from pointsman.executions.public_events import must_be_told
 from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
 from pointsman.operations.export_import import export, import_file

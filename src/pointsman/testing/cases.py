@@ -28,8 +28,8 @@ from pointsman.definition.model.base import read_duration
 from pointsman.definition.problems import Problem, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import AuthorError, PointsmanError, sentences
-from pointsman.executions.driving import GivenAnswer, drive
 from pointsman.executions.isolation import Isolation
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.models.script import Script
 from pointsman.runtime.dependencies import SystemClock
 from pointsman.settings import Settings

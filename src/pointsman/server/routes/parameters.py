@@ -11,7 +11,7 @@ from fastapi import Header, Path, Query, Request, Response
 from pointsman.auth.callers import Role
 from pointsman.auth.verbs import Acting
 from pointsman.errors import OperatorError, PointsmanError
-from pointsman.executions.idempotency import IdempotencyKeys, name_of
+from pointsman.executions.opening import IdempotencyKeys, name_of
 from pointsman.server.json_responses import JsonReply
 
 REPEATED: Final = {"idempotent-replayed": "true"}

@@ -12,10 +12,10 @@ from typing_extensions import TypedDict
 from pointsman.app import Workflow
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.verbs import AuthoringVerbs
-from pointsman.executions.driving import GivenAnswer
 from pointsman.executions.dry_run import DryRun, dry_view
 from pointsman.executions.lists import ExecutionEntry
-from pointsman.executions.partial_runs import trial_of
+from pointsman.executions.opening import GivenAnswer
+from pointsman.executions.start import trial_of
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
