@@ -95,7 +95,7 @@ def play(
             )
             await drive(execution, answers)
             state, events = await app.look(execution.id)
-            return Played(await execution.view(), events, state)
+            return Played(cast("JsonObject", await execution.view()), events, state)
 
     return run_virtually(run())
 

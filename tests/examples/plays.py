@@ -82,7 +82,9 @@ def play(
             execution = await app.start(Workflow.load(path), given)
             unused = await drive(execution, answers)
             assert unused == ()
-            return Played(await execution.view(), await timeline(app.context, execution.id), tuple(asked))
+            return Played(
+                cast("JsonObject", await execution.view()), await timeline(app.context, execution.id), tuple(asked)
+            )
 
     with overheard() as asked:
         return run_virtually(run())

@@ -8,6 +8,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.executions.opening import GivenAnswer, drive
+from pointsman.executions.views import ExecutionView
 from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject
 from tests.scenarios import installation, written
@@ -169,7 +170,7 @@ nodes:
 edges: [{source: a, target: ask}, {source: a, target: knock}]
 """
 
-    async def run() -> tuple[JsonObject, JsonObject, JsonObject, list[JsonObject]]:
+    async def run() -> tuple[ExecutionView, ExecutionView, ExecutionView, list[JsonObject]]:
         async with installation(SCRIPT) as app:
             execution = await app.start(written(document), {"goal": "x"})
             await execution.settled()
@@ -186,7 +187,7 @@ edges: [{source: a, target: ask}, {source: a, target: knock}]
     assert (waiting["workflowId"], waiting["version"], waiting["status"]) == ("both", "1.2.0", "waiting")
     assert (waiting["currentNodes"], waiting["state"]) == (["ask", "knock"], {"goal": "x", "n": 1})
     assert (ended["currentNodes"], ended["status"], ended["input"]) == ([], "completed", {"goal": "x"})
-    assert cast("list[str]", ended["path"])[0] == "a"
+    assert ended["path"][0] == "a"
     assert (events[0]["seq"], events[-1]["seq"]) == (1, ended["seq"])
     (error,) = cast("list[JsonObject]", broken["errors"])
     assert (error["nodeId"], error["message"]) == ("send", "the box is full")
