@@ -14,7 +14,7 @@ from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.settings.sections import HttpSettings
 from pointsman.tools.egress.secret_hosts import host_allowed, read_host
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.saving import save_as
 from tests.tools.outgoing.peer import Peer, answer, peering
 
@@ -37,7 +37,7 @@ async def ended(app: Pointsman, workflow: Workflow | str) -> tuple[str, JsonObje
     view = await app.view(execution.id)
     errors = view["errors"]
     assert isinstance(errors, list)
-    error: Json = errors[0] if errors else {}
+    error: Json = json_of(errors[0]) if errors else {}
     assert isinstance(error, dict)
     return str(view["status"]), error
 

@@ -106,7 +106,7 @@ async def test_a_step_that_writes_fails_by_no_model_and_a_search_says_that_it_fo
         assert finding.values == []
         assert HINT in finding.warnings[0]
         page = await memory_page(app.memory.of("user", "ann"), search="puppy", after=None, limit=5)
-        assert HINT in json.dumps(page["warnings"])
+        assert HINT in json.dumps(page.get("warnings"))
         places.status = 401
         finding = await app.memory.of("user", "ann").find("puppy")
         assert KEY not in finding.warnings[0]

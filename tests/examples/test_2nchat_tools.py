@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.settings import Settings
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import Script, load_script
 from tests.examples.plays import EXAMPLES
 from tests.tools.outgoing.peer import answer, peering
@@ -52,7 +52,7 @@ async def ask(app: Pointsman, text: str, *, workflow: Workflow | None = None, se
     chat = workflow if workflow is not None else Workflow.load(FOLDER / "2nchat.json")
     execution = await app.start(chat, text, session=session, by="ann")
     assert await execution.settled() == "completed"
-    return await execution.view()
+    return json_of(await execution.view())
 
 
 @pytest.mark.integration
@@ -118,5 +118,5 @@ async def test_without_an_edge_of_its_own_or_a_plain_one_a_real_tool_returns_to_
     async with installation(module, "memory:") as app:
         execution = await app.start(workflow, "Which companies in Oslo have we not called this month?")
         await execution.settled()
-        path = cast("list[str]", (await execution.view())["path"])
+        path = (await execution.view())["path"]
     assert path[:4] == [ROUTER, RC2, TOOLS, RC2]

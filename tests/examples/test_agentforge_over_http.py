@@ -17,7 +17,7 @@ from werkzeug import Request, Response
 from pointsman.app import Pointsman, Workflow
 from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from tests.examples.plays import EXAMPLES
 from tests.http_server import http_server
 
@@ -108,7 +108,7 @@ async def ran(server: ModelServer, folder: Path) -> tuple[JsonObject, JsonObject
         begun = time.time()
         execution = await app.start(Workflow.load(EXAMPLES / "agentforge/agentforge.yaml"), {"goal": "Write a memo"})
         await execution.settled()
-        return await execution.view(), await timeline(app.context, execution.id), begun
+        return json_of(await execution.view()), await timeline(app.context, execution.id), begun
 
 
 def kept(folder: Path) -> bytes:

@@ -50,7 +50,7 @@ async def test_what_a_tool_wrote_or_listed_is_attached_by_its_path(tmp_path: Pat
         execution = await app.start(reading(attached), {})
         assert await execution.output() == "They are high."
     async with installation(tmp_path) as app:
-        assert (await app.view(execution.id))["artifacts"] == [{"path": "notes/tides.md", "bytes": 25}]
+        assert (await app.view(execution.id)).get("artifacts") == [{"path": "notes/tides.md", "bytes": 25}]
 
 
 @pytest.mark.parametrize(

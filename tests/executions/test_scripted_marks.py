@@ -11,7 +11,7 @@ import pytest
 from pointsman import Pointsman, Workflow
 from pointsman.executions.lists import list_executions
 from pointsman.settings import Settings
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import parse_script
 
 
@@ -34,7 +34,7 @@ async def test_the_view_and_the_list_say_that_answers_are_scripted() -> None:
         execution = await app.start(document(SAYS))
         assert execution.is_scripted, "known before the first answer"
         await execution.settled()
-        view = await execution.view()
+        view = json_of(await execution.view())
         assert (view["scripted"], codes(view)) == (True, ["scripted-answers"])
         assert [one["scripted"] for one in await list_executions(app.context)] == [True]
 
@@ -43,7 +43,7 @@ async def test_an_execution_without_a_model_is_not_marked() -> None:
     async with Pointsman("memory:", settings=SETTINGS, model="scripted") as app:
         execution = await app.start(document(SETS))
         await execution.settled()
-        view = await execution.view()
+        view = json_of(await execution.view())
         assert (view["scripted"], codes(view)) == (False, [])
         assert [one["scripted"] for one in await list_executions(app.context)] == [False]
 
@@ -93,7 +93,7 @@ async def test_a_cached_answer_of_the_scripted_model_is_marked(cache: str) -> No
             execution = await app.start(document(says), session=None if cache == "long_term" else "s")
             assert not execution.is_scripted, "a real model is asked first"
             await execution.settled()
-            views.append(await execution.view())
+            views.append(json_of(await execution.view()))
     assert [cast("JsonObject", view["usage"])["modelCalls"] for view in views] == [1, 0]
     assert [view["scripted"] for view in views] == [True, True]
 
@@ -133,7 +133,7 @@ async def test_a_result_of_a_scripted_tool_marks_its_execution_whatever_model_an
     async with Pointsman("memory:", settings=SETTINGS, model="openai:gpt-5-mini", script=script) as app:
         execution = await app.start(document(calls))
         assert await execution.settled() == "completed"
-        view = await execution.view()
+        view = json_of(await execution.view())
         assert (view["scripted"], codes(view)) == (True, ["scripted-answers"])
         assert [one["scripted"] for one in await list_executions(app.context)] == [True]
 

@@ -10,7 +10,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.store.errors import LeaderExists
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.values import JsonObject
+from pointsman.values import JsonObject, json_of
 from tests.runtime.test_keeper import flow
 
 pytestmark = pytest.mark.integration
@@ -30,7 +30,7 @@ TELLS = flow({"id": "tell", "type": "emit", "config": {"event": "paid", "data": 
 async def ended(app: Pointsman, execution: str) -> JsonObject:
     """Its view once it is over; virtual time goes on meanwhile."""
     for _ in range(500):
-        view = await app.view(execution)
+        view = json_of(await app.view(execution))
         if view["status"] not in ("running", "waiting"):
             return view
         await app.clock.sleep_until(app.clock.now() + 30)

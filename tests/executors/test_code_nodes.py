@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.settings import Settings
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from tests.boxes import needs_box, take_boxes_away
 from tests.installation import HandClock, opened
 
@@ -33,7 +33,7 @@ async def view_of(workflow: Workflow, given: Json = None) -> JsonObject:
     async with Pointsman("memory:", settings=SETTINGS) as app:
         execution = await app.start(workflow, given)
         await execution.settled()
-        return await app.view(execution.id)
+        return json_of(await app.view(execution.id))
 
 
 async def output_of(workflow: Workflow, given: Json = None) -> Json:

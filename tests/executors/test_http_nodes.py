@@ -12,7 +12,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from tests.tools.outgoing.peer import Peer, answer, peering
 
 pytestmark = pytest.mark.integration
@@ -51,7 +51,7 @@ async def outcome(peer: Peer, workflow: Workflow, given: Json = None) -> JsonObj
     async with Pointsman("memory:", settings=settings(peer.port)) as app:
         execution = await app.start(workflow, given)
         await execution.settled()
-        return await app.view(execution.id)
+        return json_of(await app.view(execution.id))
 
 
 async def failure(peer: Peer, workflow: Workflow, given: Json = None) -> JsonObject:
