@@ -16,9 +16,8 @@ from pointsman.engine.replay import Replay
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.concurrency_limits import Places
 from pointsman.executions.execution import Execution
-from pointsman.executions.family_view import seen
+from pointsman.executions.families import rows_of, seen
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
-from pointsman.executions.forking import rows_of
 from pointsman.executions.opening import PLACES, open_execution, reach_execution
 from pointsman.executions.public_events import See, bulletins_of, watcher_for
 from pointsman.executions.start import StartOptions, start

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.executions import copies
+from pointsman.executions.fork_migrate_replay import COPY_S_MAX
 from pointsman.operations import archive
 from pointsman.operations.archive import ImportRefused
 from pointsman.runtime import local
@@ -203,7 +203,7 @@ async def test_an_import_that_a_crash_interrupts_leaves_no_files_once_collected_
             if again:
                 execution = await app.storage.bring_in(file)
                 continue
-            clock.move(copies.UNDER_WAY_S + 1)
+            clock.move(COPY_S_MAX + 1)
             assert (await app.storage.collect()).copies == 1
             assert directories(tmp_path) == []
     assert files_of(tmp_path, execution) == {"r/a.md": TEXT.encode(), "a.bin": BINARY}
@@ -241,7 +241,7 @@ async def test_a_fork_that_a_crash_interrupts_leaves_no_files_once_collected(
             with pytest.raises(StoreFull):
                 await app.fork(origin)
         assert len(directories(tmp_path)) == 2
-    clock.move(copies.UNDER_WAY_S + 1)
+    clock.move(COPY_S_MAX + 1)
     async with opened(tmp_path, clock, settings=settings) as app:
         assert (await app.storage.collect()).copies == 1
     assert directories(tmp_path) == [origin]

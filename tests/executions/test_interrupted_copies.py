@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.errors import PointsmanError
-from pointsman.executions import copies
+from pointsman.executions.fork_migrate_replay import COPY_KIND, COPY_S_MAX
 from pointsman.operations.health import findings, mend
 from pointsman.ports import Row
 from pointsman.runtime import local
@@ -25,7 +25,7 @@ from tests.installation import opened as at
 from tests.operations.test_export import begun, exported, finished
 
 COPY = ExecutionId("exec-copy")
-HOUR = copies.UNDER_WAY_S
+HOUR = COPY_S_MAX
 Opened = Callable[[], AbstractAsyncContextManager[Pointsman]]
 
 
@@ -62,7 +62,7 @@ async def fork_that_dies(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> Exe
         await origin.settled()
         await app.store.memory.put("execution", COPY, "note", 7)
         with monkeypatch.context() as patched:
-            patched.setattr("pointsman.executions.forking.new_id", lambda: COPY)
+            patched.setattr("pointsman.executions.fork_migrate_replay.new_id", lambda: COPY)
             patched.setattr(local.Driver, "deliver", dies)
             with pytest.raises(KeyboardInterrupt):
                 await app.fork(origin.id)
@@ -112,14 +112,14 @@ async def test_a_finished_copy_is_not_deleted_though_its_process_could_not_say_s
         origin = await app.start(asking())
         await origin.settled()
         with monkeypatch.context() as patched:
-            patched.setattr("pointsman.executions.forking.new_id", lambda: COPY)
+            patched.setattr("pointsman.executions.fork_migrate_replay.new_id", lambda: COPY)
             patched.setattr(type(app.store.entries), "delete", dies)
             with pytest.raises(KeyboardInterrupt):
                 await app.fork(origin.id)
     clock.move(HOUR + 1)
     async with opened() as app:
         assert (await app.storage.collect()).copies == 0
-        assert await app.store.entries.list(copies.KIND) == []
+        assert await app.store.entries.list(COPY_KIND) == []
         assert await (await app.open(COPY)).settled() == "waiting"
 
 
@@ -163,6 +163,6 @@ async def test_an_import_begins_anew_when_some_sub_workflows_were_listed_already
         assert await finished(app, top) == "completed"
     store = await open_store(f"sqlite:///{tmp_path / 'other' / 'store.db'}")
     try:
-        assert (await store.entries.list(copies.KIND), await store.verify()) == ([], [])
+        assert (await store.entries.list(COPY_KIND), await store.verify()) == ([], [])
     finally:
         await store.close()

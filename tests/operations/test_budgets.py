@@ -11,7 +11,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.auth.callers import Caller
 from pointsman.engine.events.waits import WarningRaised
-from pointsman.executions.usage_accounts import day_of
+from pointsman.executions.usage_rollup import day_of
 from pointsman.operations.health import damage
 from pointsman.operations.usage import BudgetRow, budgets, told_to
 from pointsman.store.memory import MemoryJournal

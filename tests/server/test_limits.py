@@ -10,8 +10,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.auth.rate_limiter import LoginThrottle, StreamQuota, TooManyRequests
-from pointsman.executions import start_quota as beginning
-from pointsman.executions.start import start_as
+from pointsman.executions.start import SESSION_CLAIM, start_as
 from pointsman.json_meter import DEPTH_MAX, DIGITS_MAX, VALUES_MAX, excess_of
 from pointsman.settings import Settings
 from pointsman.settings.sections import AccessSettings
@@ -216,14 +215,14 @@ async def test_of_two_who_begin_a_session_at_once_one_gets_in(file_store: str) -
             assert sum(isinstance(one, NotAllowed) for one in both) == 1, both
             owners = {one.owner for one in await here.executions(ExecutionQuery(session=session))}
             assert len(owners) == 1
-        assert await here.store.entries.list(beginning.KIND) == [], "claims are given back"
+        assert await here.store.entries.list(SESSION_CLAIM) == [], "claims are given back"
 
 
 async def test_a_claim_that_a_crash_left_holds_for_a_minute() -> None:
     clock = HandClock()
     async with Pointsman("memory:", model="scripted", clock=clock) as app:
         await app.save(Workflow.parse(CHAIN))
-        await app.store.entries.put(beginning.KIND, "talk", {"by": "bob", "until": clock.now() + 60})
+        await app.store.entries.put(SESSION_CLAIM, "talk", {"by": "bob", "until": clock.now() + 60})
         with pytest.raises(NotAllowed, match="being begun"):
             await start_as(app.context, ADA, "chain", {}, session="talk")
         clock.at += 61

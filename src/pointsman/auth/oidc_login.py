@@ -116,7 +116,7 @@ class Tokens:
         settings = self._settings
         name = _at(claims, settings.name_claim)
         if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
-            raise TokenRefused(f"{settings.name_claim} is no name")
+            raise TokenRefused(f"{settings.name_claim} is not a name")
         if settings.name_claim == "email" and claims.get("email_verified") is not True:
             raise TokenRefused("its address is not verified")
         role = self._role(_texts(_at(claims, settings.role_claim)))
@@ -142,7 +142,7 @@ class Tokens:
             raise TokenRefused("its algorithm is not allowed")
         kid = header.get("kid")
         if kid is not None and not isinstance(kid, str):
-            raise TokenRefused("its key is no text")
+            raise TokenRefused("its key is not text")
         now = self._clock.now()
         if not self._read_at <= now < self._read_at + KEPT_FOR_S:
             await self._read(older_than=KEPT_FOR_S)
@@ -230,7 +230,9 @@ def _object(data: bytes) -> Mapping[str, object]:
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
     except msgspec.DecodeError:
-        raise IssuerUnreachable("the identity provider's answer is no JSON object", hint="See access.oidc.") from None
+        raise IssuerUnreachable(
+            "the identity provider's answer is not a JSON object", hint="See access.oidc."
+        ) from None
 
 
 def _header(token: str) -> Mapping[str, object]:

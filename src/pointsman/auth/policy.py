@@ -220,8 +220,8 @@ async def sees_gate(app: AppContext, caller: Caller, summary: Summary, gate: Gat
 
 
 async def sees_session(app: AppContext, caller: Caller, session: str) -> bool:
-    """Return whether a session belongs to the caller or to nobody yet. A session without executions and messages
-    belongs to nobody.
+    """Return whether a session belongs to the caller or to no caller yet. A session without executions and messages
+    belongs to no caller.
 
     Raises `InputInvalid` for a text that cannot be the name of a session.
     """

@@ -165,7 +165,7 @@ class RateLimiter:
         if held < 1:
             raise TooManyRequests(
                 f"{name!r} {self._says}",
-                hint="Wait as long as `Retry-After` says.",
+                hint="Wait for the seconds in `Retry-After`.",
                 retry_after_s=(1 - held) / self._per_s,
             )
 
@@ -182,7 +182,7 @@ class StreamQuota:
         if self._taken[name] >= self._each_max:
             raise TooManyRequests(
                 f"{name!r} has {self._each_max} streams open",
-                hint="Close some, or try again: `access.streams` says how many one caller may have.",
+                hint="Close some, or try again: `access.streams` limits the streams of one caller.",
                 retry_after_s=SEAT_RETRY_S,
             )
         self._taken[name] += 1

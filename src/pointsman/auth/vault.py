@@ -86,7 +86,7 @@ class Vault:
             await self.refresh()
 
     def secret(self, name: str) -> str | None:
-        """Return a secret as of the last `refresh`; None if there is none of that name. Raises `VaultLocked`,
+        """Return a secret as of the last `refresh`; None if the store has none of that name. Raises `VaultLocked`,
         `VaultKeyInvalid`, `SecretUnreadable`."""
         if name in self._closed:
             raise self._closed[name].with_traceback(None)
@@ -174,7 +174,7 @@ class Vault:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise SecretInvalid(f"the value of {name!r} is no text", hint="It has half a character in it.") from None
+            raise SecretInvalid(f"the value of {name!r} is not text", hint="It has half a character in it.") from None
         return (await self._sealing()).seal(name, value)
 
     async def kept_rule(self, name: str) -> SecretRule:

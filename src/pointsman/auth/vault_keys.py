@@ -99,7 +99,7 @@ def read_key_file(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as why:
-        reason = why.strerror if isinstance(why, OSError) else "it is no text"
+        reason = why.strerror if isinstance(why, OSError) else "it is not text"
         raise VaultKeyInvalid(f"the key file {str(path)!r} cannot be read: {reason}", hint=HINT) from None
     if mode & OTHERS:
         raise VaultKeyInvalid(f"others may read the key file {str(path)!r}", hint=f"chmod 600 {path}")
@@ -138,7 +138,7 @@ def _fernet(key: str, number: int, source: str) -> Fernet:
     try:
         return Fernet(key)
     except ValueError:
-        message = f"key {number} of {source} is none of the vault"
+        message = f"key {number} of {source} is not a vault key"
         raise VaultKeyInvalid(
             message, hint="It has 32 bytes in URL-safe base 64; `pointsman secrets init` makes one."
         ) from None

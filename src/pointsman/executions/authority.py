@@ -57,7 +57,7 @@ JOINED: Final = "execution-actors"
 OF_DOCUMENT: Final = ""
 """The key, among the authors of saved agents, of those of a document that is run without being saved."""
 UNKNOWN: Final = "agent"
-"""The name that an execution acts under where nothing says who started it."""
+"""The name that an execution acts under if no starter is recorded."""
 
 
 class JoinedParties(Struct, frozen=True, kw_only=True, omit_defaults=True):

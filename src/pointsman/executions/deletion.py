@@ -19,7 +19,6 @@ from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
 from pointsman.executions.files import delete_artifacts
 from pointsman.executions.opening import open_execution
-from pointsman.executions.usage_accounts import ALL, FOUND
 from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.local import unknown_execution
 from pointsman.store.api import Store
@@ -27,6 +26,9 @@ from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId
 
+FOUND: Final = "history"
+ALL: Final = "all"
+"""Scope and namespace of the indexed words, beside the memory tiers."""
 PAGE: Final = 200
 TITLE: Final = "conversation"
 """The kind of the entries that store titles of conversations."""

@@ -21,11 +21,14 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState, StepState, is_scripted, status_of
 from pointsman.errors import CallerError, PointsmanError
-from pointsman.executions.answering import GateAnswer, answer_gate, delegate_gate, gate_named
 from pointsman.executions.families import (
+    GateAnswer,
     OpenGate,
+    answer_gate,
     carry_out_due,
+    delegate_gate,
     family_view,
+    gate_named,
     gates_of,
     is_still,
     pause_family,

@@ -1,13 +1,29 @@
-"""An execution together with its sub-workflows: whether they stand still, and their open gates."""
+"""An execution together with its sub-workflows: its view, whether it stands still, its open gates and their answers.
+
+    name ─▶ open gate? ─▶ deliver ─▶ refused as closed ─┐
+              └─ none ──────────────────────────────────┴▶ the journal shows how and by whom it was closed, or holds
+                                                            this very answer (same key), which counts as success
+
+The journal is the only record of answers: the state of an execution holds nothing about closed gates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from pointsman.engine.decide import limits
-from pointsman.engine.reports import PauseRequested, ResumeRequested
+from pointsman.engine.decide.human_tasks import GateClosedAlready, same_answer
+from pointsman.engine.events import lifecycle as life_events
+from pointsman.engine.events import steps as events
+from pointsman.engine.events import waits as wait_events
+from pointsman.engine.instants import instant_text
+from pointsman.engine.reports import DelegationRequested, GateAnswered, PauseRequested, ResumeRequested, TimerFired
 from pointsman.engine.state import ExecutionState, StepState, status_of
+from pointsman.engine.steps import NoSuchStep, Step
+from pointsman.errors import CallerError, PointsmanError
+from pointsman.executions.files import artifacts_of
 from pointsman.executions.views import (
     AwaitedEvent,
     ExecutionView,
@@ -25,9 +41,14 @@ from pointsman.executions.views import (
 )
 from pointsman.ports import Row
 from pointsman.runtime.children import children_of, stands_still_for_parent
+from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.local import LocalRuntime
-from pointsman.values import ExecutionId
+from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
+from pointsman.settings import Settings
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved
+from pointsman.store.records import ExecutionQuery
+from pointsman.values import ExecutionId, Json
 
 MOVING = frozenset({"wait", "retry", "delay"})
 """Purposes of timers that continue an execution by themselves; timers of gates only end a wait for people."""
@@ -97,7 +118,7 @@ def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
 
 
 class Waits(NamedTuple):
-    """What an execution and its sub-workflows wait for."""
+    """The waits of an execution and its sub-workflows."""
 
     still: bool
     """They do nothing else."""
@@ -195,3 +216,237 @@ async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> lis
     names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
     begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
     return [await runtime.open(name, recover=recover) for name in begun]
+
+
+async def seen(runtime: LocalRuntime, settings: Settings, execution: str) -> tuple[list[Row], ExecutionView]:
+    """Return its journal, and its view as of the last row. Raises `UnknownExecution`."""
+    rows = await rows_of(runtime.store, ExecutionId(execution))
+    view = await family_view(runtime, folded(execution, rows), rows)
+    return rows, {**view, "artifacts": await artifacts_of(settings, execution)}
+
+
+async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:
+    """Return the whole journal. Raises `UnknownExecution`."""
+    rows = [row async for row in store.journal.read(execution)]
+    if not rows:
+        raise unknown_execution(execution)
+    return rows
+
+
+RACES_MAX: Final = 5
+"""How often a delivery is tried when another process appends first."""
+CHILDREN_MAX: Final = 1000
+
+
+class GateUnclear(CallerError):
+    """Several open gates fit; the answer must name one."""
+
+    code: ClassVar[str] = "gate-unclear"
+
+
+class GateAnswer(NamedTuple):
+    """A person's answer to a gate, and who they are."""
+
+    action: str
+    data: Json = None
+    comment: str = ""
+    by: str = ""
+    groups: tuple[str, ...] = ()
+    key: str = ""
+    """Idempotency key: the same answer with the same key again changes nothing."""
+    digest: str = ""
+    """Digest of what the person saw, from the gate's view; empty: not known."""
+
+
+class Past(NamedTuple):
+    """A gate that is no longer open."""
+
+    gate: str
+    node: str
+    how: str
+    answers: dict[str, tuple[str, str, Json]]
+    """Idempotency key -> (who, action, data)."""
+
+
+async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> None:
+    """Answer the open gate with that id, or of that node if only one is open. The answer is durable on return.
+
+    Raises `GateClosedAlready` with how it was closed, `GateChangedMeanwhile` if the gate shows something else than
+    the digest of the answer identifies, `GateUnclear`, `NoSuchStep`, and the errors for an answer that the gate does
+    not accept.
+    """
+    if answer.key and await _is_answered(runtime, driver, name, answer):
+        return
+
+    async def deliver(gate: OpenGate) -> None:
+        said = GateAnswered(
+            step=gate.at.step,
+            action=answer.action,
+            data=answer.data,
+            comment=answer.comment,
+            by=answer.by,
+            groups=answer.groups,
+            key=answer.key,
+            gate=gate.id,
+            digest=answer.digest,
+        )
+        await gate.driver.deliver(said)
+
+    try:
+        await _told(runtime, driver, name, deliver)
+    except (GateClosedAlready, NoSuchStep) as why:
+        if answer.key and await _is_answered(runtime, driver, name, answer):
+            return
+        raise await _closed(runtime, driver, name) or why from None
+
+
+async def delegate_gate(
+    runtime: LocalRuntime, driver: Driver, name: str, to: str, *, by: str, groups: tuple[str, ...], comment: str
+) -> None:
+    """Pass the right of `by` to answer on to another person. Raises like `answer_gate`, and `NotDelegable`."""
+
+    async def deliver(gate: OpenGate) -> None:
+        said = DelegationRequested(step=gate.at.step, to=to, by=by, groups=groups, comment=comment, gate=gate.id)
+        await gate.driver.deliver(said)
+
+    try:
+        await _told(runtime, driver, name, deliver)
+    except (GateClosedAlready, NoSuchStep) as why:
+        raise await _closed(runtime, driver, name) or why from None
+
+
+async def _told(
+    runtime: LocalRuntime, driver: Driver, name: str, deliver: Callable[[OpenGate], Awaitable[None]]
+) -> None:
+    """Deliver to the current gate; look it up again when another process appends first."""
+    for left in reversed(range(RACES_MAX)):
+        gate = gate_named([*gates_of(runtime, driver)], name)
+        try:
+            if await _rang(gate, runtime.clock.now()):
+                gate = gate_named([*gates_of(runtime, driver)], name)
+            await deliver(gate)
+            return
+        except (JournalMoved, DriverLost):
+            if not left:
+                raise
+            again = await runtime.open(gate.driver.execution, recover=False)
+            driver = again if gate.driver is driver else driver
+
+
+async def _rang(gate: OpenGate, now: float) -> bool:
+    """Fire the gate's timers that are due, and return whether there were any.
+
+    A deadline may have passed while no process was running: the gate must be closed or escalated before anyone
+    answers. The caller looks the gate up again, since another person may have been faster.
+    """
+    timers = gate.driver.state.timers
+    due = [timer for timer in gate.at.timers if timer in timers and timers[timer].at <= now]
+    for timer in due:
+        await gate.driver.deliver(TimerFired(timer=timer))
+    return bool(due)
+
+
+def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
+    """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchStep`."""
+    found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        hint = f"Name one: {', '.join(_names(found))}."
+        if len({gate.id for gate in found}) < len(found):
+            asking = ", ".join(sorted(gate.driver.execution for gate in found))
+            hint = f"Sub-workflows ask. Answer at one of them: {asking}."
+        raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=hint)
+    raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {', '.join(_names(gates)) or 'none'}.")
+
+
+def _names(gates: list[OpenGate]) -> list[str]:
+    return sorted({gate.id for gate in gates})
+
+
+async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer: GateAnswer) -> bool:
+    """Return whether this very answer is in the journal. Raises `AnswerDiffers` if its key was used for another one."""
+    async for past in _pasts(runtime, driver.execution, name):
+        known = past.answers.get(answer.key)
+        if known is not None:
+            same_answer(answer.key, known, (answer.by, answer.action, answer.data))
+            return True
+    return False
+
+
+async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClosedAlready | None:
+    """Return how the latest gate of that name was closed; None: there was none."""
+    latest: Past | None = None
+    async for past in _pasts(runtime, driver.execution, name):
+        latest = past
+    if latest is None:
+        return None
+    return GateClosedAlready(f"the gate {latest.gate!r} is closed: {latest.how}", hint="Its first answer stays.")
+
+
+async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> AsyncIterator[Past]:
+    """Yield the closed gates with that id or of that node, of an execution and then of its sub-workflows, oldest
+    first."""
+    driver = runtime.drivers.get(execution)
+    if driver is not None:
+        with suppress(PointsmanError):  # A lost driver has no more rows to write.
+            await driver.until(lambda: True)
+    rows = [row async for row in runtime.journal.read(execution)]
+    for past in pasts_of(rows):
+        if name in (past.gate, past.node):
+            yield past
+    if any(
+        isinstance(event, wait_events.ChildRequested | wait_events.ToolChildrenRequested)
+        for row in rows
+        for event in row.events
+    ):
+        below = ExecutionQuery(parent=execution, limit=CHILDREN_MAX)
+        for child in await runtime.store.executions.list(below):
+            async for past in _pasts(runtime, child.execution, name):
+                yield past
+
+
+def pasts_of(rows: list[Row]) -> list[Past]:
+    """Return the closed gates in a journal, oldest first."""
+    found: list[Past] = []
+    still: dict[Step, Past] = {}
+    for row in rows:
+        for event in row.events:
+            step = getattr(event, "step", None)
+            if isinstance(event, wait_events.GateOpened):
+                still[event.step] = Past(event.gate, event.step.node, "", {})
+            elif isinstance(event, life_events.ExecutionCancelled | life_events.ExecutionCompleted):
+                found += [gate._replace(how=f"the execution was {event_word(event)}") for gate in still.values()]
+                still.clear()
+            elif isinstance(step, Step) and step in still:
+                _take(still[step], event)
+                how = _how(event, row.at)
+                if how:
+                    found.append(still.pop(step)._replace(how=how))
+    return found
+
+
+def event_word(event: life_events.ExecutionCancelled | life_events.ExecutionCompleted) -> str:
+    return "cancelled" if isinstance(event, life_events.ExecutionCancelled) else "completed"
+
+
+def _take(past: Past, event: events.Event) -> None:
+    if isinstance(event, wait_events.GateVoted | wait_events.GateClosed) and event.key:
+        past.answers.setdefault(event.key, (event.by, event.action, event.data))
+
+
+def _how(event: events.Event, at: float) -> str:
+    """Return how the event closed its gate; empty: it did not."""
+    when = instant_text(at)
+    match event:
+        case wait_events.GateClosed(cause="timeout"):
+            return f"its time was up at {when}, and {event.action!r} was taken"
+        case wait_events.GateClosed():
+            by = f" by {event.by!r}" if event.by else ""
+            return f"it was answered {event.action!r}{by} at {when}"
+        case events.StepFailed(final=True):
+            return f"its time was up at {when}" if event.failure.code == "gate-timeout" else f"it failed at {when}"
+        case events.StepCancelled():
+            return f"it was cancelled at {when}"
+        case _:
+            return ""

@@ -1,36 +1,200 @@
-"""Fork, migrate and replay: copy executions, continue them with other definitions, decide their journals again."""
+"""Fork, migrate and replay: copy executions, continue them with other definitions, decide their journals again.
+
+A fork is checked before any of its rows is written; lists show it from its own first row on. Forks and imports announce
+their copies, so that `gc` finds what a crash leaves:
+
+    announced ─▶ rows ─▶ rows ─▶ the last row, from which on lists show it ─▶ announcement removed
+         └─ a crash ─▶ rows that no list shows, and an entry that names them: `gc` deletes both
+
+One announcement names all executions that are copied together; the copy is finished when lists show the first of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Unpack
+from typing import ClassVar, Final, NamedTuple, TypeAlias, Unpack
 
+import msgspec
 from typing_extensions import TypedDict
 
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
 from pointsman.engine.data import dotted
+from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
 from pointsman.engine.decide.outputs import undeclared
 from pointsman.engine.events.lifecycle import ExecutionMigrated, ExecutionStarted
+from pointsman.engine.events.steps import AttemptStarted, StepStarted
 from pointsman.engine.plan import Plan
-from pointsman.engine.replay import Replay, ReplayDifference, replay
-from pointsman.engine.reports import MigrationRequested
+from pointsman.engine.replay import Replay, ReplayDifference, replay, row_of, short_of
+from pointsman.engine.reports import ForkRequested, MigrationRequested
 from pointsman.engine.state import ExecutionState, status_of
+from pointsman.engine.steps import Step
+from pointsman.errors import CallerError
 from pointsman.executions.authority import own_fork
+from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
-from pointsman.executions.forking import ForkChanges, at_row, before_step, fork, rows_of
-from pointsman.executions.opening import SCRIPTS
+from pointsman.executions.families import rows_of
+from pointsman.executions.files import copy_artifacts, delete_artifacts
+from pointsman.executions.inputs import check_input, edits_of
+from pointsman.executions.opening import SCRIPTS, new_id
 from pointsman.executions.start import must_run_revision, prepared_for
-from pointsman.ports import Row
+from pointsman.ports import Clock, Row
+from pointsman.runtime.attempts import attempt_name, copy_uses
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.local import folded
+from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.settings import Settings
+from pointsman.store.api import Store
+from pointsman.store.errors import JournalMoved, SessionMoved
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import AUTHORS, LIBRARY, Library, Prepared
 from pointsman.workflows.sources import Workflow
+
+Begun: TypeAlias = Callable[[ExecutionId], Awaitable[None]]
+Continued: TypeAlias = Callable[[ExecutionState], Awaitable[MigrationRequested | None]]
+
+
+class NoSuchRow(CallerError):
+    """The execution has no row with that number."""
+
+    code: ClassVar[str] = "no-such-row"
+
+
+@dataclass(frozen=True, slots=True)
+class ForkChanges:
+    """Differences between a fork and its origin."""
+
+    set: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Values by path; `each[1.0]/a.b` is inside an open branch."""
+    input: JsonObject | None = None
+    """Fields of the input, and of the state, that change."""
+    session: str | None = None
+    """The conversation it belongs to; None: none."""
+    limits: Mapping[str, float] = field(default_factory=dict[str, float])
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkOrigin:
+    """The rows that a fork begins with, and the step before which they stop."""
+
+    execution: ExecutionId
+    rows: tuple[Row, ...]
+    last: int
+    """The last row of the origin of which they contain anything."""
+    before: Step | None = None
+
+
+def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> ForkOrigin:
+    """Return an origin with everything up to a row. Raises `NoSuchRow`."""
+    if not 1 <= last <= len(rows):
+        raise NoSuchRow(f"{execution!r} has no row {last}", hint=f"It has 1 to {len(rows)}: `pointsman events` shows.")
+    return ForkOrigin(execution, tuple(rows[:last]), last)
+
+
+async def before_step(library: Library, execution: ExecutionId, rows: Sequence[Row], name: str) -> ForkOrigin:
+    """Return an origin with everything up to a step, which has not begun. Raises `NoSuchStep`, `NoWayBack`."""
+    number, step = row_of(rows, name)
+    state = folded(execution, rows[:number])
+    begun = rows[0].events[0] if number == 0 else None
+    definition, options = (
+        getattr(begun, "definition", state.setup.definition),
+        getattr(begun, "options", state.setup.options),
+    )
+    events = short_of(await library.pinned(definition, options), state, rows[number], step)
+    last = Row(state.seq, state.at, events, rows[number].cause)
+    return ForkOrigin(execution, (*rows[:number], last), number + 1, step)
+
+
+async def fork(
+    runtime: LocalRuntime,
+    library: Library,
+    settings: Settings,
+    origin: ForkOrigin,
+    changes: ForkChanges,
+    *,
+    continued: Continued,
+    begun: Begun | None = None,
+) -> Driver:
+    """Start the copy and run it.
+
+    `continued` receives the copied state and returns the definition that the fork continues with, None for that of the
+    origin; it raises if the caller may not run it. `begun` receives the id of the fork before any row is written.
+
+    Raises before anything is written: `EditRefused`, `WrongStatus`, `MigrationRefused`; `ModelUnusable` or
+    `ModelUnnamed` if a model that the fork needs cannot be called from here.
+    """
+    execution = new_id()
+    state = folded(execution, origin.rows)
+    onto = await continued(state)
+    definition = state.setup.definition if onto is None else onto.definition
+    options = state.setup.options if onto is None else onto.options
+    plan = await library.pinned(definition, options)
+    report = ForkRequested(
+        origin=origin.execution,
+        row=origin.last,
+        before=origin.before,
+        input=changes.input,
+        edits=edits_of(state, changes.set),
+        session=changes.session,
+        limits=dict(changes.limits),
+        onto=onto,
+        by=changes.by,
+    )
+    await _check(runtime, library, plan, definition, state, report)
+    if runtime.can_go_on is not None:
+        await runtime.can_go_on(plan, state)
+    if changes.session is not None:
+        await _take_along(runtime.store, state, changes.session)
+    async with announced(runtime.store, runtime.clock, [execution]):
+        await copy_artifacts(settings, origin.execution, execution)
+        await copy_uses(runtime.store.effects, origin.execution, execution, _ended_attempts(origin, state))
+        if begun is not None:
+            await begun(execution)
+        return await runtime.adopt(execution, plan, origin.rows, report)
+
+
+def _ended_attempts(origin: ForkOrigin, state: ExecutionState) -> set[str]:
+    """Return the names of the attempts whose outcome the rows contain. The copy repeats the others from their start."""
+    begun = [
+        attempt_name(event.step, event.attempt if isinstance(event, AttemptStarted) else 1)
+        for row in origin.rows
+        for event in row.events
+        if isinstance(event, StepStarted | AttemptStarted)
+    ]
+    return {*begun} - {attempt_name(at.step, at.attempt) for at in state.steps.values()}
+
+
+async def _check(
+    runtime: LocalRuntime, library: Library, plan: Plan, definition: str, draft: ExecutionState, report: ForkRequested
+) -> None:
+    """Decide the fork on a draft, and check the changed input against the workflow's schema."""
+    decide(plan, draft, report, runtime.clock.now())
+    workflow = await library.kept(definition)
+    if report.input is not None and workflow.input_schema is not None:
+        check_input(draft.setup.input, workflow.input_schema)
+
+
+async def _take_along(store: Store, state: ExecutionState, session: str) -> None:
+    """Copy the conversation before the forked turn into an empty session; a session that already holds it is left as it
+    is. Raises `SessionMoved`."""
+    known = state.setup.options.get("history")
+    messages = state.root.data.root.get("messages")
+    if not isinstance(known, int) or not isinstance(messages, list):
+        return
+    said = tuple(messages[:known])
+    held = (await store.sessions.load(session)).messages
+    if held and held != said:
+        raise SessionMoved(
+            f"the session {session!r} holds other messages than the forked turn",
+            hint="Name a new session: it begins with the messages before the turn.",
+        )
+    if said and not held:
+        await store.sessions.append(session, said, after=0)
 
 
 async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row], against: Plan | None) -> Replay:
@@ -234,3 +398,60 @@ class Lives:
         with suppress(UnknownWorkflow):  # The workflow was deleted.
             await self.library.startable(f"{workflow}@{revision}")
         return None
+
+
+COPY_KIND: Final = "copies"
+COPY_S_MAX: Final = 3600.0
+"""A copy that takes longer than this many seconds was interrupted."""
+
+
+class Copy(NamedTuple):
+    """The content of an announcement."""
+
+    executions: tuple[ExecutionId, ...]
+    since: float
+
+
+@asynccontextmanager
+async def announced(store: Store, clock: Clock, executions: Sequence[ExecutionId]) -> AsyncGenerator[None, None]:
+    """Announce copies for the duration of the block. The first execution must be listed last."""
+    copy = Copy(tuple(executions), clock.now())
+    await store.entries.put(COPY_KIND, copy.executions[0], [[*copy.executions], copy.since])
+    yield
+    await store.entries.delete(COPY_KIND, copy.executions[0])
+
+
+async def interrupted(app: AppContext) -> list[Copy]:
+    """Return the copies that were announced long ago and are not finished."""
+    begun = [msgspec.convert(entry.value, Copy) for entry in await app.store.entries.list(COPY_KIND)]
+    return [copy for copy in begun if copy.since < app.clock.now() - COPY_S_MAX]
+
+
+async def undo_interrupted(app: AppContext) -> int:
+    """Delete what interrupted copies left, and return their number."""
+    undone = [await undo(app, copy) for copy in await interrupted(app)]
+    return sum(undone)
+
+
+async def make_room(app: AppContext, execution: ExecutionId) -> None:
+    """Delete what an interrupted copy of that name left, whatever its age, before the copy is repeated."""
+    entry = await app.store.entries.find(COPY_KIND, execution)
+    if entry is not None:
+        await undo(app, msgspec.convert(entry.value, Copy))
+
+
+async def undo(app: AppContext, copy: Copy) -> bool:
+    """Delete a copy, unless it is finished or being written. Return whether it was deleted. Safe to repeat after a
+    crash."""
+    store, first = app.store, copy.executions[0]
+    last = {one: await store.journal.last(one) for one in copy.executions}
+    finished = await store.executions.find(first) is not None
+    if not finished:
+        try:
+            for one in copy.executions:
+                await erase(store, one, at=last[one])
+                await delete_artifacts(app.settings, one)
+        except JournalMoved:
+            return False
+    await store.entries.delete(COPY_KIND, first)
+    return not finished

@@ -85,7 +85,7 @@ def _takes(schema: JsonObject | None) -> str:
     needed = required if isinstance(required, list) else []
     names = [*dict.fromkeys([*needed, *(properties if isinstance(properties, dict) else ())])]
     if not names:
-        return "Give an object: the workflow says nothing of its fields."
+        return "Give an object: the workflow does not describe its fields."
     return f"It takes {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
 
 

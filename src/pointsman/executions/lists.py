@@ -103,7 +103,9 @@ def _place(cursor: str) -> tuple[float, ExecutionId, str]:
     try:
         opened, execution, gate = msgspec.json.decode(cursor, type=tuple[float, str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
-        raise CursorInvalid(f"{cursor[:60]!r} is no place in an inbox", hint="Use the `cursor` of an entry.") from None
+        raise CursorInvalid(
+            f"{cursor[:60]!r} is not a place in an inbox", hint="Use the `cursor` of an entry."
+        ) from None
     return opened, ExecutionId(execution), gate
 
 
@@ -118,7 +120,7 @@ class ExecutionEntry(TypedDict):
     revision: int | None
     status: ExecutionStatus
     waitingFor: list[str]
-    """What workers must have to perform the steps that wait for a worker."""
+    """Requirements of workers for the steps that wait for a worker."""
     startedAt: float
     updatedAt: float
     parent: str | None

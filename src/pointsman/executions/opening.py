@@ -520,8 +520,8 @@ async def finish_last_turn(runtime: LocalRuntime, session: str) -> None:
 
 
 async def save_turn(store: Store, state: ExecutionState) -> None:
-    """Add the messages of a completed turn to its session, and close it if the turn says so. Idempotent, so it can be
-    repeated after a crash."""
+    """Add the messages of a completed turn to its session, and close it if the turn asks for it. Idempotent, so that it
+    can be repeated after a crash."""
     if not is_turn(state) or state.status != "completed":
         return
     known = state.setup.options["history"]

@@ -161,7 +161,7 @@ async def events_page(
     """Return events after a position, oldest first, as far as the execution's redaction level allows: `events`, `last`
     (the position to continue from), `status`.
 
-    The status was read before the events: if it says that the execution has ended, the events are complete.
+    The status was read before the events: if the execution has ended by then, the events are complete.
     """
     name = ExecutionId(execution)
     seq, number = place_of(after)
@@ -217,7 +217,9 @@ def place_of(place: str | None) -> tuple[int, int]:
         return 0, -1
     seq, dot, number = place.partition(".")
     if len(place) > PLACE_CHARS_MAX or not _is_number(seq) or (dot and not _is_number(number)):
-        raise PlaceInvalid(f"{place[:PLACE_CHARS_MAX]!r} is no place in a journal", hint="It is `seq.n`, as in `17.0`.")
+        raise PlaceInvalid(
+            f"{place[:PLACE_CHARS_MAX]!r} is not a place in a journal", hint="It is `seq.n`, as in `17.0`."
+        )
     return int(seq), int(number) if dot else -1
 
 
@@ -231,7 +233,7 @@ def place_of_list(before: str) -> tuple[float, ExecutionId]:
         started, execution = msgspec.json.decode(before, type=tuple[float, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise PlaceInvalid(
-            f"{before[:PLACE_CHARS_MAX]!r} is no place in a list", hint="Use `next` of a page."
+            f"{before[:PLACE_CHARS_MAX]!r} is not a place in a list", hint="Use `next` of a page."
         ) from None
     return Instant(started), ExecutionId(execution)
 

@@ -450,7 +450,7 @@ async def must_be_told(app: AppContext, execution: str, what: str) -> None:
     if await level_of(app, execution) == "minimal":
         raise NotTold(
             f"{execution!r} is observed at 'minimal': {what} would tell its content",
-            hint="`pointsman export` does it for whoever has the store.",
+            hint="`pointsman export` exports it for an operator of the store.",
         )
 
 

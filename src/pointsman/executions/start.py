@@ -38,6 +38,7 @@ from pointsman.auth.policy import must_own_session, must_see_workflow, sees_exec
 from pointsman.auth.rate_limiter import RateLimiter
 from pointsman.context import AppContext, Part, Services
 from pointsman.definition.model.workflow import WorkflowDefinition
+from pointsman.engine.compile.partial_run import TrialUnfit as TrialUnfit  # Faces do not import the engine.
 from pointsman.engine.state import ENDED, SCRIPT_OPTION, ExecutionState
 from pointsman.executions.authority import OF_DOCUMENT, AppRights, GuardedExecutors
 from pointsman.executions.concurrency_limits import Places
@@ -79,7 +80,7 @@ class StartOptions(TypedDict, total=False):
     """Idempotency key: return the execution that was started under it, if any; raises `KeyReused` if the input
     differs."""
     trigger: JsonObject | None
-    """What started it: `kind`, `id`."""
+    """The trigger: `kind`, `id`."""
     by: str
     """The name of the caller, as lists show it."""
     caller: Caller

@@ -59,7 +59,7 @@ class TimelineSpan:
 
 @dataclass(slots=True)
 class NodeUsage:
-    """What a node consumed in all its visits and attempts."""
+    """The consumption of a node in all its visits and attempts."""
 
     steps: int = 0
     retries: int = 0

@@ -32,7 +32,7 @@ from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, r
 from pointsman.executions.bulk import Verb as BulkAction
 from pointsman.executions.deletion import delete
 from pointsman.executions.execution import Execution, Signalled
-from pointsman.executions.family_view import seen
+from pointsman.executions.families import seen
 from pointsman.executions.files import artifact, artifacts_of
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives, MigrationView, migration_view
 from pointsman.executions.lists import ExecutionEntry, Relations, Sees, found_executions, inbox, relations_of
@@ -256,7 +256,7 @@ class ExecutionVerbs(Verbs):
         await must_see(self.app, self.caller, execution)
         workflow, session = await conversation_of(self.app, execution)
         if session is None:
-            raise NoConversation(f"{execution!r} is no turn of a conversation", hint="Start it with a `sessionId`.")
+            raise NoConversation(f"{execution!r} is not a turn of a conversation", hint="Start it with a `sessionId`.")
         return await start_as(self.app, self.caller, workflow, message, session=session, key=key)
 
     # Answering -----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ ExecutionStatus: TypeAlias = Literal[Status, "stopped"]
 
 
 class UsageView(TypedDict):
-    """What was consumed."""
+    """The consumption of the execution."""
 
     inputTokens: int
     outputTokens: int
@@ -51,7 +51,7 @@ class VoteView(TypedDict):
 
 
 class GateView(TypedDict):
-    """What a person is asked."""
+    """The question to a person."""
 
     gateId: str
     nodeId: str
@@ -102,7 +102,7 @@ class NeededWorker(TypedDict):
     nodeId: str
     step: str
     needs: str
-    """What the worker must have, as `kind:name`, such as `tool:search`."""
+    """The requirement of the worker, as `kind:name`, such as `tool:search`."""
     reason: str
     """The same in words."""
     executionId: NotRequired[str]
@@ -115,7 +115,7 @@ class TimerView(TypedDict):
     nodeId: str
     step: str
     purpose: str
-    """What happens then, such as `retry`, `wait` or `deadline`."""
+    """The purpose of the timer, such as `retry`, `wait` or `deadline`."""
     at: float
     executionId: NotRequired[str]
     """The sub-workflow whose step it is, where it is one."""
@@ -171,7 +171,7 @@ class ProgressMessage(TypedDict):
 
 
 class CompensationView(TypedDict):
-    """What was undone, and what is not undone (yet)."""
+    """The steps that were undone, and those that are not undone (yet)."""
 
     undone: list[str]
     notUndone: list[str]
@@ -187,7 +187,7 @@ class LimitView(TypedDict):
     next: float | None
     """As much once more; null: the operator allows no more."""
     most: float | None
-    """What the operator allows; null: any number."""
+    """The number that the operator allows; null: any."""
 
 
 class ArtifactView(TypedDict):
@@ -214,7 +214,7 @@ class ExecutionView(TypedDict):
     model: str | None
     """The model that answers all its agents, if it was started so."""
     observability: Literal["minimal", "standard", "full"]
-    """How much is told."""
+    """The level of detail that readers receive."""
     seq: int
     """The last row of its journal."""
     input: Json
@@ -237,14 +237,14 @@ class ExecutionView(TypedDict):
     answers: list[GateOutcome]
     progress: list[ProgressMessage]
     warnings: list[WarningView]
-    """What to know although nothing stopped."""
+    """Warnings: they stopped nothing."""
     usage: UsageView
     sessionId: str | None
     trigger: Json
     startedAt: float
     durationMs: int
     limit: NotRequired[LimitView | None]
-    """What stopped it, where a limit did."""
+    """The limit that stopped the execution, if one did."""
     artifacts: NotRequired[list[ArtifactView]]
     withheld: NotRequired[list[str]]
     """Fields that `minimal` removes."""

@@ -28,8 +28,8 @@ from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
-from pointsman.executions.copies import announced, make_room
 from pointsman.executions.deletion import family, known
+from pointsman.executions.fork_migrate_replay import announced, make_room
 from pointsman.operations.archive import (
     DAMAGED,
     FORMAT,

@@ -24,8 +24,8 @@ from pointsman.auth.keys import Keys
 from pointsman.auth.vault import VAULT
 from pointsman.context import AppContext
 from pointsman.errors import OperatorError, PointsmanError
-from pointsman.executions.copies import interrupted, undo_interrupted
 from pointsman.executions.deletion import PAGE, summaries
+from pointsman.executions.fork_migrate_replay import interrupted, undo_interrupted
 from pointsman.models.transport import is_scripted
 from pointsman.runtime.passivation import Passivation
 from pointsman.settings import FILE, Settings, config_directory

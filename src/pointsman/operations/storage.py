@@ -12,8 +12,8 @@ from pointsman.auth.logins import LOGINS
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions import deletion
-from pointsman.executions.copies import interrupted, undo_interrupted
 from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
+from pointsman.executions.fork_migrate_replay import interrupted, undo_interrupted
 from pointsman.executions.opening import IdempotencyKeys, finish_last_turn, new_id, open_turn
 from pointsman.operations.archive import kept_by
 from pointsman.operations.export_import import export, import_file

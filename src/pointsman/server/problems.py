@@ -19,8 +19,8 @@ from starlette.requests import Request
 
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import Problem, near_to
-from pointsman.engine.compile.partial_run import TrialUnfit
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
+from pointsman.executions.start import TrialUnfit
 from pointsman.executions.views import ExecutionView
 from pointsman.server.json_responses import JsonReply
 from pointsman.values import Json, JsonObject, json_of

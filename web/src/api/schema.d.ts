@@ -2944,7 +2944,7 @@ export interface components {
             dialect: string | null;
             /** @description The id under which it would be saved; null: it cannot be read. */
             id: string | null;
-            /** @description There are no errors: warnings and notes do not prevent a run. */
+            /** @description True without errors: warnings and notes do not prevent a run. */
             ok: boolean;
             problems: components["schemas"]["ProblemView"][];
             /** @description The latest revision of that id that the caller may see: saving makes the next one; null: none yet. */
@@ -3218,7 +3218,7 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             updatedAt: number;
-            /** @description What workers must have to perform the steps that wait for a worker. */
+            /** @description Requirements of workers for the steps that wait for a worker. */
             waitingFor: string[];
             workflowId: string;
         } & {
@@ -3306,7 +3306,7 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             updatedAt: number;
-            /** @description What workers must have to perform the steps that wait for a worker. */
+            /** @description Requirements of workers for the steps that wait for a worker. */
             waitingFor: string[];
             workflowId: string;
         } & {
@@ -3419,7 +3419,7 @@ export interface components {
             /** @description What it shall do. */
             words: string;
         };
-        /** @description What a picture of a workflow shows beside its nodes and edges. */
+        /** @description The parts of a picture of a workflow beside its nodes and edges. */
         GraphView: {
             implied: components["schemas"]["ImpliedEdgeView"][];
             regions: components["schemas"]["RegionView"][];
@@ -4836,7 +4836,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What was consumed. */
+        /** @description The consumption of the execution. */
         UsageView: {
             cacheReadTokens: number;
             cacheWriteTokens: number;

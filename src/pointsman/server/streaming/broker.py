@@ -30,7 +30,7 @@ from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompl
 from pointsman.engine.events.steps import StepCancelled, StepFailed, StepSucceeded
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.executions.family_view import seen
+from pointsman.executions.families import seen
 from pointsman.executions.pages import PlaceInvalid, place_of
 from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
 from pointsman.executions.views import ExecutionView, observability_of

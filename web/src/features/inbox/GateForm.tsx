@@ -43,7 +43,7 @@ const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 /** The code of an answer to something that the gate does not show any more. */
 const MOVED = "gate-changed";
 
-/** What a person is asked, and the ways to answer. */
+/** The question to a person, and the ways to answer. */
 export function GateForm(props: {
   execution: string;
   gate: Gate;
