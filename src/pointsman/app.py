@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Self, Unpack
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from pointsman.auth.audit import AUDIT, Audit
 from pointsman.auth.callers import LOCAL, Caller
@@ -13,49 +14,60 @@ from pointsman.auth.verbs import Acting
 from pointsman.context import AppContext
 from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
-from pointsman.engine.state import ExecutionState
 from pointsman.executions.concurrency_limits import Places
+from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
-from pointsman.executions.families import rows_of, seen
+from pointsman.executions.families import look, view_of
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
 from pointsman.executions.opening import PLACES, open_execution, reach_execution
 from pointsman.executions.public_events import See, bulletins_of, watcher_for
-from pointsman.executions.start import StartOptions, start
-from pointsman.executions.views import ExecutionView, event_view
+from pointsman.executions.start import start
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.dependencies import SystemClock
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.local import LocalRuntime, folded
+from pointsman.runtime.local import LocalRuntime
 from pointsman.session import Session
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store
-from pointsman.store.records import ExecutionQuery, SavedWorkflow, Summary, WorkflowEntry
+from pointsman.store.records import ExecutionQuery, Summary, WorkflowEntry
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
-from pointsman.workflows.authors import Party
 from pointsman.workflows.checking import CheckedSource
-from pointsman.workflows.definitions import ANYBODY, CheckBasis, check, check_against, outlined, save, source_of_saved
-from pointsman.workflows.document_work import DOCUMENTS, DocumentWork
+from pointsman.workflows.definitions import ANYBODY, CheckBasis, check, check_against, save, source_of_saved
+from pointsman.workflows.document_work import DocumentWork
 from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.models import models_for
 from pointsman.workflows.scripts import scripted_by
-from pointsman.workflows.sources import Outline, Workflow
+from pointsman.workflows.sources import Workflow
 from pointsman.workflows.tools import registry_for
 
 if TYPE_CHECKING:  # Deferred: most processes need none of these.
     from pointsman.chat.memories import Memories
-    from pointsman.executions.dry_run import DryRun
     from pointsman.executions.isolation import Isolation
-    from pointsman.executions.opening import GivenAnswer
     from pointsman.operations.storage import Storage
     from pointsman.runtime.leader import Leader
     from pointsman.triggers.events import Published
     from pointsman.triggers.schedules import ScheduleTimes, StoredSchedule
     from pointsman.triggers.triggers import Triggers
     from pointsman.triggers.webhooks import Received
-    from pointsman.workflows.saving import SavedAgents
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _forward(
+    function: Callable[Concatenate[AppContext, P], Awaitable[R]],
+) -> Callable[Concatenate[Pointsman, P], Coroutine[None, None, R]]:
+    """Return a method of the app that calls a function of a domain with the app's context."""
+
+    @wraps(function)
+    async def method(app: Pointsman, *args: P.args, **how: P.kwargs) -> R:
+        return await function(app.context, *args, **how)
+
+    return method
 
 
 class Pointsman:
@@ -91,16 +103,8 @@ class Pointsman:
     async def __aenter__(self) -> Self:
         if not self.settings.store:
             make_data_directory()
-        setup = Setup(
-            settings=self.settings,
-            clock=self.clock,
-            vault=self.vault,
-            tools=self.tools,
-            feed=self.feed,
-            model=self._model,
-            script=self._script,
-            isolation=self.isolation,
-        )
+        model, script, isolation = self._model, self._script, self.isolation
+        setup = Setup(self.settings, self.clock, self.vault, self.tools, self.feed, model, script, isolation)
         self._context = await open_context(setup)
         return self
 
@@ -108,13 +112,9 @@ class Pointsman:
         await close_context(self.context)
 
     def acting_as(self, caller: Caller, *, via: str = "", target: str = "", origin: str = "") -> Session:
-        """Return the verbs of all domains for a caller: each checks the caller's rights and writes its audit entry.
-
-        `via`, `target` and `origin` describe the request in audit entries, see `Acting`.
-        """
+        """Return the verbs of all domains for a caller: each checks the caller's rights and writes its audit entry. The
+        other arguments describe the request in audit entries, see `Acting`."""
         return Session(Acting(self.context, caller, via=via, target=target, origin=origin))
-
-    # Parts ---------------------------------------------------------------------------------------------------------
 
     @property
     def context(self) -> AppContext:
@@ -168,23 +168,11 @@ class Pointsman:
         return Memories(self.context)
 
     @property
-    def agents(self) -> SavedAgents:
-        """Saved agents, which many workflows can use."""
-        from pointsman.workflows.saving import SavedAgents  # Deferred: most processes only run them.
-
-        return SavedAgents(self.context)
-
-    @property
     def triggers(self) -> Triggers:
         """Schedules, webhooks and events, which start executions."""
         from pointsman.triggers.triggers import TRIGGERS  # Deferred: calendars and time zones take long to load.
 
         return self.context[TRIGGERS]
-
-    @property
-    def lives(self) -> Lives:
-        """Forks, migrations and replays of executions."""
-        return Lives(self.context)
 
     def keeping(self, *, wait: bool = False) -> AbstractAsyncContextManager[Leader]:
         """Execute for this store as its leader until the block ends.
@@ -195,12 +183,6 @@ class Pointsman:
 
         return keeping(self.context, wait=wait)
 
-    # Workflows -----------------------------------------------------------------------------------------------------
-
-    async def outline(self, workflow: Workflow, *, by: str = "") -> Outline:
-        """See `workflows.definitions.outlined`."""
-        return await outlined(self.context[DOCUMENTS], workflow, by=by)
-
     async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> CheckedSource:
         """See `workflows.definitions.check`. Before the app is entered, saved workflows are unknown."""
         if self._context is not None:
@@ -209,96 +191,48 @@ class Pointsman:
         known = CheckBasis(self.settings, self.tools, DocumentWork(), self._model, models)
         return await check_against(known, workflow, lenient=lenient, reader=reader)
 
-    async def save(
-        self,
-        workflow: Workflow,
-        *,
-        author: str = "",
-        draft: bool = False,
-        after: int | None = None,
-        reader: Caller = LOCAL,
-    ) -> SavedWorkflow:
-        """See `workflows.definitions.save`."""
-        return await save(self.context, workflow, author=author, draft=draft, after=after, reader=reader)
+    save = _forward(save)
 
     async def workflows(self, workflow: str | None = None) -> list[WorkflowEntry]:
         """Return the latest revision of each saved workflow, or all revisions of one, newest first."""
         return await self.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
 
-    async def source(self, reference: str) -> Workflow:
-        """Return a saved or built-in workflow as its author wrote it. Raises `UnknownWorkflow`."""
-        return await source_of_saved(self.context, reference)
-
-    # Executions ----------------------------------------------------------------------------------------------------
-
-    async def start(self, workflow: Workflow | str, input: Json = None, **how: Unpack[StartOptions]) -> Execution:
-        """Start an execution of a document or of a saved workflow. Returns when its start is durable."""
-        return await start(self.context, workflow, input, **how)
-
-    async def open(self, execution: str) -> Execution:
-        """See `executions.opening.open_execution`."""
-        return await open_execution(self.context, execution)
-
-    async def reach(self, execution: str) -> Execution:
-        """See `executions.opening.reach_execution`."""
-        return await reach_execution(self.context, execution)
+    source = _forward(source_of_saved)
+    start = _forward(start)
+    open = _forward(open_execution)
+    reach = _forward(reach_execution)
 
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """See `Lives.fork`."""
-        return await self.lives.fork(execution, **how)
+        """See `executions.fork_migrate_replay.Lives.fork`."""
+        return await Lives(self.context).fork(execution, **how)
 
     async def move(
         self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "", caller: Caller = LOCAL
     ) -> list[MigrationMismatch]:
-        """See `Lives.move`."""
-        return await self.lives.move(execution, to, check_only=check_only, by=by, caller=caller)
+        """See `executions.fork_migrate_replay.Lives.move`."""
+        return await Lives(self.context).move(execution, to, check_only=check_only, by=by, caller=caller)
 
     async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
-        """See `Lives.replay`."""
-        return await self.lives.replay(execution, against=against, caller=caller)
+        """See `executions.fork_migrate_replay.Lives.replay`."""
+        return await Lives(self.context).replay(execution, against=against, caller=caller)
 
-    async def dry_run(
-        self,
-        workflow: Workflow | str,
-        input: Json = None,
-        *,
-        answers: Sequence[GivenAnswer] = (),
-        trial: JsonObject | None = None,
-        caller: Caller = LOCAL,
-        written_by: Iterable[Party] = (),
-    ) -> DryRun:
-        """See `executions.dry_run.dry_run`."""
-        from pointsman.executions.dry_run import dry_run  # Deferred: most processes make no dry runs.
-
-        return await dry_run(
-            self.context, workflow, input, answers=answers, trial=trial, caller=caller, written_by=written_by
-        )
+    dry_run = _forward(dry_run)
 
     def watch(self, see: See) -> Callable[[], None]:
         """Call `see` with every event (as JSON) once it is durable, and with live output of steps. Return a function
         that stops it. `see` is called on the event loop: it must neither block nor raise."""
         return self.feed.watch(watcher_for(see))
 
-    async def look(self, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
-        """Return the state of an execution and its events, without resuming it."""
-        rows = await rows_of(self.store, ExecutionId(execution))
-        events = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
-        return folded(execution, rows), events
-
-    async def view(self, execution: str) -> ExecutionView:
-        """Return the view of an execution, without resuming it."""
-        return (await seen(self.runtime, self.settings, execution))[1]
+    look = _forward(look)
+    view = _forward(view_of)
 
     async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
-        """Return the public events of an execution after row `after`, at the level of its
-        workflow's `observability`."""
+        """Return the public events after row `after`, at the level of the workflow's `observability`."""
         return await bulletins_of(self.runtime, ExecutionId(execution), self.settings, after=after)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Return executions, newest first."""
         return await self.store.executions.list(query if query is not None else ExecutionQuery())
-
-    # Triggers ------------------------------------------------------------------------------------------------------
 
     async def schedule(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
         """Start a saved workflow by cron, at an interval, or once. See `ScheduleTimes`."""

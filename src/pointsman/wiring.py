@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pointsman.auth.secrets import FreshTools, SecretAccess
 from pointsman.auth.subjects import DEFINITIONS
-from pointsman.auth.vault import VAULT, Vault
+from pointsman.auth.vault import VAULT, FreshTools, SecretAccess, Vault
 from pointsman.context import AppContext, Part, Services
 from pointsman.engine.state import ExecutionState
 from pointsman.errors import PointsmanError
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from pointsman.triggers.triggers import Triggers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Setup:
     """Arguments with which an app is opened."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from pointsman.app import Pointsman
 from pointsman.auth.keys import Keys
-from pointsman.auth.logins import Logins
+from pointsman.auth.people import Logins
 from pointsman.operations.health import HealthFinding, deployment
 from pointsman.settings import Settings
 from pointsman.values import Instant, Seconds

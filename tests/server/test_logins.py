@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.auth.logins import EACH_MAX, Logins
+from pointsman.auth.people import EACH_MAX, Logins
 from pointsman.server.context import COOKIE
 from pointsman.values import Instant
 from tests.installation import HandClock

@@ -8,8 +8,7 @@ from typing import Final
 from pointsman.auth.audit import AUDIT, AuditEntryView, AuditState
 from pointsman.auth.callers import Caller, Role
 from pointsman.auth.keys import KEYS, KeyPage, key_view
-from pointsman.auth.logins import LOGINS, LoginPage, LoginView
-from pointsman.auth.people import PEOPLE, PeoplePage, people
+from pointsman.auth.people import LOGINS, PEOPLE, LoginPage, LoginView, PeoplePage, people
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.paging import has_words, page_by
 from pointsman.values import Instant

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
+from pointsman.context import AppContext
 from pointsman.engine.decide import limits
 from pointsman.engine.decide.human_tasks import GateClosedAlready, same_answer
 from pointsman.engine.events import lifecycle as life_events
@@ -31,6 +32,7 @@ from pointsman.executions.views import (
     NeededWorker,
     TimerView,
     awaiting_view,
+    event_view,
     execution_view,
     limit_view,
     needs_view,
@@ -48,7 +50,7 @@ from pointsman.settings import Settings
 from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery
-from pointsman.values import ExecutionId, Json
+from pointsman.values import ExecutionId, Json, JsonObject
 
 MOVING = frozenset({"wait", "retry", "delay"})
 """Purposes of timers that continue an execution by themselves; timers of gates only end a wait for people."""
@@ -223,6 +225,18 @@ async def seen(runtime: LocalRuntime, settings: Settings, execution: str) -> tup
     rows = await rows_of(runtime.store, ExecutionId(execution))
     view = await family_view(runtime, folded(execution, rows), rows)
     return rows, {**view, "artifacts": await artifacts_of(settings, execution)}
+
+
+async def view_of(app: AppContext, execution: str) -> ExecutionView:
+    """Return the view of an execution, without resuming it."""
+    return (await seen(app.runtime, app.settings, execution))[1]
+
+
+async def look(app: AppContext, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
+    """Return the state of an execution and its events, without resuming it."""
+    rows = await rows_of(app.store, ExecutionId(execution))
+    events = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
+    return folded(execution, rows), events
 
 
 async def rows_of(store: Store, execution: ExecutionId) -> list[Row]:

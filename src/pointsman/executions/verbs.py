@@ -31,6 +31,7 @@ from pointsman.executions.authority import join
 from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, runnable
 from pointsman.executions.bulk import Verb as BulkAction
 from pointsman.executions.deletion import delete
+from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution, Signalled
 from pointsman.executions.families import seen
 from pointsman.executions.files import artifact, artifacts_of
@@ -56,7 +57,6 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.sources import Workflow
 
 if TYPE_CHECKING:
-    from pointsman.executions.dry_run import DryRun
     from pointsman.executions.opening import GivenAnswer
 
 ASKED_FOR: tuple[str, ...] = ("output", "waiting")
@@ -244,8 +244,6 @@ class ExecutionVerbs(Verbs):
     async def dry_run(self, workflow: str, input: Json = None, *, answers: Sequence[GivenAnswer] = ()) -> DryRun:
         """Return the path that an execution would take, its calls and its cost. Nothing is called or stored. `answers`
         are given as the caller."""
-        from pointsman.executions.dry_run import dry_run  # Deferred: most processes make no dry runs.
-
         await must_see_workflow(self.app, self.caller, workflow)
         mine = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
         return await dry_run(self.app, workflow, input, answers=mine, caller=self.caller)

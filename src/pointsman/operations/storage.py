@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pointsman.auth.logins import LOGINS
+from pointsman.auth.people import LOGINS
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions import deletion

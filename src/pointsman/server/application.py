@@ -16,9 +16,8 @@ from starlette.types import ASGIApp
 
 from pointsman import Pointsman, PointsmanError, __version__
 from pointsman.auth.keys import KEYS
-from pointsman.auth.logins import LOGINS
 from pointsman.auth.oidc_login import provider_of, tokens_of
-from pointsman.auth.people import PEOPLE
+from pointsman.auth.people import LOGINS, PEOPLE
 from pointsman.auth.rate_limiter import LoginThrottle, RateLimiter, StreamQuota
 from pointsman.auth.redaction import redactor_for
 from pointsman.operations.metrics import Measuring

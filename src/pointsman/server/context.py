@@ -17,9 +17,8 @@ from pointsman.app import Pointsman
 from pointsman.auth.audit import Audit
 from pointsman.auth.callers import LOCAL, Caller, Role
 from pointsman.auth.keys import Keys
-from pointsman.auth.logins import Logins
 from pointsman.auth.oidc_login import IdentityProvider, Tokens, is_token
-from pointsman.auth.people import KnownPeople
+from pointsman.auth.people import KnownPeople, Logins
 from pointsman.auth.rate_limiter import LoginThrottle, OpenStream, Presence, RateLimiter, StreamQuota
 from pointsman.auth.redaction import Redactor
 from pointsman.auth.verbs import VerbRule

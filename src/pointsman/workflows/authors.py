@@ -14,8 +14,7 @@ from msgspec import Struct
 from pointsman.auth.callers import LOCAL, MACHINE, NOBODY, ROLES, Caller, Entrance, Role, lesser, together
 from pointsman.auth.keys import KIND as KEY
 from pointsman.auth.keys import ApiKey
-from pointsman.auth.people import KIND as PERSON
-from pointsman.auth.people import Person
+from pointsman.auth.people import PERSON_KIND, Person
 from pointsman.context import AppContext
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json
@@ -61,7 +60,7 @@ async def standing(app: AppContext, party: Party) -> Caller:
         key = msgspec.convert(entry.value, ApiKey, strict=False)
         if key.is_good_at(now):
             found.append((key.role, key.groups))
-    if app.settings.access.oidc is not None and (entry := await entries.find(PERSON, party.name)) is not None:
+    if app.settings.access.oidc is not None and (entry := await entries.find(PERSON_KIND, party.name)) is not None:
         person = msgspec.convert(entry.value, Person, strict=False)
         found.append((person.role, person.groups))
     if not found:

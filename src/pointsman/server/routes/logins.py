@@ -12,7 +12,6 @@ from typing_extensions import TypedDict
 
 from pointsman.auth.administration import AccessVerbs
 from pointsman.auth.callers import Caller, CallerView, caller_view
-from pointsman.auth.logins import EndedLogins, LoginPage, LoginView
 from pointsman.auth.oidc_login import (
     CODE_CHARS_MAX,
     TOKEN_CHARS_MAX,
@@ -24,6 +23,7 @@ from pointsman.auth.oidc_login import (
     begin_visit,
     visit_of,
 )
+from pointsman.auth.people import EndedLogins, LoginPage, LoginView
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
 from pointsman.server.context import COOKIE, CallerSession, CurrentServer, ServerContext, address_of
