@@ -31,6 +31,7 @@ CALLS: Final[dict[str, Call]] = {
     "edit_by_words": lambda s: s.authoring.edit_by_words("letter", "Better."),
     "restore": lambda s: s.authoring.restore("letter", 1),
     "try_agent": lambda s: s.authoring.try_agent("writer", "Hello"),
+    "try_workflow": lambda s: s.authoring.try_workflow("letter", {}, {"until": ["say"]}),
 }
 RULES: Final[dict[str, VerbRule]] = rules_in(AuthoringVerbs)
 ENTRIES: Final = {
@@ -39,6 +40,7 @@ ENTRIES: Final = {
     "edit_by_words": ("workflow=letter", "no-designer"),
     "restore": ("workflow=letter, revision=1", None),
     "try_agent": ("name=writer", None),
+    "try_workflow": ("workflow=letter", None),
 }
 """Target in the audit log, and the error code: this app has no model that designs."""
 

@@ -122,4 +122,4 @@ def test_part_without_its_extra_names_the_extra(
 def test_core_lists_models_and_prices_without_the_price_list(command: list[str]) -> None:
     Path("pointsman.toml").write_text(SETTINGS, "utf-8")
     code, printed = run(command, "models")
-    assert (code, "no price known" in printed) == (0, True), printed
+    assert (code, "no price: set one under [prices]" in printed) == (0, True), printed

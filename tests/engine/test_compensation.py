@@ -199,7 +199,7 @@ def test_a_crash_forgets_nothing_of_it() -> None:
 
 def test_what_was_undone_cannot_be_retried() -> None:
     world = trip().fails("tool3").done("tool9").done("tool8")
-    with pytest.raises(WrongStatus, match="what it had done was undone"):
+    with pytest.raises(WrongStatus, match="it was compensated"):
         world.refused_retry()
 
 

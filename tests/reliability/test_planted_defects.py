@@ -31,11 +31,11 @@ from pointsman.executions.execution import Execution
 from pointsman.executors.secrets import MaskedHearing
 from pointsman.models import transport
 from pointsman.models.key_pool import KeyPool
+from pointsman.operations import model_catalogue
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.runtime.driver import Driver
 from pointsman.server import problems
-from pointsman.server.routes import tools as tools_routes
 from pointsman.settings import Settings
 from pointsman.store.api import StoreJournal
 from pointsman.store.errors import JournalMoved
@@ -285,7 +285,7 @@ def test_random_requests_show_a_server_that_fails(monkeypatch: pytest.MonkeyPatc
 
 
 def test_random_requests_show_answers_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools_routes, "list_models", no_models)
+    monkeypatch.setattr(model_catalogue, "list_models", no_models)
     violations = requests.examine(60, 1, only="GET /api/models").violations
     assert any("/api/models: 200 has another shape" in line for line in violations)
 

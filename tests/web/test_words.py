@@ -23,6 +23,6 @@ async def test_an_execution_calls_nodes_steps_and_events_by_names_and_finds_them
         search = page.get_by_role("searchbox", name="Ereignisse durchsuchen")
         for words in ("Freigabe angefragt", "gate_opened", "n-ask"):
             await search.fill(words)
-            await expect(events.get_by_role("button", name="Eine Person wird gefragt Fragen")).to_be_visible()
+            await expect(events.get_by_role("button", name="Freigabe angefragt Fragen")).to_be_visible()
         await page.get_by_role("tab", name="Gliederung").click()
         await expect(page.locator(".react-flow__edge").first).to_have_attribute("aria-label", re.compile("Schreiben →"))

@@ -23,6 +23,7 @@ from pointsman.workflows.formulas import Formula
 from pointsman.workflows.revisions import etag_of_revision
 from pointsman.workflows.tool_verbs import ToolVerbs, UnknownTool
 from pointsman.workflows.verbs import WorkflowVerbs
+from pointsman.workflows.workflow_tools import WorkflowTools
 
 LETTER: Final = "pointsman: 1\nid: letter\nnodes: [{id: say, type: agent, config: {prompt: Say}}]\n"
 WRITER: Final[JsonObject] = {"system": "You write."}
@@ -37,6 +38,7 @@ CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.convert_saved": lambda s: s.workflows.convert_saved("letter", "rows"),
     "WorkflowVerbs.diff": lambda s: s.workflows.diff("letter"),
     "WorkflowVerbs.check": lambda s: s.workflows.check(Workflow(LETTER)),
+    "WorkflowVerbs.tools": lambda s: s.workflows.tools(WorkflowTools(s.workflows.app.store.workflows)),
     "WorkflowVerbs.convert": lambda s: s.workflows.convert(Workflow(LETTER), "rows"),
     "WorkflowVerbs.check_formula": lambda s: s.workflows.check_formula(Formula("1", "expression")),
     "WorkflowVerbs.evaluate_formula": lambda s: s.workflows.evaluate_formula(Formula("1", "expression"), {}),
@@ -61,6 +63,7 @@ RULES: Final[dict[str, VerbRule]] = {
 }
 OPEN: Final = {
     "WorkflowVerbs.list",
+    "WorkflowVerbs.tools",
     "WorkflowVerbs.check",
     "WorkflowVerbs.convert",
     "WorkflowVerbs.check_formula",

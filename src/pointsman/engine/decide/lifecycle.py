@@ -156,7 +156,7 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
     state = ctx.state
     if state.status == "failed" and state.compensation is not None:
         raise WrongStatus(
-            f"{state.id!r} cannot be retried: what it had done was undone",
+            f"{state.id!r} cannot be retried: it was compensated",
             hint="Start it again, or fork it from before the failure.",
         )
     must(ctx, state.status == "failed" and bool(state.outcome.failed_work), "retried")
