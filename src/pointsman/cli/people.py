@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack, cast
+from typing import Unpack
 
 import click
 
@@ -13,7 +13,8 @@ from pointsman.cli.options import Pair, json_option, lenient_value, not_empty, o
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import print_outcome
 from pointsman.cli.run import Driving, drive_from, driving_options
-from pointsman.values import Json, JsonObject, json_of
+from pointsman.executions.lists import InboxEntry
+from pointsman.values import JsonObject, json_of
 
 
 @click.command()
@@ -69,7 +70,7 @@ def inbox(
 ) -> None:
     """List open gates of all executions, the longest wait first."""
 
-    async def look() -> list[JsonObject]:
+    async def look() -> list[InboxEntry]:
         async with installation(store) as app:
             executions = session_at_prompt(app).executions
             everyone = user is None and not groups
@@ -79,7 +80,7 @@ def inbox(
 
     found = go(look())
     if as_json:
-        print_json({"gates": cast("list[Json]", found)})
+        print_json({"gates": [json_of(one) for one in found]})
         return
     if not found:
         click.echo("no open gates", err=True)

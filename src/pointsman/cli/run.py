@@ -115,7 +115,7 @@ async def dry_run(
     """Print a dry run; return the exit code."""
     async with app:
         workflow = await known(app, found)
-        view = dry_view(await app.dry_run(workflow, await read(app, workflow), answers=answers))
+        view = json_of(dry_view(await app.dry_run(workflow, await read(app, workflow), answers=answers)))
     if as_json:
         print_json(view)
     else:

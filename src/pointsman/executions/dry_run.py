@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
+from typing_extensions import TypedDict
 
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.context import AppContext, Part
@@ -33,7 +34,7 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.families import OpenGate
 from pointsman.executions.opening import GivenAnswer
 from pointsman.executions.start import prepared_for, start
-from pointsman.executions.views import ErrorView, WarningView, errors_of, path_of, warnings_of
+from pointsman.executions.views import ErrorView, ExecutionStatus, WarningView, errors_of, path_of, warnings_of
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.prices import Prices
@@ -58,7 +59,7 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.tools.egress.secret_hosts import ANYWHERE
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import UnscriptedTools, canned_tools
-from pointsman.values import ExecutionId, Json, JsonObject, json_of
+from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.authors import Party
 from pointsman.workflows.definitions import source_of_saved
 from pointsman.workflows.document_work import beside
@@ -114,13 +115,66 @@ class DryRun(Struct, frozen=True, kw_only=True):
     """The path that the execution would take, and its cost."""
 
     workflow: str
-    status: str
+    status: ExecutionStatus
     output: Json
     path: list[str]
     steps: int
     waits: list[JsonObject]
     """The waits, and what was assumed to end each."""
     calls: list[Estimate]
+    errors: list[ErrorView]
+    warnings: list[WarningView]
+
+
+class CallEstimate(TypedDict):
+    """Calls of a node to one model or tool, and their cost."""
+
+    nodeId: str
+    kind: str
+    """`model` or `tool`."""
+    name: str
+    calls: int
+    """Calls on the path of the dry run."""
+    callsMax: int | None
+    """Calls if every loop runs as often as it may; null: unbounded."""
+    inputTokens: int
+    outputTokens: int
+    costUsd: float | None
+    """null: the price is unknown."""
+    costMaxUsd: float | None
+    tools: list[str]
+
+
+class CostEstimate(TypedDict):
+    """Bounds of the cost of models; null: a price is unknown."""
+
+    lowUsd: float | None
+    highUsd: float | None
+    unpriced: list[str]
+    """Models without a known price."""
+
+
+class EstimateAssumptions(TypedDict):
+    """Assumptions of the estimate."""
+
+    charsPerToken: float
+    outputTokensPerAnswer: int
+
+
+class DryRunView(TypedDict):
+    """The path that an execution would take, its calls and its cost."""
+
+    dryRun: bool
+    workflowId: str
+    status: ExecutionStatus
+    output: Json
+    path: list[str]
+    steps: int
+    waits: list[JsonObject]
+    """Where it waited, and the assumed outcome of each wait."""
+    calls: list[CallEstimate]
+    cost: CostEstimate
+    assumptions: EstimateAssumptions
     errors: list[ErrorView]
     warnings: list[WarningView]
 
@@ -231,22 +285,20 @@ async def _rounds(runtime: LocalRuntime, plans: dict[str, Plan]) -> Rounds:
     return found
 
 
-def dry_view(found: DryRun) -> JsonObject:
+def dry_view(found: DryRun) -> DryRunView:
     """Return the dry run as JSON. Costs are in dollars; null: not known."""
     models = [one for one in found.calls if one.kind == "model"]
     low = [one.cost_usd for one in models]
     high = [one.cost_max_usd for one in models]
-    unpriced: list[Json] = [*dict.fromkeys(one.name for one in models if one.cost_usd is None)]
-    path: list[Json] = [*found.path]
-    waits: list[Json] = [*found.waits]
+    unpriced = [*dict.fromkeys(one.name for one in models if one.cost_usd is None)]
     return {
         "dryRun": True,
         "workflowId": found.workflow,
         "status": found.status,
         "output": found.output,
-        "path": path,
+        "path": found.path,
         "steps": found.steps,
-        "waits": waits,
+        "waits": found.waits,
         "calls": [call_view(one) for one in found.calls],
         "cost": {
             "lowUsd": None if None in low else sum(one for one in low if one is not None),
@@ -254,13 +306,12 @@ def dry_view(found: DryRun) -> JsonObject:
             "unpriced": unpriced,
         },
         "assumptions": {"charsPerToken": CHARS_PER_TOKEN, "outputTokensPerAnswer": OUTPUT_TOKENS},
-        "errors": [json_of(one) for one in found.errors],
-        "warnings": [json_of(one) for one in found.warnings],
+        "errors": found.errors,
+        "warnings": found.warnings,
     }
 
 
-def call_view(one: Estimate) -> JsonObject:
-    tools: list[Json] = [*one.tools]
+def call_view(one: Estimate) -> CallEstimate:
     return {
         "nodeId": one.node,
         "kind": one.kind,
@@ -271,7 +322,7 @@ def call_view(one: Estimate) -> JsonObject:
         "outputTokens": one.output_tokens,
         "costUsd": one.cost_usd,
         "costMaxUsd": one.cost_max_usd,
-        "tools": tools,
+        "tools": [*one.tools],
     }
 
 

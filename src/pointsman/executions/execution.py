@@ -19,7 +19,7 @@ from pointsman.engine.reports import (
     RetryRequested,
     SteerRequested,
 )
-from pointsman.engine.state import ExecutionState, StepState, is_scripted, status_of
+from pointsman.engine.state import ExecutionState, Status, StepState, is_scripted, status_of
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.families import (
     GateAnswer,
@@ -141,7 +141,7 @@ class Execution:
         return self._driver.state
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         return status_of(self._driver.state)
 
     @property

@@ -27,13 +27,49 @@ from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, need_text, status_shown
 from pointsman.ports import Row
 from pointsman.store.records import TRIAL, ExecutionQuery, GateEntry, InboxQuery, Summary
-from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, Instant, Json, WorkflowId
 
 
 class CursorInvalid(CallerError):
     """The cursor is not one that a page contained."""
 
     code: ClassVar[str] = "cursor-invalid"
+
+
+class InboxEntry(TypedDict):
+    """An open gate in an inbox."""
+
+    executionId: str
+    """The execution to send the answer to."""
+    inside: str | None
+    """The sub-workflow whose gate it is; null: it is a gate of the execution itself."""
+    workflowId: str
+    gateId: str
+    nodeId: str
+    nodeName: Json
+    """Display name of the node: a text, or one by language; null: its id."""
+    message: str
+    messages: dict[str, str] | None
+    """The message by language, if the workflow defines it in several."""
+    about: str
+    digest: str
+    """Identifies what the gate asks and shows. It changes with them; an answer sends it back."""
+    scripted: bool
+    """Whether the scripted model answers in the execution, so that what its agents say is made up."""
+    item: str | None
+    round: int | None
+    openedAt: float
+    deadline: float | None
+    users: list[str]
+    groups: list[str]
+    cursor: str
+    """Value of `after` for the page that begins behind this entry."""
+
+
+class InboxPage(TypedDict):
+    """Open gates, oldest first."""
+
+    gates: list[InboxEntry]
 
 
 async def inbox(
@@ -45,7 +81,7 @@ async def inbox(
     after: str | None = None,
     limit: int = 50,
     sees: Callable[[Summary, GateEntry], Awaitable[bool]] | None = None,
-) -> list[JsonObject]:
+) -> list[InboxEntry]:
     """Return one page of the open gates that wait for a person, oldest first; without a user, of all open gates.
 
     `after`: the `cursor` of the last entry of the previous page. `sees`: whether the caller may see a gate of the
@@ -58,7 +94,7 @@ async def inbox(
         after=None if after is None else _place(after),
         limit=limit,
     )
-    found: list[JsonObject] = []
+    found: list[InboxEntry] = []
     while page := await app.store.executions.inbox(query):
         for entry in page:
             name, summary = await outermost(app, entry)
@@ -70,9 +106,7 @@ async def inbox(
     return found[:limit]
 
 
-def entry_view(entry: GateEntry, outermost: ExecutionId) -> JsonObject:
-    """Return an entry as JSON. `executionId`: the execution to send the answer to; `inside`: the sub-workflow whose
-    gate it is, if that is another one."""
+def entry_view(entry: GateEntry, outermost: ExecutionId) -> InboxEntry:
     return {
         "executionId": outermost,
         "inside": entry.execution if entry.execution != outermost else None,

@@ -36,7 +36,15 @@ from pointsman.executions.execution import Execution, Signalled
 from pointsman.executions.families import seen
 from pointsman.executions.files import artifact, artifacts_of
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives, MigrationView, migration_view
-from pointsman.executions.lists import ExecutionEntry, Relations, Sees, found_executions, inbox, relations_of
+from pointsman.executions.lists import (
+    ExecutionEntry,
+    InboxEntry,
+    Relations,
+    Sees,
+    found_executions,
+    inbox,
+    relations_of,
+)
 from pointsman.executions.opening import open_execution, reach_execution
 from pointsman.executions.pages import (
     EventPage,
@@ -201,7 +209,7 @@ class ExecutionVerbs(Verbs):
         limit: int = 50,
         by: str | None = None,
         groups: Sequence[str] | None = None,
-    ) -> builtins.list[JsonObject]:
+    ) -> builtins.list[InboxEntry]:
         """Return one page of the open gates that ask the caller, oldest first; `everyone`: all of them, for admins."""
         if everyone:
             self.caller.must_have("admin", "see the inboxes of others")

@@ -115,8 +115,9 @@ class TimerView(TypedDict):
     nodeId: str
     step: str
     purpose: str
-    """The purpose of the timer, such as `retry`, `wait` or `deadline`."""
+    """Purpose: `retry`, `delay` or `wait` of the step; the deadline of a `gate`, a `join` or an `event`."""
     at: float
+    """Unix seconds."""
     executionId: NotRequired[str]
     """The sub-workflow whose step it is, where it is one."""
 
@@ -248,6 +249,31 @@ class ExecutionView(TypedDict):
     artifacts: NotRequired[list[ArtifactView]]
     withheld: NotRequired[list[str]]
     """Fields that `minimal` removes."""
+
+
+class SignalledExecution(ExecutionView):
+    """An execution that received an event."""
+
+    became: Literal["taken", "kept", "known"]
+    """`taken`: waiting steps received the event; `kept`: it is stored for later steps; `known`: it is a duplicate."""
+
+
+class StartedExecution(TypedDict):
+    """An execution that began."""
+
+    executionId: str
+    status: ExecutionStatus
+    scripted: bool
+    """Whether the scripted model answers in it, so that what its agents say is made up."""
+    warnings: list[WarningView]
+    """Warnings about how the answers will be obtained."""
+
+
+class StartedTurn(StartedExecution):
+    """A turn of a conversation that began."""
+
+    sessionId: str
+    """The conversation, for the next message; `DELETE /api/sessions/{id}` deletes it."""
 
 
 PROGRESS: str = "progress"

@@ -2474,17 +2474,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A file that an execution keeps. */
-        Artifact: {
-            bytes: number;
-            path: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description The files that an execution keeps, by name. */
         ArtifactList: {
             /** @description As many as the settings let an execution keep. */
-            artifacts: components["schemas"]["Artifact"][];
+            artifacts: components["schemas"]["ArtifactView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A file that an execution keeps. */
+        ArtifactView: {
+            bytes: number;
+            path: string;
         } & {
             [key: string]: unknown;
         };
@@ -2526,8 +2526,10 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description An outside event that a step waits for. */
-        Awaited: {
+        AwaitedEvent: {
             event: unknown;
+            /** @description The sub-workflow that waits, where it is one. */
+            executionId?: string;
             nodeId: string;
         } & {
             [key: string]: unknown;
@@ -2593,7 +2595,7 @@ export interface components {
             sessionId?: string | null;
             /** @description Started at or after: unix seconds. */
             since?: number | null;
-            statuses?: ("pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[];
+            statuses?: ("pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped")[];
             /** @description Started before: unix seconds. */
             until?: number | null;
             /** @enum {string} */
@@ -2610,7 +2612,7 @@ export interface components {
             /** @description In its attempt. */
             number: number;
             text?: string | null;
-            usage?: components["schemas"]["Usage"] | null;
+            usage?: components["schemas"]["UsageView"] | null;
         } & {
             [key: string]: unknown;
         };
@@ -2638,14 +2640,22 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a node would call, and what that would cost. */
+        /** @description Calls of a node to one model or tool, and their cost. */
         CallEstimate: {
+            /** @description Calls on the path of the dry run. */
             calls: number;
+            /** @description Calls if every loop runs as often as it may; null: unbounded. */
+            callsMax: number | null;
+            costMaxUsd: number | null;
+            /** @description null: the price is unknown. */
             costUsd: number | null;
-            /** @enum {string} */
-            kind: "model" | "tool";
+            inputTokens: number;
+            /** @description `model` or `tool`. */
+            kind: string;
             name: string;
             nodeId: string;
+            outputTokens: number;
+            tools: string[];
         } & {
             [key: string]: unknown;
         };
@@ -2761,6 +2771,13 @@ export interface components {
             /** @description Of the copy. */
             id: string;
         };
+        /** @description The steps that were undone, and those that are not undone (yet). */
+        CompensationView: {
+            notUndone: string[];
+            undone: string[];
+        } & {
+            [key: string]: unknown;
+        };
         /** @description An answer. With `stream` it comes in chunks, as server-sent events. */
         Completion: {
             choices: {
@@ -2849,11 +2866,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Between these two; null: a price is not known. */
+        /** @description Bounds of the cost of models; null: a price is unknown. */
         CostEstimate: {
             highUsd: number | null;
             lowUsd: number | null;
+            /** @description Models without a known price. */
             unpriced: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A field that an answer changed. */
+        DataChange: {
+            after: unknown;
+            before: unknown;
+            path: string;
         } & {
             [key: string]: unknown;
         };
@@ -2952,28 +2978,33 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The way an execution would go. */
-        DryRunAnswer: {
-            calls: components["schemas"]["CallEstimate"][];
-            cost: components["schemas"]["CostEstimate"];
-            errors: components["schemas"]["Trouble"][];
-            output: unknown;
-            path: string[];
-            /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
-            steps: number;
-            waits: unknown[];
-            warnings: unknown[];
-            workflowId: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description What a dry run is given. */
         DryRunBody: {
             /** @description Each is said once. */
             answers?: components["schemas"]["SaidAtGate"][];
             /** @description What the workflow's `input` schema takes. */
             input?: unknown;
+        };
+        /** @description The path that an execution would take, its calls and its cost. */
+        DryRunView: {
+            assumptions: components["schemas"]["EstimateAssumptions"];
+            calls: components["schemas"]["CallEstimate"][];
+            cost: components["schemas"]["CostEstimate"];
+            dryRun: boolean;
+            errors: components["schemas"]["ErrorView"][];
+            output: unknown;
+            path: string[];
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            steps: number;
+            /** @description Where it waited, and the assumed outcome of each wait. */
+            waits: {
+                [key: string]: unknown;
+            }[];
+            warnings: components["schemas"]["WarningView"][];
+            workflowId: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description The next due times. */
         DueTimes: {
@@ -3066,6 +3097,23 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description An error of an execution. */
+        ErrorView: {
+            code: string;
+            details?: unknown;
+            hint?: string;
+            message: string;
+            nodeId: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Assumptions of the estimate. */
+        EstimateAssumptions: {
+            charsPerToken: number;
+            outputTokensPerAnswer: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A formula, and data to try it with. */
         EvaluateBody: {
             /**
@@ -3148,54 +3196,6 @@ export interface components {
              */
             wait: boolean;
         };
-        /** @description An execution, as its journal tells. */
-        ExecutionAnswer: {
-            artifacts?: components["schemas"]["Artifact"][];
-            awaiting: components["schemas"]["Awaited"][];
-            /** @description Those with a step that is not over. */
-            currentNodes: string[];
-            durationMs: number;
-            errors: components["schemas"]["Trouble"][];
-            executionId: string;
-            input: unknown;
-            /** @description What stopped it, where a limit did. */
-            limit?: components["schemas"]["StoppingLimit"] | null;
-            /**
-             * @description How much is told.
-             * @default standard
-             * @enum {string}
-             */
-            observability: "minimal" | "standard" | "full";
-            output: unknown;
-            /** @description The nodes of finished steps, in the order of the journal. */
-            path: string[];
-            /**
-             * @description The scripted model answers in it: what its agents say is made up.
-             * @default false
-             */
-            scripted: boolean;
-            /** @description The last row of its journal. */
-            seq: number;
-            sessionId: string | null;
-            startedAt: number;
-            state: unknown;
-            /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
-            steps: number;
-            /** @description Until when steps wait. */
-            timers?: components["schemas"]["PendingTimer"][];
-            usage: components["schemas"]["Usage"];
-            waiting: components["schemas"]["Gate"][];
-            /** @description The steps that wait for a worker. */
-            waitingFor?: components["schemas"]["Needed"][];
-            /** @description What to know although nothing stopped. */
-            warnings?: components["schemas"]["Warned"][];
-            /** @description Fields that `minimal` keeps back. */
-            withheld?: string[];
-            workflowId: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description The definition that an execution runs on. */
         ExecutionDefinition: {
             /** @description In the native dialect. */
@@ -3229,6 +3229,63 @@ export interface components {
             executions: components["schemas"]["ExecutionEntry"][];
             /** @description The `before` of the next page; null: this was the last. */
             next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description An execution, built from its journal. */
+        ExecutionView: {
+            answers: components["schemas"]["GateOutcome"][];
+            artifacts?: components["schemas"]["ArtifactView"][];
+            awaiting: components["schemas"]["AwaitedEvent"][];
+            /** @description null: compensation never began. */
+            compensation: components["schemas"]["CompensationView"] | null;
+            /** @description Those with a step that is not over. */
+            currentNodes: string[];
+            durationMs: number;
+            errors: components["schemas"]["ErrorView"][];
+            executionId: string;
+            input: unknown;
+            /** @description The limit that stopped the execution, if one did. */
+            limit?: components["schemas"]["LimitView"] | null;
+            /** @description The model that answers all its agents, if it was started so. */
+            model: string | null;
+            /**
+             * @description The level of detail that readers receive.
+             * @enum {string}
+             */
+            observability: "minimal" | "standard" | "full";
+            output: unknown;
+            /** @description The nodes of finished steps, in the order of the journal. */
+            path: string[];
+            /** @description The step at whose breakpoint it is paused. */
+            pausedBefore: string | null;
+            phase: "compensating" | null;
+            progress: components["schemas"]["ProgressMessage"][];
+            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            scripted: boolean;
+            /** @description The last row of its journal. */
+            seq: number;
+            sessionId: string | null;
+            startedAt: number;
+            state: unknown;
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            steps: number;
+            /** @description Until when steps wait. */
+            timers: components["schemas"]["TimerView"][];
+            /** @description The part of the workflow that is performed; null: all of it. */
+            trial: unknown;
+            trigger: unknown;
+            usage: components["schemas"]["UsageView"];
+            version: string | null;
+            waiting: components["schemas"]["GateView"][];
+            /** @description The steps that wait for a worker. */
+            waitingFor: components["schemas"]["NeededWorker"][];
+            /** @description Warnings: they stopped nothing. */
+            warnings: components["schemas"]["WarningView"][];
+            /** @description Fields that `minimal` removes. */
+            withheld?: string[];
+            workflowId: string;
         } & {
             [key: string]: unknown;
         };
@@ -3370,35 +3427,61 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a person is asked. */
-        Gate: {
+        /** @description How a gate was closed. */
+        GateOutcome: {
+            action: string;
+            at: number;
+            by: string;
+            cause: string;
+            changes: components["schemas"]["DataChange"][];
+            comment: string;
+            data: unknown;
+            digest: string;
+            nodeId: string;
+            step: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The question to a person. */
+        GateView: {
+            about: string;
+            /** @description Who may answer; null: anyone. */
+            approvers: unknown;
             deadline: number | null;
-            /**
-             * @description Names what the gate asks and shows. It changes with them; an answer sends it back.
-             * @default
-             */
+            /** @description Delegated rights: from person to delegate. */
+            delegated: {
+                [key: string]: string;
+            };
+            /** @description Identifies what the gate asks and shows. It changes with them; an answer sends it back. */
             digest: string;
             /** @description The fields that `edit` may change. */
-            editable?: string[];
+            editable: string[];
             /** @description The sub-workflow that asks, where it is one. */
-            executionId?: string | null;
+            executionId?: string;
             form: unknown;
             gateId: string;
+            item: string | null;
+            /** @description Number of escalations so far. */
+            level: number;
             message: string;
-            /** @description The message by language, where its workflow says it in several. */
-            messages?: {
+            /** @description The message by language, where its workflow states it in several. */
+            messages: {
                 [key: string]: string;
             } | null;
             nodeId: string;
             /** @description How people know the node: a text, or one by language; null: by its id. */
-            nodeName?: unknown;
+            nodeName: unknown;
             openedAt: number | null;
             options: unknown[];
+            round: number | null;
             shown: unknown;
+            step: string;
             /** @description The present values of the editable fields. */
-            values?: {
+            values: {
                 [key: string]: unknown;
             };
+            visit: number;
+            votes: components["schemas"]["VoteView"][];
         } & {
             [key: string]: unknown;
         };
@@ -3450,30 +3533,30 @@ export interface components {
         };
         /** @description An open gate in an inbox. */
         InboxEntry: {
-            /** @description The `after` of a page that begins behind it. */
+            about: string;
+            /** @description Value of `after` for the page that begins behind this entry. */
             cursor: string;
             deadline: number | null;
-            /**
-             * @description Names what the gate asks and shows. It changes with them; an answer sends it back.
-             * @default
-             */
+            /** @description Identifies what the gate asks and shows. It changes with them; an answer sends it back. */
             digest: string;
+            /** @description The execution to send the answer to. */
             executionId: string;
             gateId: string;
             groups: string[];
+            /** @description The sub-workflow whose gate it is; null: it is a gate of the execution itself. */
+            inside: string | null;
+            item: string | null;
             message: string;
-            /** @description The message by language, where its workflow says it in several. */
-            messages?: {
+            /** @description The message by language, if the workflow defines it in several. */
+            messages: {
                 [key: string]: string;
             } | null;
             nodeId: string;
-            /** @description How people know the node: a text, or one by language; null: by its id. */
-            nodeName?: unknown;
+            /** @description Display name of the node: a text, or one by language; null: its id. */
+            nodeName: unknown;
             openedAt: number;
-            /**
-             * @description The scripted model answers in it: what its agents say is made up.
-             * @default false
-             */
+            round: number | null;
+            /** @description Whether the scripted model answers in the execution, so that what its agents say is made up. */
             scripted: boolean;
             users: string[];
             workflowId: string;
@@ -3551,6 +3634,19 @@ export interface components {
             limits?: {
                 [key: string]: number;
             };
+        };
+        /** @description The limit that stopped an execution, and what would be enough to go on. */
+        LimitView: {
+            /** @description The number that the operator allows; null: any. */
+            most: number | null;
+            /** @description Under which it is raised. */
+            name: string;
+            /** @description As much once more; null: the operator allows no more. */
+            next: number | null;
+            now: number;
+            used: number;
+        } & {
+            [key: string]: unknown;
         };
         /** @description What opens the server. */
         LoginBody: {
@@ -3691,10 +3787,10 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description A step that waits for a worker: the process that drove the execution lacks something for it. */
-        Needed: {
+        NeededWorker: {
             /** @description The sub-workflow whose step it is, where it is one. */
-            executionId?: string | null;
-            /** @description What the worker must have, as `kind:name`, such as `tool:search`. */
+            executionId?: string;
+            /** @description The requirement of the worker, as `kind:name`, such as `tool:search`. */
             needs: string;
             nodeId: string;
             /** @description The same in words. */
@@ -3895,22 +3991,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A timer of a step that has not fired. */
-        PendingTimer: {
-            /** @description Unix seconds. */
-            at: number;
-            /** @description The sub-workflow whose step it is, where it is one. */
-            executionId?: string | null;
-            nodeId: string;
-            /**
-             * @description What happens at that time: the step is tried again, starts, or is over; or a gate, a join or the wait for an event reaches its deadline.
-             * @enum {string}
-             */
-            purpose: "retry" | "delay" | "wait" | "gate" | "join" | "event";
-            step: string;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description People by name. */
         PeoplePage: {
             /** @description The `after` of the next page; null: this was the last. */
@@ -3994,6 +4074,14 @@ export interface components {
             pointer: string;
             /** @enum {string} */
             severity: "error" | "warning" | "note";
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A message of a progress node. */
+        ProgressMessage: {
+            at: number;
+            message: string;
+            nodeId: string;
         } & {
             [key: string]: unknown;
         };
@@ -4092,7 +4180,7 @@ export interface components {
             rows: number;
             same: boolean;
             /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             /** @description Rows that cannot be decided again: not all that caused them is kept. */
             untold: number[];
         } & {
@@ -4263,20 +4351,6 @@ export interface components {
             /** @description Where the document is sent. */
             email?: string | null;
             goal?: string | null;
-        };
-        /** @description A turn that began. */
-        SaidAnswer: {
-            executionId: string;
-            /** @description The scripted model answers in it: what its agents say is made up. */
-            scripted: boolean;
-            /** @description Say the next thing in it; `DELETE /api/sessions/{id}` forgets it. */
-            sessionId: string;
-            /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
-            /** @description What to know of its answers before they come. */
-            warnings: components["schemas"]["Warned"][];
-        } & {
-            [key: string]: unknown;
         };
         /** @description What would be said at a gate. */
         SaidAtGate: {
@@ -4486,37 +4560,41 @@ export interface components {
             key: string;
             name: string;
         };
-        /** @description An execution that was sent an event. */
-        SignalledAnswer: {
-            artifacts?: components["schemas"]["Artifact"][];
-            awaiting: components["schemas"]["Awaited"][];
+        /** @description An execution that received an event. */
+        SignalledExecution: {
+            answers: components["schemas"]["GateOutcome"][];
+            artifacts?: components["schemas"]["ArtifactView"][];
+            awaiting: components["schemas"]["AwaitedEvent"][];
             /**
-             * @description Steps that waited took it; it is kept for who waits later; it had come before.
-             * @default taken
+             * @description `taken`: waiting steps received the event; `kept`: it is stored for later steps; `known`: it is a duplicate.
              * @enum {string}
              */
             became: "taken" | "kept" | "known";
+            /** @description null: compensation never began. */
+            compensation: components["schemas"]["CompensationView"] | null;
             /** @description Those with a step that is not over. */
             currentNodes: string[];
             durationMs: number;
-            errors: components["schemas"]["Trouble"][];
+            errors: components["schemas"]["ErrorView"][];
             executionId: string;
             input: unknown;
-            /** @description What stopped it, where a limit did. */
-            limit?: components["schemas"]["StoppingLimit"] | null;
+            /** @description The limit that stopped the execution, if one did. */
+            limit?: components["schemas"]["LimitView"] | null;
+            /** @description The model that answers all its agents, if it was started so. */
+            model: string | null;
             /**
-             * @description How much is told.
-             * @default standard
+             * @description The level of detail that readers receive.
              * @enum {string}
              */
             observability: "minimal" | "standard" | "full";
             output: unknown;
             /** @description The nodes of finished steps, in the order of the journal. */
             path: string[];
-            /**
-             * @description The scripted model answers in it: what its agents say is made up.
-             * @default false
-             */
+            /** @description The step at whose breakpoint it is paused. */
+            pausedBefore: string | null;
+            phase: "compensating" | null;
+            progress: components["schemas"]["ProgressMessage"][];
+            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
             scripted: boolean;
             /** @description The last row of its journal. */
             seq: number;
@@ -4524,17 +4602,21 @@ export interface components {
             startedAt: number;
             state: unknown;
             /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             steps: number;
             /** @description Until when steps wait. */
-            timers?: components["schemas"]["PendingTimer"][];
-            usage: components["schemas"]["Usage"];
-            waiting: components["schemas"]["Gate"][];
+            timers: components["schemas"]["TimerView"][];
+            /** @description The part of the workflow that is performed; null: all of it. */
+            trial: unknown;
+            trigger: unknown;
+            usage: components["schemas"]["UsageView"];
+            version: string | null;
+            waiting: components["schemas"]["GateView"][];
             /** @description The steps that wait for a worker. */
-            waitingFor?: components["schemas"]["Needed"][];
-            /** @description What to know although nothing stopped. */
-            warnings?: components["schemas"]["Warned"][];
-            /** @description Fields that `minimal` keeps back. */
+            waitingFor: components["schemas"]["NeededWorker"][];
+            /** @description Warnings: they stopped nothing. */
+            warnings: components["schemas"]["WarningView"][];
+            /** @description Fields that `minimal` removes. */
             withheld?: string[];
             workflowId: string;
         } & {
@@ -4567,14 +4649,28 @@ export interface components {
             [key: string]: unknown;
         };
         /** @description An execution that began. */
-        Started: {
+        StartedExecution: {
             executionId: string;
-            /** @description The scripted model answers in it: what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
             scripted: boolean;
             /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
-            /** @description What to know of its answers before they come. */
-            warnings: components["schemas"]["Warned"][];
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            /** @description Warnings about how the answers will be obtained. */
+            warnings: components["schemas"]["WarningView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A turn of a conversation that began. */
+        StartedTurn: {
+            executionId: string;
+            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            scripted: boolean;
+            /** @description The conversation, for the next message; `DELETE /api/sessions/{id}` deletes it. */
+            sessionId: string;
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            /** @description Warnings about how the answers will be obtained. */
+            warnings: components["schemas"]["WarningView"][];
         } & {
             [key: string]: unknown;
         };
@@ -4591,19 +4687,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description The limit that stopped an execution, and what would be enough to go on. */
-        StoppingLimit: {
-            /** @description What the operator allows; null: any number. */
-            most: number | null;
-            /** @description Under which it is raised. */
-            name: string;
-            /** @description As much once more; null: the operator allows no more. */
-            next: number | null;
-            now: number;
-            used: number;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description When each thing began and ended, from the start on, and what each node took. */
         TimelineAnswer: {
             durationMs: number;
@@ -4614,8 +4697,21 @@ export interface components {
             spans: components["schemas"]["TimeSpan"][];
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled";
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             workflowId: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A timer of a step. */
+        TimerView: {
+            /** @description Unix seconds. */
+            at: number;
+            /** @description The sub-workflow whose step it is, where it is one. */
+            executionId?: string;
+            nodeId: string;
+            /** @description Purpose: `retry`, `delay` or `wait` of the step; the deadline of a `gate`, a `join` or an `event`. */
+            purpose: string;
+            step: string;
         } & {
             [key: string]: unknown;
         };
@@ -4760,15 +4856,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What went wrong in an execution. */
-        Trouble: {
-            code: string;
-            hint?: string | null;
-            message: string;
-            nodeId?: string | null;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description Arguments to try a tool with. */
         TryBody: {
             arguments?: {
@@ -4785,18 +4872,6 @@ export interface components {
             hint: string | null;
             message: string;
             who: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description What was consumed. */
-        Usage: {
-            cacheReadTokens: number;
-            cacheWriteTokens: number;
-            costUsd: number | null;
-            inputTokens: number;
-            modelCalls: number;
-            outputTokens: number;
-            toolCalls: number;
         } & {
             [key: string]: unknown;
         };
@@ -4874,11 +4949,12 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Something to know although nothing stopped. */
-        Warned: {
-            code: string;
-            message: string;
-            nodeId: string | null;
+        /** @description An answer of a person to a gate that is still open. */
+        VoteView: {
+            action: string;
+            by: string;
+            comment: string;
+            data: unknown;
         } & {
             [key: string]: unknown;
         };
@@ -5279,7 +5355,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SaidAnswer"];
+                    "application/json": components["schemas"]["StartedTurn"];
                 };
             };
         };
@@ -7251,7 +7327,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DryRunAnswer"];
+                    "application/json": components["schemas"]["DryRunView"];
                 };
             };
         };
@@ -7318,7 +7394,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
             /** @description Accepted */
@@ -7327,7 +7403,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedExecution"];
                 };
             };
         };
@@ -7366,7 +7442,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
             /** @description Accepted */
@@ -7375,7 +7451,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedExecution"];
                 };
             };
         };
@@ -7536,7 +7612,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DryRunAnswer"];
+                    "application/json": components["schemas"]["DryRunView"];
                 };
             };
             /** @description Accepted */
@@ -7545,7 +7621,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedExecution"];
                 };
             };
         };
@@ -7644,7 +7720,7 @@ export interface operations {
                 /** @description Started at or after: unix seconds. */
                 since?: number;
                 /** @description Only those of these statuses. */
-                status?: ("pending" | "running" | "stopped" | "waiting" | "paused" | "interrupted" | "completed" | "failed" | "cancelled")[];
+                status?: ("pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped")[];
                 /** @description Also those in which somebody only tried a part of a workflow. */
                 trials?: boolean;
                 /** @description Started before: unix seconds. */
@@ -7687,7 +7763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -7809,7 +7885,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -7836,7 +7912,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -7940,7 +8016,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedExecution"];
                 };
             };
         };
@@ -7970,7 +8046,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
             /** @description Accepted */
@@ -7979,7 +8055,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedExecution"];
                 };
             };
         };
@@ -8029,7 +8105,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -8086,7 +8162,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -8113,7 +8189,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -8143,7 +8219,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -8173,7 +8249,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SignalledAnswer"];
+                    "application/json": components["schemas"]["SignalledExecution"];
                 };
             };
         };
@@ -8199,7 +8275,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -8229,7 +8305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ExecutionAnswer"];
+                    "application/json": components["schemas"]["ExecutionView"];
                 };
             };
         };
@@ -8367,7 +8443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Started"];
+                    "application/json": components["schemas"]["StartedExecution"];
                 };
             };
         };

@@ -166,7 +166,7 @@ export interface InboxGate {
   message: string;
   /** By language, where its workflow says it in several. */
   messages?: { [language: string]: string } | null;
-  item: Json;
+  item: string | null;
   round: number | null;
   openedAt: number;
   deadline: number | null;
@@ -193,13 +193,13 @@ export interface Execution {
   steps: number;
   waiting: Gate[];
   awaiting: { nodeId: string; event: Json }[];
-  waitingFor: Schemas["Needed"][];
-  timers: Schemas["PendingTimer"][];
+  waitingFor: Schemas["NeededWorker"][];
+  timers: Schemas["TimerView"][];
   /** How its gates were closed, oldest first; `cause`: an answer, or that their time was up. */
   answers: { nodeId: string; step: string; action: string; by: string; cause: string; at: number }[];
   errors: Failure[];
   /** What stopped it, and what would be enough to go on. */
-  limit?: Schemas["StoppingLimit"] | null;
+  limit?: Schemas["LimitView"] | null;
   warnings: Failure[];
   usage: Usage;
   sessionId: string | null;

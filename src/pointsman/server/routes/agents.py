@@ -8,16 +8,14 @@ from fastapi import Path, Query, Response
 from pydantic import Field
 
 from pointsman.authoring.verbs import AuthoringVerbs
-from pointsman.executions.views import scripted_warnings
+from pointsman.executions.views import StartedTurn, scripted_warnings
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, IfNew, Limit, Order, Words
 from pointsman.server.schemas.answers import answers, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
-from pointsman.server.schemas.responses import Started
 from pointsman.server.schemas.views import example
-from pointsman.values import JsonView
 from pointsman.workflows.agent_verbs import AgentPage, AgentUses, AgentVerbs, etag_of_agent
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 
@@ -155,20 +153,23 @@ class SayBody(Body):
     model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers instead of its own.")
 
 
-class SaidAnswer(Started):
-    """A turn that began."""
-
-    model_config = sample(
-        executionId="try-01kexr2v9s7h", status="running", sessionId="try-4f1c09b7", scripted=False, warnings=[]
-    )
-    session_id: str = Field(description="Say the next thing in it; `DELETE /api/sessions/{id}` forgets it.")
+example(
+    StartedTurn,
+    {
+        "executionId": "try-01kexr2v9s7h",
+        "status": "running",
+        "sessionId": "try-4f1c09b7",
+        "scripted": False,
+        "warnings": [],
+    },
+)
 
 
 @router.post(
     "/{name}/try",
     verb=AuthoringVerbs.try_agent,
     responses=answers(
-        SaidAnswer,
+        StartedTurn,
         "no-such-agent",
         "agent-invalid",
         "workflow-invalid",
@@ -188,7 +189,7 @@ async def try_(session: CallerSession, name: Name, body: SayBody) -> Response:
     said = await session.authoring.try_agent(
         name, body.message, agent=body.agent, session=body.session_id, model=body.model
     )
-    began: JsonView = {
+    began: StartedTurn = {
         "executionId": said.execution.id,
         "status": said.execution.status,
         "sessionId": said.session,

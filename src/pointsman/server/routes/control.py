@@ -7,7 +7,9 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
+from pointsman.executions.lists import InboxPage
 from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.executions.views import ExecutionView, SignalledExecution, StartedExecution
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -26,13 +28,12 @@ from pointsman.server.schemas.requests import (
     SignalBody,
     SteerBody,
 )
-from pointsman.server.schemas.responses import ExecutionAnswer, InboxPage, SignalledAnswer, Started
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 people = Operations(tags=["people"])
 
 
-def changed(*errors: str, shape: type[Mapping[str, object] | Answer] = ExecutionAnswer) -> Described:
+def changed(*errors: str, shape: type[Mapping[str, object] | Answer] = ExecutionView) -> Described:
     """Return the documented responses of an operation that changes an execution."""
     return answers(shape, "unknown-execution", "wrong-status", 503, *errors, body=True)
 
@@ -113,7 +114,7 @@ async def retry(
     "/fork",
     verb=ExecutionVerbs.fork,
     responses=answers(
-        Started,
+        StartedExecution,
         "unknown-execution",
         "no-such-row",
         "edit-refused",
@@ -156,9 +157,16 @@ async def steer(session: CallerSession, request: Request, eid: Eid, body: SteerB
 @router.post(
     "/messages",
     verb=ExecutionVerbs.say,
-    responses=answers(ExecutionAnswer)
+    responses=answers(ExecutionView)
     | answers(
-        Started, "unknown-execution", "no-conversation", "wrong-status", "key-reused", 503, status=202, body=True
+        StartedExecution,
+        "unknown-execution",
+        "no-conversation",
+        "wrong-status",
+        "key-reused",
+        503,
+        status=202,
+        body=True,
     ),
     status_code=202,
     summary="Say something",
@@ -171,7 +179,7 @@ async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = No
 @router.post(
     "/signals",
     verb=ExecutionVerbs.signal,
-    responses=changed("input-invalid", shape=SignalledAnswer),
+    responses=changed("input-invalid", shape=SignalledExecution),
     summary="Signal",
 )
 async def signal(session: CallerSession, eid: Eid, body: SignalBody, key: Key = None) -> Response:

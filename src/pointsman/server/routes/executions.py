@@ -17,7 +17,7 @@ from pointsman.errors import CallerError
 from pointsman.executions.bulk import Which, told_view
 from pointsman.executions.pages import EventPage, ExecutionDefinition, ExecutionPage
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
-from pointsman.executions.views import scripted_warnings
+from pointsman.executions.views import ExecutionStatus, ExecutionView, StartedExecution, scripted_warnings
 from pointsman.operations.tracing import origin_in
 from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.json_responses import JsonReply
@@ -25,21 +25,20 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, once
 from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, refusals
 from pointsman.server.schemas.requests import Answer, Body, ExecuteBody, given, ruled, sample
-from pointsman.server.schemas.responses import ExecutionAnswer, Started, Status
 from pointsman.server.schemas.views import example
 from pointsman.server.streaming.broker import Beginning, SubscriptionStart, join
 from pointsman.server.streaming.live_feed import moment_of
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
 from pointsman.session import Session
-from pointsman.values import JsonObject, JsonView
+from pointsman.values import JsonObject
 
 router = Operations(prefix="/api/workflows", tags=["executions"])
 
 
 EVENTS_MAX: Final = 5000
 
-STARTED: Final = answers(ExecutionAnswer) | answers(
-    Started,
+STARTED: Final = answers(ExecutionView) | answers(
+    StartedExecution,
     "unknown-workflow",
     "input-invalid",
     "workflow-invalid",
@@ -105,7 +104,7 @@ async def started(session: Session, execution: Execution, *, wait: bool) -> Resp
     if wait:
         await execution.settled()
         return await seen(session, execution)
-    said: JsonView = {
+    said: StartedExecution = {
         "executionId": execution.id,
         "status": execution.status,
         "scripted": execution.is_scripted,
@@ -123,7 +122,9 @@ async def started(session: Session, execution: Execution, *, wait: bool) -> Resp
 async def list_(
     *,
     session: CallerSession,
-    status: Annotated[list[Status] | None, Query(max_length=20, description="Only those of these statuses.")] = None,
+    status: Annotated[
+        list[ExecutionStatus] | None, Query(max_length=20, description="Only those of these statuses.")
+    ] = None,
     workflow: Of = None,
     of_session: Annotated[
         str | None, Query(alias="session", max_length=200, description="Only the turns of this conversation.")
@@ -157,7 +158,7 @@ async def list_(
 @router.get(
     "/executions/{eid}",
     verb=ExecutionVerbs.read,
-    responses=answers(ExecutionAnswer, "unknown-execution"),
+    responses=answers(ExecutionView, "unknown-execution"),
     summary="Read an execution",
 )
 async def read(session: CallerSession, eid: Eid) -> Response:
@@ -197,7 +198,7 @@ async def events(
 @router.get(
     "/executions/{eid}/state",
     verb=ExecutionVerbs.read_at,
-    responses=answers(ExecutionAnswer, "unknown-execution"),
+    responses=answers(ExecutionView, "unknown-execution"),
     summary="Travel in time",
 )
 async def state(
@@ -355,7 +356,7 @@ class BulkBody(Body):
     )
     verb: Literal["cancel", "pause", "resume", "retry", "delete"]
     workflow: str | None = Field(default=None, max_length=300)
-    statuses: list[Status] = Field(default_factory=list[Status], max_length=20)
+    statuses: list[ExecutionStatus] = Field(default_factory=list[ExecutionStatus], max_length=20)
     session_id: str | None = Field(default=None, max_length=200)
     parent: str | None = Field(default=None, max_length=100, description="Only its sub-workflows.")
     since: float | None = Field(default=None, ge=0, le=1e11, description="Started at or after: unix seconds.")

@@ -15,6 +15,7 @@ from starlette.datastructures import UploadFile
 from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.files import UploadedFile, input_with_files, media_type_of
 from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.executions.views import ArtifactView, StartedExecution
 from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
@@ -24,7 +25,6 @@ from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Eid, Id, Key
 from pointsman.server.schemas.answers import answers, bytes_answer, raw_body, refusals, text_answer
 from pointsman.server.schemas.requests import Answer, sample
-from pointsman.server.schemas.responses import Artifact, Started
 from pointsman.values import Json
 
 router = Operations(prefix="/api/workflows", tags=["files"])
@@ -59,7 +59,7 @@ class ArtifactList(Answer):
     """The files that an execution keeps, by name."""
 
     model_config = sample(artifacts=[{"path": "report.md", "bytes": 4812}])
-    artifacts: list[Artifact] = Field(description="As many as the settings let an execution keep.")
+    artifacts: list[ArtifactView] = Field(description="As many as the settings let an execution keep.")
 
 
 @router.post(
@@ -169,7 +169,7 @@ async def export(session: CallerSession, eid: Eid) -> Response:
 @router.post(
     "/executions/import",
     verb=OperationVerbs.import_execution,
-    responses=answers(Started, "import-refused", "execution-exists", status=201, body=True),
+    responses=answers(StartedExecution, "import-refused", "execution-exists", status=201, body=True),
     status_code=201,
     summary="Import an execution",
     openapi_extra=raw_body({NDJSON: ({"type": "string"}, EXPORT)}),
@@ -189,4 +189,10 @@ async def bring_in(
         name = await session.operations.import_execution(path, new=renamed)
     view = await session.executions.read(name)
     headers = {"location": f"/api/workflows/executions/{name}"}
-    return JsonReply({"executionId": name, "status": view["status"]}, status=201, headers=headers)
+    imported: StartedExecution = {
+        "executionId": name,
+        "status": view["status"],
+        "scripted": view["scripted"],
+        "warnings": view["warnings"],
+    }
+    return JsonReply(imported, status=201, headers=headers)

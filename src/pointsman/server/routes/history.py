@@ -10,6 +10,7 @@ from pydantic import Field
 from pointsman.executions.fork_migrate_replay import MigrationView, replay_view
 from pointsman.executions.lists import Relations
 from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.executions.views import ExecutionStatus, UsageView
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -17,7 +18,6 @@ from pointsman.server.routes.control import changed
 from pointsman.server.routes.parameters import Eid
 from pointsman.server.schemas.answers import EXECUTION_ID, answers
 from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
-from pointsman.server.schemas.responses import Status, Usage
 from pointsman.server.schemas.views import example
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
@@ -67,7 +67,7 @@ class CallAnswer(Answer):
     kind: Literal["model", "tool"]
     model: str | None = None
     text: str | None = None
-    usage: Usage | None = None
+    usage: UsageView | None = None
     calls: list[ToolCallAnswer] = Field(default_factory=list[ToolCallAnswer])
 
 
@@ -171,7 +171,7 @@ class ReplayAnswer(Answer):
     execution_id: str
     same: bool
     rows: int
-    status: Status
+    status: ExecutionStatus
     differences: list[Difference]
     untold: list[int] = Field(description="Rows that cannot be decided again: not all that caused them is kept.")
 
@@ -261,7 +261,7 @@ class TimelineAnswer(Answer):
     )
     execution_id: str
     workflow_id: str
-    status: Status
+    status: ExecutionStatus
     model: str | None = Field(description="The one that answers all its agents, where it was started so.")
     started_at: float
     duration_ms: float

@@ -12,11 +12,12 @@ from typing_extensions import TypedDict
 from pointsman.app import Workflow
 from pointsman.authoring.operations import read_operations
 from pointsman.authoring.verbs import AuthoringVerbs
-from pointsman.executions.dry_run import DryRun, dry_view
+from pointsman.executions.dry_run import DryRun, DryRunView, dry_view
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.opening import GivenAnswer
 from pointsman.executions.start import trial_of
 from pointsman.executions.verbs import ExecutionVerbs
+from pointsman.executions.views import StartedExecution
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
@@ -33,7 +34,7 @@ from pointsman.server.schemas.requests import (
     PatchBody,
     sample,
 )
-from pointsman.server.schemas.responses import ENTRY, WORKFLOW, DryRunAnswer, Started
+from pointsman.server.schemas.responses import ENTRY, WORKFLOW
 from pointsman.server.schemas.views import example, reference_to
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import ConvertedDocument
@@ -357,9 +358,9 @@ class TrialBody(Body):
 @router.post(
     "/{id}/try",
     verb=AuthoringVerbs.try_workflow,
-    responses=answers(DryRunAnswer)
+    responses=answers(DryRunView)
     | answers(
-        Started,
+        StartedExecution,
         "unknown-workflow",
         "input-invalid",
         "workflow-invalid",
@@ -413,7 +414,7 @@ async def convert(session: CallerSession, body: ConvertBody) -> Response:
     "/{id}/dry-run",
     verb=ExecutionVerbs.dry_run,
     responses=answers(
-        DryRunAnswer, "unknown-workflow", "workflow-invalid", "input-invalid", "workflow-disabled", body=True
+        DryRunView, "unknown-workflow", "workflow-invalid", "input-invalid", "workflow-disabled", body=True
     ),
     summary="Estimate an execution",
 )

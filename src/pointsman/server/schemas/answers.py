@@ -1,6 +1,6 @@
 """Documented responses of operations: the successful one, and the errors that callers should expect, with examples.
 
-    responses=answers(ExecutionAnswer, "unknown-execution", "wrong-status", body=True)
+    responses=answers(ExecutionView, "unknown-execution", "wrong-status", body=True)
 
 An error is given by its code, which determines the status, or by a status alone. Errors of every operation are added:
 missing key, missing role, invalid parameters, too many requests; with `body` also invalid JSON, too large, wrong type.

@@ -6,7 +6,7 @@ import { every } from "@/api/pages";
 import type { JsonObject, Schemas } from "@/api/views";
 
 export type Agent = Schemas["AgentView"];
-export type SaidToAgent = Schemas["SaidAnswer"];
+export type SaidToAgent = Schemas["StartedTurn"];
 export type Use = Schemas["AgentUse"];
 
 const path = (name: string) => `/api/agents/${encodeURIComponent(name)}`;

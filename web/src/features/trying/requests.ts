@@ -3,7 +3,7 @@ import { ask } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 import type { Operation } from "@/features/editor/document/operations";
 
-export type Estimated = Schemas["DryRunAnswer"];
+export type Estimated = Schemas["DryRunView"];
 
 export interface Trial {
   input: Json;
