@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.executions.dry_run import playing
+from pointsman.executions import dry_run as playing
 from pointsman.ports import Row
 from pointsman.server import bodies
 from pointsman.values import Json, JsonObject

@@ -261,7 +261,7 @@ class AuthoringVerbs(Verbs):
         dry_run: bool = False,
     ) -> Execution | DryRun:
         """Start a partial run of a workflow as it is being written, see `trials`. `trial`: see
-        `partial_runs.trial_of`. `dry_run`: only return its path and its estimated cost.
+        `executions.start.trial_of`. `dry_run`: only return its path and its estimated cost.
 
         Raises `UnknownWorkflow`, `OperationRefused`, `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`.
         """

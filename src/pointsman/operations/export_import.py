@@ -3,7 +3,7 @@
 An import reads the file twice: first to verify everything, then to write.
 
 An execution is listed only with its last row, and sub-workflows before their parents. So a crash leaves nothing
-visible: importing again starts over, and `gc` deletes the remains (see `executions.copies`).
+visible: importing again starts over, and `gc` deletes the remains (see `executions.fork_migrate_replay`).
 """
 
 from __future__ import annotations
