@@ -30,6 +30,8 @@ VALUES_MAX: Final = 250_000
 """Per body. Reading, checking, recording and writing one value takes about 3 µs, during which the server is blocked."""
 DIGITS_MAX: Final = 100
 """Per number. The time to decode a number grows with the square of its digits; 4 000 digits took 2 ms."""
+SHORT_BYTES: Final = min(DEPTH_MAX, VALUES_MAX, DIGITS_MAX)
+"""A text of so many bytes cannot exceed a limit."""
 SLICE_BYTES: Final = 262_144
 _OPENING: Final = (b"[", b"{")
 _SEPARATING: Final = (*_OPENING, b",")
@@ -124,6 +126,8 @@ def unique_object(pairs: list[tuple[str, Json]]) -> JsonObject:
 
 def excess_of(body: bytes) -> str:
     """Return the limit that a text exceeds, as in "the body {excess}"; empty if none."""
+    if len(body) <= SHORT_BYTES:
+        return ""
     meter = JsonMeter(body)
     for _ in meter.slices():
         pass

@@ -45,7 +45,8 @@ class Printed:
     def __init__(self) -> None:
         self.text = ""
         self._around = _gathered.get()
-        self._streams = [redaction.stream() for redaction in hidden()]
+        hides = hidden()
+        self._streams = [redaction.stream() for redaction in hides] if hides else []
         self._one_at_a_time = threading.RLock()
 
     def log(self, line: str) -> None:
@@ -65,6 +66,8 @@ class Printed:
 
     def show_rest(self) -> None:
         """Add and write the held text at the end of the call."""
+        if not self._streams:
+            return
         with self._one_at_a_time:
             text = ""
             for stream in self._streams:
@@ -94,30 +97,36 @@ class _Logged(logging.Handler):
 _LOGGED: Final = _Logged()
 
 
-@contextmanager
-def printing() -> Generator[Printed]:
+class printing:  # noqa: N801 - used as a function: a generator would cost each call microseconds
     """Collect what one tool call prints and logs, until the block ends."""
-    printed = Printed()
-    token = _printed.set(printed)
-    root = logging.getLogger()
-    if _LOGGED not in root.handlers:
-        root.addHandler(_LOGGED)
-    try:
-        yield printed
-    finally:
-        _printed.reset(token)
-        printed.show_rest()
+
+    __slots__ = ("_printed", "_token")
+
+    def __enter__(self) -> Printed:
+        self._printed = Printed()
+        self._token = _printed.set(self._printed)
+        root = logging.root
+        if _LOGGED not in root.handlers:
+            root.addHandler(_LOGGED)
+        return self._printed
+
+    def __exit__(self, *_: object) -> None:
+        _printed.reset(self._token)
+        self._printed.show_rest()
 
 
-@contextmanager
-def gathering() -> Generator[Gathered]:
+class gathering:  # noqa: N801 - as above
     """Collect what all tool calls in the block print and log."""
-    gathered = Gathered()
-    token = _gathered.set(gathered)
-    try:
-        yield gathered
-    finally:
-        _gathered.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> Gathered:
+        gathered = Gathered()
+        self._token = _gathered.set(gathered)
+        return gathered
+
+    def __exit__(self, *_: object) -> None:
+        _gathered.reset(self._token)
 
 
 class _Apart:

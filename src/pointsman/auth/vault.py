@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 from typing_extensions import TypedDict
@@ -24,7 +24,7 @@ from pointsman.context import Part
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import CallerError, OperatorError
 from pointsman.etags import NOTHING, delete_after, etag_of, mark_at, mark_of, moved, put_after
-from pointsman.ports import Clock, ExecutionPort, KnownSecrets, SecretRule, Tools, ToolSpec
+from pointsman.ports import Clock, ExecutionPort, SecretRule, Tools, ToolSpec
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.sections import VaultSettings
 from pointsman.store.api import ConfigStore
@@ -114,11 +114,16 @@ class Vault:
         """The secrets that cannot be decrypted, with the error of each."""
         return self._closed
 
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether the secrets were read within the last second."""
+        return self._entries is None or self._read_at <= self._clock.now() < self._read_at + KNOWN_FOR_S
+
     async def refresh(self) -> None:
         """Read the secrets again, at most once per second. Decrypts only if something has changed."""
-        now = self._clock.now()
-        if self._entries is None or self._read_at <= now < self._read_at + KNOWN_FOR_S:
+        if self.is_fresh:
             return
+        now = self._clock.now()
         kept = await self.all()
         sealed = {one.name: one.sealed for one in kept if one.sealed}
         self._rules = {one.name: one.rule for one in kept}
@@ -346,7 +351,7 @@ VAULT: Final = Part[Vault]("vault")
 class FreshTools:
     """`Tools` port that reads changed secrets again before it prepares or calls tools."""
 
-    def __init__(self, tools: Tools, secrets: KnownSecrets) -> None:
+    def __init__(self, tools: Tools, secrets: SecretAccess) -> None:
         self._tools = tools
         self._secrets = secrets
 
@@ -357,7 +362,12 @@ class FreshTools:
         await self._secrets.refresh()
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
+    def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Coroutine[Any, Any, Json]:
+        if self._secrets.is_fresh:
+            return self._tools.call(call, key=key, run=run)
+        return self._call(call, key=key, run=run)
+
+    async def _call(self, call: ToolCall, *, key: str, run: ExecutionPort | None) -> Json:
         await self._secrets.refresh()
         return await self._tools.call(call, key=key, run=run)
 
@@ -370,6 +380,12 @@ class SecretAccess:
         self._settings = settings
         self._workflows = workflows
         self._redaction: Callable[[], Redaction] = known_redaction(settings)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether `refresh` would read nothing now."""
+        kept = self._settings.kept
+        return kept is None or kept.is_fresh
 
     async def refresh(self) -> None:
         await self._settings.refresh()

@@ -19,10 +19,9 @@ attempt is stored in a context variable: each attempt runs in its own task.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct, structs
@@ -196,6 +195,7 @@ async def may_execute(app: AppContext, caller: Caller, target: str) -> bool:
     return caller.has("operator") and await sees_workflow(app, caller, target)
 
 
+NONE_HIDDEN: Final[frozenset[str]] = frozenset()
 PENDING: Final = "tool_executor"
 """The kind of work that runs calls which agents left pending."""
 
@@ -217,15 +217,6 @@ def attempt_at_work() -> ToolCallingAttempt | None:
     return _attempt.get()
 
 
-@contextmanager
-def _working(attempt: ToolCallingAttempt) -> Generator[None]:
-    token = _attempt.set(attempt)
-    try:
-        yield
-    finally:
-        _attempt.reset(token)
-
-
 class GuardedTools:
     """The `Tools` port, without the tools that the current attempt may not call."""
 
@@ -238,10 +229,10 @@ class GuardedTools:
     async def prepare(self, names: Iterable[str]) -> None:
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
+    def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Coroutine[Any, Any, Json]:
         if _is_hidden(call.name):
             raise unknown_tool(call.name)
-        return await self._tools.call(call, key=key, run=run)
+        return self._tools.call(call, key=key, run=run)
 
 
 class GuardedExecutors:
@@ -252,10 +243,15 @@ class GuardedExecutors:
         self._runtime = runtime
         self._rights: Final = AppRights(app, library)
         self._executors = executors
+        self._guarded: dict[Executor, _Guarded] = {}
 
     def executor_for(self, command: Execute) -> Executor:
         """Raises the errors of the wrapped registry."""
-        return _Guarded(self, self._executors.executor_for(command))
+        executor = self._executors.executor_for(command)
+        guarded = self._guarded.get(executor)
+        if guarded is None:
+            guarded = self._guarded[executor] = _Guarded(self, executor)
+        return guarded
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
         return self._executors.basis(command, spec)
@@ -265,11 +261,12 @@ class GuardedExecutors:
 
     async def hidden(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> frozenset[str]:
         """Return the saved workflows that an attempt names as tools and may not call."""
-        # The calls of `tool_executor` were requested by agents before it.
-        texts = _texts([spec.config, command.input if spec.kind == PENDING else None])
-        named = {text for text in texts if text.startswith(PREFIX)}
+        named: set[str] = set()
+        _add_workflow_tools(spec.config, named)
+        if spec.kind == PENDING:  # its calls were requested by agents before it
+            _add_workflow_tools(command.input, named)
         if not named:
-            return frozenset()
+            return NONE_HIDDEN
         await self._app.tools.prepare(named)
         driver = self._runtime.drivers.get(run.execution)
         state = driver.state if driver is not None else await self._runtime.load(run.execution)
@@ -293,8 +290,11 @@ class _Guarded:
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
         hidden = await self._guard.hidden(command, spec, run)
-        with _working(ToolCallingAttempt(run.execution, command.step.node, hidden)):
+        token = _attempt.set(ToolCallingAttempt(run.execution, command.step.node, hidden))
+        try:
             report = await self._executor.execute(command, spec, run)
+        finally:
+            _attempt.reset(token)
         if isinstance(report, WorkFailed) and report.failure.needs.startswith(f"tool:{PREFIX}"):
             # Saved workflows are in the store: one that is missing or hidden here is missing for every worker.
             return structs.replace(report, failure=structs.replace(report.failure, needs=""))
@@ -306,15 +306,11 @@ def _is_hidden(name: str) -> bool:
     return attempt is not None and name in attempt.hidden
 
 
-def _texts(value: Json) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case list():
-            for one in value:
-                yield from _texts(one)
-        case dict():
-            for one in value.values():
-                yield from _texts(one)
-        case _:
-            pass
+def _add_workflow_tools(value: JsonObject | list[Json], found: set[str]) -> None:
+    """Add the texts in a value that are names of workflow tools. Runs for every attempt."""
+    for one in value.values() if isinstance(value, dict) else value:
+        if isinstance(one, str):
+            if one.startswith(PREFIX):
+                found.add(one)
+        elif isinstance(one, dict | list) and one:
+            _add_workflow_tools(one, found)

@@ -6,8 +6,8 @@ executors ─▶ HeardModels ─▶ models        without listeners the call goe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
@@ -105,9 +105,12 @@ class HeardTools:
     async def prepare(self, names: Iterable[str]) -> None:
         await self._tools.prepare(names)
 
-    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
+    def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Coroutine[Any, Any, Json]:
         if not self._calls.heard:
-            return await self._tools.call(call, key=key, run=run)
+            return self._tools.call(call, key=key, run=run)
+        return self._observed(call, key=key, run=run)
+
+    async def _observed(self, call: ToolCall, *, key: str, run: ExecutionPort | None) -> Json:
         begin = self._clock.now()
         result: Json = None
         failure: Failure | None = CANCELLED

@@ -16,7 +16,9 @@ from hashlib import sha256
 from typing import Final, Literal
 
 import msgspec
+from msgspec import field
 
+from pointsman.deadlines import Deadlines
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.decide.limits import BUDGET_SPENT
@@ -25,8 +27,8 @@ from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDon
 from pointsman.errors import PointsmanError
 from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed
-from pointsman.executors.secrets import MaskedHearing, masked_failure, revealed
-from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returned, memory_command
+from pointsman.executors.secrets import MaskedHearing, Masks, masked_failure, revealed
+from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returned, is_for_others, memory_command
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import text_of
 from pointsman.ports import (
@@ -44,7 +46,7 @@ from pointsman.ports import (
 from pointsman.redaction import NOTHING, Redaction, hiding, tail
 from pointsman.tool_output import CHARS_MAX, gathering
 from pointsman.tools.tool import ToolFailed
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 TOO_LONG: Final = "model-context-too-long"
 TOOL_TIME_HINT: Final = (
@@ -52,6 +54,8 @@ TOOL_TIME_HINT: Final = (
 )
 OPERATOR_TIME_HINT: Final = "The operator allows no more: `limits.nodeTime` in the settings."
 _REFUSED: Final = "refused"
+NO_USAGE: Final = Usage()
+ONE_CALL: Final = Usage(tool_calls=1)
 
 
 class _None:
@@ -90,6 +94,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Performs memory nodes and the memory tools of agents."""
     secrets: Secrets = NO_SECRETS
     """Values of the secrets that documents name."""
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    """Deadlines of tool calls."""
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -101,6 +107,15 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Usage of a semantic memory search (embeddings), and whether a script answered."""
     printed: str = ""
     """The end of what a successful tool printed and logged."""
+
+    def plain(self) -> Json:
+        """Return the outcome as its record. A result is not copied: it may be large."""
+        if self.failure is not None or self.usage is not None:
+            return msgspec.to_builtins(self)
+        record: JsonObject = {} if self.result is None else {"result": self.result}
+        if self.printed:
+            record["printed"] = self.printed
+        return record
 
     def told(self) -> Json:
         """Return the outcome as a model receives it."""
@@ -140,10 +155,11 @@ class Ledger:
         self._spec = spec
         self._run = run
         self._times = CallTimes(command.call_timeout_s, spec.settings)
-        self._approvals = Approvals(command, world.tools)
+        self._approvals: Approvals | None = Approvals(command, world.tools) if command.verdicts else None
+        """None: no call of this attempt needed approval so far."""
         self._number = 0
         self._asked = 0
-        self.usage = Usage()
+        self.usage = NO_USAGE
         self.printed = ""
         """The end of what its tools printed and logged."""
         self.warnings: list[str] = []
@@ -196,11 +212,14 @@ class Ledger:
         forbids them.
         """
         numbered = [(self._next(), call) for call in calls]
-        self._approvals.must_cover(numbered)
-        if any(self._run.effects.recorded(number) is None for number, _ in numbered):
-            self._may("tool", calls=len(numbered))
-        self.usage = added(self.usage, Usage(tool_calls=len(numbered)))
-        if not at_once:
+        self._must_be_approved(numbered)
+        recorded = self._run.effects.recorded
+        count = len(numbered)
+        if any(recorded(number) is None for number, _ in numbered):
+            self._may("tool", calls=count)
+        called = ONE_CALL if count == 1 else Usage(tool_calls=count)
+        self.usage = called if self.usage is NO_USAGE else added(self.usage, called)
+        if not at_once or count == 1:
             return [await self._call(number, call) for number, call in numbered]
         try:
             async with asyncio.TaskGroup() as group:
@@ -220,6 +239,15 @@ class Ledger:
             warnings=tuple(self.warnings),
         )
 
+    def _must_be_approved(self, numbered: list[tuple[int, ToolCall]]) -> None:
+        """Raise `CallsNeedApproval` for calls that people must approve, or that are carried out elsewhere."""
+        if self._approvals is None:
+            find = self._world.tools.find
+            if not any(is_for_others(find(call.name)) for _, call in numbered):
+                return
+            self._approvals = Approvals(self._command, self._world.tools)
+        self._approvals.must_cover(numbered)
+
     def _may(self, kind: Literal["model", "tool"], *, calls: int = 1) -> None:
         refusal = self._run.effects.refusal(kind, self.usage, calls=calls)
         if refusal is not None:
@@ -234,56 +262,62 @@ class Ledger:
         recorded = self._run.effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
             return self._counted(msgspec.convert(recorded, ToolOutcome))
-        decided = self._approvals.decided(number, call)
+        decided = call if self._approvals is None else self._approvals.decided(number, call)
         if isinstance(decided, Failure):
             outcome = ToolOutcome(failure=decided)
         elif isinstance(decided, Returned):
             outcome = ToolOutcome(result=decided.result)
         else:
-            content = fingerprint(decided.name, decided.arguments)
+            content = asked if decided is call else fingerprint(decided.name, decided.arguments)
             key = f"{self._run.execution}:{self._command.step}:{number}:{content}"
             tool = self._world.tools.find(decided.name)
             if tool is not None and tool.memory:
                 outcome = await self._remember(decided, tool, number)
             else:
-                outcome = await self._bounded_call(decided, key=key)
+                outcome = await self._bounded_call(decided, tool, key=key)
             if tool is not None and tool.scripted:
                 outcome = msgspec.structs.replace(outcome, usage=Usage(scripted=True))
-        await self._run.effects.record(number, "tool", msgspec.to_builtins(outcome), request=asked)
+        await self._run.effects.record(number, "tool", outcome.plain(), request=asked)
         return self._counted(outcome)
 
     def _counted(self, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.usage is not None:
             self.usage = added(self.usage, outcome.usage)
-        self.printed = tail(self.printed + outcome.printed, CHARS_MAX)
+        if outcome.printed:
+            self.printed = tail(self.printed + outcome.printed, CHARS_MAX)
         return outcome
 
-    async def _bounded_call(self, call: ToolCall, *, key: str) -> ToolOutcome:
+    async def _bounded_call(self, call: ToolCall, tool: ToolSpec | None, *, key: str) -> ToolOutcome:
         # The key contains no attempt number: a retry must not repeat what may have been done. It contains the content:
         # in another attempt the model may call something else at the same number.
-        limit, hint = self._times.of_tool(self._world.tools.find(call.name))
-        bound = asyncio.timeout(limit)
-        written = self._spec.config.get("parameters") if self._spec.secrets else None
-        secrets = self._world.secrets
-        found = await revealed(
-            call.arguments, self._spec.secrets, written, secrets, revision=self._run.revision, tool=call.name
-        )
-        masks = found.masks(secrets)
+        limit, hint = self._times.of_tool(tool)
+        bound = self._world.deadlines.limit(limit)
+        shown, masks = call, Masks(self._world.secrets.redaction)
+        if self._spec.secrets:
+            shown, masks = await self._revealed(call)
         try:
-            async with bound:
-                shown = msgspec.structs.replace(call, arguments=found.value) if found.guards else call
-                with hiding(*masks), gathering() as printed:
-                    result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
-                return ToolOutcome(result=result, printed=tail(masks.text(printed.text), CHARS_MAX))
+            with bound, hiding(*masks), gathering() as gathered:
+                result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
+            printed = gathered.text
+            return ToolOutcome(result=result, printed=tail(masks.text(printed), CHARS_MAX) if printed else "")
         except ToolFailed as why:
             if self._run.leaves(why.failure):
                 raise WorkRefused(masks.failure(why.failure)) from why
             return ToolOutcome(failure=masks.failure(why.failure))
         except TimeoutError:
-            if not bound.expired():
+            if not bound.expired:
                 raise
             message = f"the tool {call.name!r} did not answer within {limit:g} s"
             return ToolOutcome(failure=Failure(code="tool-timeout", message=message, retryable=True, hint=hint))
+
+    async def _revealed(self, call: ToolCall) -> tuple[ToolCall, Masks]:
+        """Return the call with its secrets inserted, and the masks of all known secrets."""
+        secrets, spec = self._world.secrets, self._spec
+        written = spec.config.get("parameters")
+        found = await revealed(
+            call.arguments, spec.secrets, written, secrets, revision=self._run.revision, tool=call.name
+        )
+        return msgspec.structs.replace(call, arguments=found.value) if found.guards else call, found.masks(secrets)
 
     async def _remember(self, call: ToolCall, tool: ToolSpec, number: int) -> ToolOutcome:
         try:

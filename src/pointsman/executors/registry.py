@@ -24,6 +24,8 @@ from pointsman.redaction import hiding
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
 
+RECOVERY: Final = ""
+"""Stands for the kind of work of recoveries."""
 GROUP: Final = "pointsman.executors"
 """Entry points by which installed packages add kinds of work: kind -> a function `World -> Executor`."""
 
@@ -58,7 +60,10 @@ class _Hiding:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        with hiding(self._secrets.redaction):
+        redaction = self._secrets.redaction
+        if not redaction:
+            return await self._executor.execute(command, spec, run)
+        with hiding(redaction):
             return await self._executor.execute(command, spec, run)
 
 
@@ -93,6 +98,8 @@ class Executors:
         self._basis = basis
         self._looks_for_plugins = plugins
         self._recovery: Executor = RecoveryExecutor(self._world)
+        self._found: dict[str, Executor] = {}
+        """The executors that were used, by kind of work, with secrets masked."""
         self._known: dict[str, Executor] = {
             "agent": AgentExecutor(self._world),
             "decision": DecisionExecutor(self._world),
@@ -138,14 +145,18 @@ class Executors:
     def executor_for(self, command: Execute) -> Executor:
         """Return the executor of the command; recovery after a failure has one executor for all kinds. Raises
         `KindUnknown`."""
-        return _Hiding(self._executor_for(command), self._world.secrets)
+        work = RECOVERY if command.phase == "recover" else command.work
+        found = self._found.get(work)
+        if found is None:
+            found = self._found[work] = _Hiding(self._performer(work), self._world.secrets)
+        return found
 
-    def _executor_for(self, command: Execute) -> Executor:
-        if command.phase == "recover":
+    def _performer(self, work: str) -> Executor:
+        if work == RECOVERY:
             return self._recovery
-        known = self._known.get(command.work)
+        known = self._known.get(work)
         if known is None:
-            known = self._known[command.work] = self._load(command.work)
+            known = self._known[work] = self._load(work)
         return known
 
     @cached_property

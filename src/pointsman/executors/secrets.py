@@ -21,7 +21,7 @@ from pointsman.errors import OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.templates import SecretText
 from pointsman.ports import Hear, Secrets
-from pointsman.redaction import CHARS_MIN, Redaction, Stream, redaction_of
+from pointsman.redaction import CHARS_MIN, NOTHING, Redaction, Stream, redaction_of
 from pointsman.tools.egress.secret_hosts import SecretHosts, refused
 from pointsman.tools.tracebacks import retold
 from pointsman.values import Json, JsonObject
@@ -42,7 +42,7 @@ class Masks(NamedTuple):
     """Masks secrets in data from outside."""
 
     known: Redaction
-    used: Redaction
+    used: Redaction = NOTHING
     """Also those that are too short to be masked everywhere."""
 
     def json(self, value: Json) -> Json:

@@ -53,6 +53,11 @@ class Returned(NamedTuple):
     result: Json
 
 
+def is_for_others(tool: ToolSpec | None) -> bool:
+    """Return whether calls of the tool need approval, or are carried out by the caller or a sub-workflow."""
+    return tool is not None and (tool.requires_approval or tool.side == "client" or bool(tool.workflow))
+
+
 class Approvals:
     """The verdicts about the calls of one attempt, by effect number."""
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import Protocol
 
+from pointsman.deadlines import Deadlines
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, HoldChild, OutboxMessage, StartChild
 from pointsman.engine.plan import Plan
@@ -13,7 +14,6 @@ from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Clock, Executor, Memory
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.timers import Deadlines
 from pointsman.store.api import EffectStore, StoreJournal
 from pointsman.values import ExecutionId, Json, JsonObject
 

@@ -23,6 +23,7 @@ from contextlib import asynccontextmanager
 from typing import Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
+from pointsman.deadlines import Deadlines
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, HoldChild, OutboxMessage, StartChild, StopChild
 from pointsman.engine.decide.dispatch import decide
@@ -38,7 +39,6 @@ from pointsman.runtime.commits import DriverLost, storable
 from pointsman.runtime.dependencies import ExecutorsFor, Plans
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.feed import Feed
-from pointsman.runtime.timers import Deadlines
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
 from pointsman.store.errors import JournalMoved

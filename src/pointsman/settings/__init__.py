@@ -88,6 +88,11 @@ class KeptSecrets(Protocol):
         """Values of all secrets ever read, so that they can be redacted. A new set when values are added."""
         ...
 
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether `refresh` would read nothing now."""
+        ...
+
     async def refresh(self) -> None:
         """Read changed secrets again. Cheap."""
         ...

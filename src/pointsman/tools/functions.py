@@ -15,14 +15,17 @@ import asyncio
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from types import CodeType
-from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeVar, cast, get_type_hints, overload
+from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_type_hints, overload
 from uuid import UUID
 
 from pointsman.engine.failures import Failure
@@ -38,6 +41,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _FILLED_IN: Final = ("context", "idempotency_key")
+THREADS_MAX: Final = 32
+"""Maximum number of functions that run in threads at once; more wait for their turn."""
+PLAIN: Final = frozenset({bool, int, float})
+"""Types of results that are JSON as they are."""
 
 
 class FunctionTool(Generic[P, R]):
@@ -106,23 +113,26 @@ class FunctionTool(Generic[P, R]):
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Convert the arguments to the declared types, call the function, and convert its result to JSON."""
-        from pydantic_core import PydanticSerializationError, to_jsonable_python
-
         args, kwargs = self._typed(arguments)
-        filled_in: dict[str, object] = {"context": context, "idempotency_key": context.key}
-        kwargs |= {name: filled_in[name] for name in _FILLED_IN if name in self._signature.parameters}
+        for name in self._filled_in:
+            kwargs[name] = context if name == "context" else context.key
         function = cast("Callable[..., object]", self._function)
-        if inspect.iscoroutinefunction(function):
-            result = await function(*args, **kwargs)
+        if self._is_async:
+            result = await cast("Awaitable[object]", function(*args, **kwargs))
         else:
-            result, wrong = await asyncio.to_thread(_outcome, function, args, kwargs)
+            result, wrong = await _in_thread(function, args, kwargs)
             if wrong is not None:
                 raise wrong
-        try:
-            must_have_json_keys(self.name, result)
-            return cast("Json", to_jsonable_python(result, inf_nan_mode="constants"))
-        except (PydanticSerializationError, ValueError, RecursionError) as why:
-            raise ToolFailed(not_json(self.name, result, why)) from why
+        return _as_json(self.name, result)
+
+    @cached_property
+    def _is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self._function)
+
+    @cached_property
+    def _filled_in(self) -> tuple[str, ...]:
+        """The parameters that the engine fills in."""
+        return tuple(name for name in _FILLED_IN if name in self._signature.parameters)
 
     @cached_property
     def _signature(self) -> inspect.Signature:
@@ -149,6 +159,16 @@ class FunctionTool(Generic[P, R]):
                 hint="Use JSON types, dataclasses or pydantic models that are defined at the top of a module.",
             ) from why
 
+    @cached_property
+    def _validated(self) -> Callable[[dict[str, object]], tuple[tuple[object, ...], dict[str, object]]]:
+        """The adapter's validation of arguments by name."""
+        from pydantic_core import ArgsKwargs
+
+        validate = self._adapter.validator.validate_python
+        return lambda arguments: cast(
+            "tuple[tuple[object, ...], dict[str, object]]", validate(ArgsKwargs((), arguments))
+        )
+
     def _schema(self) -> JsonObject:
         schema = cast("JsonObject", self._adapter.json_schema())
         properties = schema.setdefault("properties", {})
@@ -162,12 +182,13 @@ class FunctionTool(Generic[P, R]):
         return schema
 
     def _typed(self, arguments: JsonObject) -> tuple[tuple[object, ...], dict[str, object]]:
-        from pydantic import ValidationError
-        from pydantic_core import ArgsKwargs
-
         try:
-            return self._adapter.validate_python(ArgsKwargs((), cast("dict[str, object]", arguments)))
-        except ValidationError as why:
+            return self._validated(cast("dict[str, object]", arguments))
+        except ValueError as why:
+            from pydantic import ValidationError
+
+            if not isinstance(why, ValidationError):
+                raise
             told = "; ".join(
                 f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}" for wrong in why.errors(include_url=False)
             )
@@ -175,14 +196,56 @@ class FunctionTool(Generic[P, R]):
             raise ToolFailed(Failure(code="tool-arguments", message=message)) from why
 
 
-def _outcome(
-    function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
-) -> tuple[object, BaseException | None]:
-    """Return result and exception of a call in a thread. A future hangs on some exceptions, such as `StopIteration`."""
+def _as_json(name: str, result: object) -> Json:
+    """Return the result of a tool as JSON. Raises `ToolFailed`."""
+    if result is None or type(result) in PLAIN:
+        return cast("Json", result)
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
     try:
-        return function(*args, **kwargs), None
-    except BaseException as why:
-        return None, why
+        must_have_json_keys(name, result)
+        return cast("Json", to_jsonable_python(result, inf_nan_mode="constants"))
+    except (PydanticSerializationError, ValueError, RecursionError) as why:
+        raise ToolFailed(not_json(name, result, why)) from why
+
+
+Outcome: TypeAlias = tuple[object, BaseException | None]
+"""Result and exception of a call. A future hangs on some exceptions, such as `StopIteration`."""
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="pointsman-tool")
+
+
+def _in_thread(
+    function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
+) -> asyncio.Future[Outcome]:
+    """Call a function in a thread, with the context variables of the caller.
+
+    `asyncio.to_thread` has a second future and two more callbacks for each call: half of its cost. A call that is
+    cancelled before a thread is free is not made.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Outcome] = loop.create_future()
+
+    def perform() -> None:
+        if future.cancelled():
+            return
+        try:
+            outcome = function(*args, **kwargs), None
+        except BaseException as why:
+            outcome = None, why
+        with suppress(RuntimeError):  # The loop is closed: no task waits for the outcome.
+            loop.call_soon_threadsafe(_settle, future, outcome)
+
+    _threads().submit(copy_context().run, perform)
+    return future
+
+
+def _settle(future: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    if not future.done():
+        future.set_result(outcome)
 
 
 @overload

@@ -92,10 +92,13 @@ class ToolRegistry:
     async def prepare(self, names: Iterable[str]) -> None:
         """List the sources that the named tools belong to. A source that does not answer is listed again later; until
         then, its failure is the answer to calls."""
-        wanted = tuple(names)
-        wanted = tuple(name for name in wanted if name not in self._scripted)
-        unlisted = [one for one in self._sources if any(name.startswith(one.prefix) for name in wanted)]
-        await asyncio.gather(*(self._list(one) for one in unlisted if one.prefix not in self._listed or not one.lasts))
+        wanted = tuple(name for name in names if name not in self._scripted)
+        unlisted = [one for one in self._sources if any(self._must_list(one, name) for name in wanted)]
+        if unlisted:
+            await asyncio.gather(*(self._list(one) for one in unlisted))
+
+    def _must_list(self, source: ToolSource, name: str) -> bool:
+        return name.startswith(source.prefix) and not (source.lasts and source.prefix in self._listed)
 
     async def prepare_all(self) -> None:
         """List all sources."""
@@ -168,7 +171,11 @@ class ToolRegistry:
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Check the arguments, call the tool, and limit time and size of its result. Raises `ToolFailed`."""
-        await self.prepare([call.name])
+        if self._sources and call.name not in self._scripted:
+            for source in self._sources:
+                if self._must_list(source, call.name):
+                    await self.prepare([call.name])
+                    break
         tool = self._found(call.name)
         if tool is None:
             raise unknown_tool(call.name)
@@ -177,6 +184,8 @@ class ToolRegistry:
         self._check_arguments(tool, call)
         context = ToolContext(key=key, execution="" if run is None else run.execution, run=run)
         timeout_s = tool.limits.timeout_s
+        if timeout_s is None:
+            return _bounded(tool, await _ran(tool, call, context))
         bound = asyncio.timeout(timeout_s)
         try:
             async with bound:
