@@ -1,37 +1,37 @@
-"""`python -m bench`: run every shape in a process of its own, in turns, and write what was found to RESULTS.md."""
+"""`python -m bench`: measure every shape in a process of its own, in turns, and write RESULTS.md."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-import msgspec
-
-from bench.measure import Measured
+from bench.engine_alone import Measured
+from bench.meter import Sample
 from bench.profiling import Shares
-from bench.report import Cell, Found, written_report
+from bench.report import ENGINE_ALONE, Found, written_report
 from bench.resume import Resumed
 from bench.shapes import Shape, read_shapes
 from bench.startup import startups
+from bench.turns import OURS, ROOT, Cell, answer_of, in_turns, model_servers
 from tests.postgres import CONFIGURED, Cluster, binaries
 
-ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "bench" / "RESULTS.md"
 PROFILED: Final = ("chain", "1000")
 RESUMED: Final = (1000, 10_000, 100_000)
 RESUMED_QUICK: Final = (1000,)
-PROCESS_S_MAX: Final = 600
+REST: Final = {"start": (1, 10), "get": (1, 10), "list": (1,), "stream": (1,)}
+"""Clients at once, by operation."""
+SERVED: Final = "pointsman serve"
+SIZE_QUICK_MAX: Final = 1000
 
 T = TypeVar("T")
 
@@ -40,17 +40,31 @@ def main() -> None:
     options = arguments()
     shapes = read_shapes()
     wanted = {name: shapes[name] for name in options.shapes} if options.shapes else shapes
-    cells = [*cells_of(wanted, quick=options.quick)]
+    cells = [*public_cells(wanted, quick=options.quick), *engine_cells(wanted, quick=options.quick)]
+    if not options.shapes:
+        cells += [Cell(SERVED, name, "sqlite", clients) for name, sizes in REST.items() for clients in sizes]
     repetitions = options.repeat or (1 if options.quick else 3)
     began = time.perf_counter()
-    with a_server() as new_address:
+    with a_server() as new_address, model_servers(cells) as models:
         if new_address is None:
             cells = [cell for cell in cells if cell.store != "postgresql"]
-        measured = in_turns(cells, repetitions, new_address)
+        measured = in_turns(cells, repetitions, lambda cell: measure(cell, models, new_address))
     resumed = [ask("resume", [str(steps)], Resumed) for steps in (RESUMED_QUICK if options.quick else RESUMED)]
     profile = None if options.quick else ask("profiling", [*PROFILED], Shares)
     starts = startups(3 if options.quick else 7)
-    found = Found(wanted, measured, resumed, starts, profile, repetitions, time.perf_counter() - began)
+    public = {cell: [one for one in runs if isinstance(one, Sample)] for cell, runs in measured.items()}
+    engine = {cell: [one for one in runs if isinstance(one, Measured)] for cell, runs in measured.items()}
+    found = Found(
+        shapes=wanted,
+        public={cell: runs for cell, runs in public.items() if cell.contender == OURS},
+        rest={cell: runs for cell, runs in public.items() if cell.contender == SERVED},
+        engine={cell: runs for cell, runs in engine.items() if cell.contender == ENGINE_ALONE},
+        resumed=resumed,
+        startups=starts,
+        profile=profile,
+        repetitions=repetitions,
+        seconds=time.perf_counter() - began,
+    )
     report = written_report(found)
     if options.quick or options.shapes:
         print(report)
@@ -62,46 +76,52 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("shapes", nargs="*", help="only these (names of files in bench/shapes); prints, writes nothing")
-    parser.add_argument("--quick", action="store_true", help="a minute's impression: few sizes; prints, writes nothing")
+    parser.add_argument("--quick", action="store_true", help="few sizes, once; prints, writes nothing")
     parser.add_argument("--repeat", type=int, metavar="N", help="measure each N times (3; with --quick 1)")
     return parser.parse_args()
 
 
-def cells_of(shapes: dict[str, Shape], *, quick: bool) -> list[Cell]:
+def public_cells(shapes: Mapping[str, Shape], *, quick: bool) -> list[Cell]:
     return [
-        Cell(name, store, size)
+        Cell(OURS, name, store, size)
+        for name, shape in shapes.items()
+        for store, sizes in shape.public.items()
+        for size in sizes
+        if not quick or size <= SIZE_QUICK_MAX
+    ]
+
+
+def engine_cells(shapes: Mapping[str, Shape], *, quick: bool) -> list[Cell]:
+    return [
+        Cell(ENGINE_ALONE, name, store, size)
         for name, shape in shapes.items()
         for store, sizes in (shape.quick if quick else shape.sizes).items()
         for size in sizes
     ]
 
 
-def in_turns(cells: list[Cell], repetitions: int, new_address: NewAddress | None = None) -> dict[Cell, list[Measured]]:
-    """All cells once, then all again: what disturbs the machine for a while disturbs one turn of many."""
-    found: defaultdict[Cell, list[Measured]] = defaultdict(list)
-    for turn in range(repetitions):
-        for cell in cells:
-            where = [new_address()] if new_address is not None and cell.store == "postgresql" else []
-            one = ask("measure", [cell.shape, str(cell.size), cell.store, *where], Measured)
-            found[cell].append(one)
-            print(f"{turn + 1}/{repetitions}  {cell.shape} {cell.store} {cell.size}: {one.cpu:.1f} µs", file=sys.stderr)
-    return dict(found)
+def measure(cell: Cell, models: Mapping[int, str], new_address: NewAddress | None) -> Sample | Measured:
+    arguments = [cell.shape, str(cell.size), cell.store]
+    if cell.contender == SERVED:
+        return ask("rest", arguments, Sample)
+    if cell.contender == OURS:
+        return ask("public", [*arguments, *([models[cell.size]] if cell.shape == "agent" else [])], Sample)
+    database = [new_address()] if new_address is not None and cell.store == "postgresql" else []
+    return ask("engine_alone", [*arguments, *database], Measured)
 
 
 def ask(module: str, arguments: list[str], answer: type[T]) -> T:
-    """What a module of this package prints in a process of its own."""
-    command = [sys.executable, "-m", f"bench.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=PROCESS_S_MAX)
-    return msgspec.json.decode(done.stdout, type=answer)
+    """Return the answer of a module of this package, run in a process of its own."""
+    return answer_of([sys.executable, "-m", f"bench.{module}", *arguments], answer)
 
 
 NewAddress: TypeAlias = Callable[[], str]
-"""Of a schema where nothing is yet."""
+"""Returns the address of an empty schema."""
 
 
 @contextmanager
 def a_server() -> Generator[NewAddress | None, None, None]:
-    """None: there is none here, and nothing it could be made of."""
+    """Run PostgreSQL. None: it is not installed here."""
     numbers = count(1)
     if configured := os.environ.get(CONFIGURED):
         sign = "&" if "?" in configured else "?"

@@ -299,15 +299,14 @@ def running(*, rounds: int, calls: int = 1, words: int = WORDS, word_ms: float =
     """Run the server in a process of its own while inside. Returns its address."""
     options = {"--rounds": rounds, "--calls": calls, "--words": words, "--word-ms": word_ms}
     command = [sys.executable, "-m", "bench.openai_server", *(str(part) for pair in options.items() for part in pair)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1])
-    try:
-        assert process.stdout is not None
-        address = process.stdout.readline().strip()
-        assert address, "the server ended before it printed its address"
-        yield address
-    finally:
-        process.terminate()
-        process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            assert address, "the server ended before it printed its address"
+            yield address
+        finally:
+            process.terminate()
 
 
 async def serve_forever(canned: Canned, port: int) -> None:

@@ -1,4 +1,5 @@
-"""Where the time goes: `python -m bench.profiling SHAPE SIZE` samples a run in memory and prints shares by function.
+"""Profile: `python -m bench.profiling SHAPE SIZE [STORE [ADDRESS]]` samples runs through the public API, and prints the
+shares of functions as JSON.
 
 Sampled, not traced: tracing makes small functions look expensive, and here all functions are small.
 """
@@ -8,19 +9,20 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import tempfile
 from collections import Counter
-from itertools import count
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 import msgspec
 
-from bench.measure import Spent, Stage
-from bench.shapes import read_shapes
-from pointsman.store.api import open_store
+from bench.meter import Place, Spent
+from bench.public import cases
 
 INTERVAL_S: Final = 0.004
 CPU_S: Final = 10.0
+FUNCTIONS_MAX: Final = 14
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -68,22 +70,24 @@ def _name(frame: FrameType) -> str:
     return f"{place}.{code.co_qualname}"
 
 
-async def sampled(name: str, size: int) -> Shares:
-    shape = read_shapes()[name]
-    stage = Stage(shape, size, await open_store("memory:"))
-    await stage.run("warm")
-    sampler = Sampler()
-    signal.signal(signal.SIGPROF, sampler)
-    signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
-    turns, spent = count(), Spent()
-    while spent.cpu() < CPU_S * 1e6:
-        await stage.run(f"turn-{next(turns)}")
-    signal.setitimer(signal.ITIMER_PROF, 0.0)
-    return sampler.shares(14)
+async def sampled(name: str, size: int, place: Place) -> Shares:
+    async with cases()[name](size, place) as run:
+        await run()
+        sampler = Sampler()
+        signal.signal(signal.SIGPROF, sampler)
+        signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
+        spent = Spent()
+        while spent.cpu() < CPU_S * 1e6:
+            await run()
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    return sampler.shares(FUNCTIONS_MAX)
 
 
 def main() -> None:
-    found = asyncio.run(sampled(sys.argv[1], int(sys.argv[2])))
+    name, size, *rest = sys.argv[1:]
+    store, address = (*rest, "", "")[:2]
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        found = asyncio.run(sampled(name, int(size), Place(store or "memory", Path(folder), address)))
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
 

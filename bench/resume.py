@@ -9,7 +9,8 @@ import tempfile
 
 import msgspec
 
-from bench.measure import Spent, Stage, execution_of
+from bench.engine_alone import Stage, execution_of
+from bench.meter import Spent
 from bench.shapes import read_shapes
 from pointsman.store.api import open_store
 

@@ -27,13 +27,15 @@ class Shape(Struct, frozen=True, forbid_unknown_fields=True):
     counts: str
     """What the size counts."""
     sizes: dict[str, list[int]]
-    """The sizes to measure, by store."""
+    """The sizes to measure of the engine alone, by store."""
     quick: dict[str, list[int]]
     workflow: JsonObject
     goal: dict[str, str] = {}
-    """What we aim for, in CPU µs per step, by store."""
-    peers: dict[str, dict[int, dict[str, float]]] = {}
-    """What others cost in the same unit, by store and size, where that was measured."""
+    """Goal of the engine alone in CPU µs per step, by store."""
+    public: dict[str, list[int]] = {}
+    """The sizes to measure through the public API, by store."""
+    public_goal: dict[str, str] = {}
+    """Goal through the public API in CPU µs per call of a node function, by store."""
     children: dict[str, JsonObject] = {}
     """Sub-workflows, by the name they are called by."""
     input: JsonObject = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.measure import Stage
+from bench.engine_alone import Stage
 from bench.shapes import filled, read_shapes
 from pointsman.store.api import open_store
 from pointsman.values import Json
@@ -26,7 +26,7 @@ STEPS = {
 
 
 def test_every_shape_is_known_here() -> None:
-    assert read_shapes().keys() == STEPS.keys()
+    assert {name for name, shape in read_shapes().items() if shape.sizes} == STEPS.keys()
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -1,4 +1,7 @@
-"""One measurement, in a process of its own: `python -m bench.measure SHAPE SIZE STORE [ADDRESS]` prints it as JSON.
+"""The engine alone, executors replaced: `python -m bench.engine_alone SHAPE SIZE STORE [ADDRESS]` prints one sample.
+
+The runtime is called directly and each step is answered at once. The difference to `bench.public` is the cost of
+everything around the engine: checks, tools, models, the app.
 
 memory          nothing is durable
 sqlite          a new file; every row is on the disk before what follows from it
@@ -14,18 +17,17 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import sqlite3
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
+from bench.meter import ROW, Spent, each, in_sqlite
 from bench.shapes import Shape, read_shapes
 from pointsman.cli import YOUNG_OBJECTS_MAX
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -157,48 +159,11 @@ def main() -> None:
     sys.stdout.write(msgspec.json.encode(found).decode() + "\n")
 
 
-class Spent:
-    """CPU and wall time since it was made, in µs."""
-
-    def __init__(self) -> None:
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-
-    def cpu(self) -> float:
-        return (time.process_time() - self._cpu) * 1e6
-
-    def wall(self) -> float:
-        return (time.perf_counter() - self._wall) * 1e6
-
-
-COMMITS: Final = 300
-ROW: Final = b"x" * 200
-
-
 def bare_commits(store: str, address: str, path: Path) -> tuple[float, float]:
-    """CPU and wall time of one commit by itself, in µs; nothing where no step waits for one. `path`: a new file."""
+    """CPU and wall time of one commit by itself, in µs; zeros where no step waits for one. `path`: a new file."""
     if store == "sqlite":
-        return _each(in_sqlite(path))
-    return _each(in_postgresql(address)) if store == "postgresql" else (0.0, 0.0)
-
-
-def _each(connected: AbstractContextManager[Callable[[], object]]) -> tuple[float, float]:
-    with connected as commit_one:
-        for _ in range(COMMITS // 10):
-            commit_one()
-        spent = Spent()
-        for _ in range(COMMITS):
-            commit_one()
-        return spent.cpu() / COMMITS, spent.wall() / COMMITS
-
-
-@contextmanager
-def in_sqlite(path: Path) -> Generator[Callable[[], object], None, None]:
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, data BLOB)")
-    yield lambda: connection.execute("INSERT INTO rows (data) VALUES (?)", (ROW,))
-    connection.close()
+        return each(in_sqlite(path))
+    return each(in_postgresql(address)) if store == "postgresql" else (0.0, 0.0)
 
 
 @contextmanager
