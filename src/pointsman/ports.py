@@ -3,7 +3,7 @@ implementations are in higher layers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -142,6 +142,32 @@ class ReasoningEffort(Struct, frozen=True, kw_only=True, rename="camel"):
     """For the chat templates of local models."""
 
 
+class EncodedMessages:
+    """The messages of one conversation as a provider's format has them, kept between the requests of an attempt.
+
+    Messages are identified by their objects, so they must not be changed in place.
+    """
+
+    __slots__ = ("_encoded", "_owner")
+
+    def __init__(self) -> None:
+        self._owner: object = None
+        self._encoded: dict[int, tuple[Json, bytes | None]] = {}
+
+    def of(self, message: Json, owner: object, encode: Callable[[Json], bytes | None]) -> bytes | None:
+        """Return the message as `encode` returned it at its first request; `owner` is the format that encodes."""
+        if owner is not self._owner:
+            self._owner, self._encoded = owner, {}
+        known = self._encoded.get(id(message))
+        if known is None:
+            known = self._encoded[id(message)] = message, encode(message)
+        return known[1]
+
+    def keep(self, message: Json, encoded: bytes) -> None:
+        """Replace what is kept of a message that `encode` could not convert."""
+        self._encoded[id(message)] = message, encoded
+
+
 class ModelRequest(Struct, frozen=True, kw_only=True):
     """One call of a model, provider-neutral. Messages are role/content objects (see `models.transcript`)."""
 
@@ -166,6 +192,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     provider."""
     run: ExecutionPort | None = None
     """The attempt that asks; None: the call is not part of an execution."""
+    encoded: EncodedMessages | None = None
+    """Keeps the encoded messages for the next request of the same conversation; None: there is no next one."""
 
 
 class ModelReply(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.engine.reports import ToolCall
 from pointsman.models import exchange
-from pointsman.models.exchange import RawResponse
 from pointsman.models.failures import MESSAGE_CHARS_MAX, key_redaction
+from pointsman.models.provider_http import RawResponse
 from pointsman.redaction import MASK, head, hiding, redaction_of, tail, unfinished
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings

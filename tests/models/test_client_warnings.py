@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.test import TestModel
 
 from pointsman.models import exchange as exchanges
-from pointsman.models.exchange import gathering_warnings
+from pointsman.models.client_warnings import gathering_warnings
 from pointsman.ports import ModelRequest
 
 

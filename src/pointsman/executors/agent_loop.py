@@ -47,7 +47,7 @@ from pointsman.executors.tool_calls import (
 from pointsman.models.failures import ModelFailed
 from pointsman.models.repair import ParsedJson
 from pointsman.models.transcript import as_text, assistant_message, role_of, tool_message, user_message
-from pointsman.ports import ExecutionPort, ModelReply, ModelRequest, Thought, Tools, ToolSpec
+from pointsman.ports import EncodedMessages, ExecutionPort, ModelReply, ModelRequest, Thought, Tools, ToolSpec
 from pointsman.tools.tool import RESERVED, need_of
 from pointsman.values import Json, JsonObject
 
@@ -120,6 +120,7 @@ class AgentLoop:
         self._kept = AgentLoopState()
         self._guardrails = AttemptGuardrails(command, spec, settings, ledger)
         self._files = files
+        self._encoded = EncodedMessages()
         self._heard = False
         self._history = TranscriptWindow(ledger, settings.memory, self._request(), name=self._name)
         self._now: Json = None
@@ -196,6 +197,7 @@ class AgentLoop:
             thinking=settings.thinking,
             purpose=settings.purpose or "generation",
             hints={"routes": [*spec.routes]},
+            encoded=self._encoded,
         )
 
     def _hear(self, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
 
-from pointsman.extras import install_hint, need
+from pointsman.extras import install_hint, is_importable, need
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.provider import COMPATIBLE, COMPATIBLE_RESPONSES, KINDS, Provider
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pydantic_ai.embeddings import EmbeddingModel
     from pydantic_ai.models import Model
     from pydantic_ai.providers import Provider as SpeakerOf
+
+    from pointsman.models.openai_wire import OpenAIWire
+    from pointsman.models.provider_http import ProviderClient
 
     Speaker: TypeAlias = SpeakerOf[Any]
 """Generic in the client type of an SDK."""
@@ -39,6 +42,8 @@ class Opened:
 
     model: Model
     connections: Closing | None = None
+    wire: OpenAIWire | None = None
+    """Sends the requests of the model; None: its client does."""
 
 
 def open_model(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
@@ -70,9 +75,27 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
         return _groq(model, provider, key=key)
     http = _http(provider)
     if provider.kind in (COMPATIBLE, COMPATIBLE_RESPONSES):
-        return Opened(_compatible(label, model, provider, key=key, http=http), http)
-    named = f"{provider.kind}:{model}"
-    return Opened(infer_model(named, provider_factory=lambda _: _speaker(provider, key=key, http=http)), http)
+        opened = _compatible(label, model, provider, key=key, http=http)
+    else:
+        named = f"{provider.kind}:{model}"
+        opened = infer_model(named, provider_factory=lambda _: _speaker(provider, key=key, http=http))
+    return Opened(opened, http, _wire(opened, http))
+
+
+def _wire(model: Model, http: ProviderClient) -> OpenAIWire | None:
+    """Return the wire of a model with a format of the OpenAI API."""
+    if not is_importable("openai"):
+        return None
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.models.openai import OpenAIChatModel
+
+    from pointsman.models.openai_formats import CHAT
+    from pointsman.models.openai_wire import OpenAIWire
+
+    if isinstance(model, OpenAIChatModel):
+        # Subclasses, such as that of OpenRouter, read replies in their own way.
+        return OpenAIWire(model, http, CHAT, reads=type(model) in (OpenAIChatModel, OllamaModel))
+    return None
 
 
 def open_embedder(
@@ -122,10 +145,10 @@ def infer(provider: str, model: str) -> Model:
         ) from None
 
 
-def _http(provider: Provider) -> httpx2.AsyncClient:
+def _http(provider: Provider) -> ProviderClient:
     import httpx2
 
-    from pointsman.models.exchange import ProviderClient, note
+    from pointsman.models.provider_http import ProviderClient, note
 
     # Proxy and certificate variables apply only to network transports.
     return ProviderClient(

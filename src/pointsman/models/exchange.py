@@ -1,23 +1,21 @@
 """One exchange with a provider: send the request, return the reply or a typed failure. Slow to import, like `wire`.
 
-Raw responses are captured for failures whose exception lacks them: proxy pages, redirects, broken streams.
+Raw responses are captured for failures whose exception lacks them: proxy pages, redirects, broken streams. A whole JSON
+body in place of a stream is read as one answer.
 
-    listening() ─▶ client ─▶ response ─▶ `note` ─▶ status, address of a redirect, beginning of the body
-                                 └─ a whole JSON body in place of a stream ─▶ `replaying`: read as one answer
+    ModelRequest ─┬─ the wire of our own, where the provider has one ─▶ reply ───────────────────▶ ModelReply
+                  │                                                       └─ any other response ─┐
+                  └─ pydantic-ai ◀───────────────────────────────────────────────────────────────┘
 """
 
 from __future__ import annotations
 
 import json
-import warnings
-from collections.abc import AsyncIterator, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Final, TextIO, cast
+from typing import Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx2
 from msgspec.structs import replace
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import (
@@ -54,6 +52,7 @@ from pydantic_ai.settings import ModelSettings
 
 from pointsman.engine.failures import Failure, connection_problem
 from pointsman.json_meter import JsonUnreadable, decode_json
+from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.failures import (
     HINTS,
     MESSAGE_CHARS_MAX,
@@ -62,45 +61,13 @@ from pointsman.models.failures import (
     status_failure,
     unreachable_failure,
 )
+from pointsman.models.openai_wire import OpenAIWire
+from pointsman.models.provider_http import RawResponse, answering, as_received, expect_stream, listening
+from pointsman.models.transcript import user_message
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
-from pointsman.redaction import head, masked, unfinished
+from pointsman.redaction import head
 from pointsman.values import JsonObject
-
-_gathered: ContextVar[list[str] | None] = ContextVar("_gathered", default=None)
-_shown = warnings.showwarning
-
-
-def _show(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    gathered = _gathered.get()
-    if gathered is None or not issubclass(category, UserWarning):
-        _shown(message, category, filename, lineno, file, line)
-    elif (text := str(message)) not in gathered:
-        gathered.append(text)
-
-
-@contextmanager
-def gathering_warnings() -> Generator[list[str]]:
-    """Collect the warnings of clients in this task while the block runs, without duplicates."""
-    global _shown
-    if warnings.showwarning is not _show:
-        _shown, warnings.showwarning = warnings.showwarning, _show
-    # A client warns in each call; by default Python shows a warning only once per location.
-    warnings.filterwarnings("always", category=UserWarning, module=r"pydantic_ai\b")
-    gathered: list[str] = []
-    token = _gathered.set(gathered)
-    try:
-        yield gathered
-    finally:
-        _gathered.reset(token)
-
 
 _KNOWN: Final[tuple[tuple[type[Exception], str, bool], ...]] = (
     (ModelRateLimitError, "model-rate-limited", True),
@@ -129,21 +96,41 @@ _RETRIES_OFF: Final = frozenset({"bedrock"})
 """Providers whose client had its retries disabled when it was opened, and warns if they are disabled again."""
 
 
-async def exchange(model: Model, request: ModelRequest, *, on_text: Hear | None) -> ModelReply:
-    """Send one request and return the reply. Raises `ModelFailed`."""
+NO_MESSAGES: Final = (user_message("-"),)
+"""Conversation of a request that is not sent, because its response is here."""
+
+
+async def exchange(
+    model: Model, request: ModelRequest, *, on_text: Hear | None, wire: OpenAIWire | None = None
+) -> ModelReply:
+    """Send one request and return the reply. Raises `ModelFailed`. `wire`: sends the requests of this model."""
     with _failures_named(model):
-        messages = to_messages(request)
-        settings = to_settings(request, system=model.system, client_retries=model.system not in _RETRIES_OFF)
-        parameters = to_parameters(request, model)
-        with _garbage_named(), gathering_warnings() as told:
-            if on_text is None:
-                answer = await model_request(
-                    model, messages, model_settings=settings, model_request_parameters=parameters
-                )
-            else:
-                answer = await _streamed(model, messages, settings, parameters, on_text)
-        reply = to_reply(answer, request)
-        return replace(reply, warnings=(*reply.warnings, *told)) if told else reply
+        if wire is None:
+            return await _by_client(model, request, request, on_text)
+        with _garbage_named():
+            prepared = await wire.prepared(request, streams=on_text is not None)
+            if prepared is None:
+                return await _by_client(model, request, request, on_text)
+            answer = await wire.send(prepared, on_text)
+        if isinstance(answer, ModelReply):
+            return answer
+        with answering(answer.answer):
+            # The response does not depend on the conversation, and converting a long one is expensive.
+            return await _by_client(model, request, replace(request, messages=NO_MESSAGES), answer.resumed(on_text))
+
+
+async def _by_client(model: Model, request: ModelRequest, sent: ModelRequest, on_text: Hear | None) -> ModelReply:
+    """Send a request by pydantic-ai and return the reply, which is read as that of `request`."""
+    messages = to_messages(sent)
+    settings = to_settings(request, system=model.system, client_retries=model.system not in _RETRIES_OFF)
+    parameters = to_parameters(request, model)
+    with _garbage_named(), gathering_warnings() as told:
+        if on_text is None:
+            answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
+        else:
+            answer = await _streamed(model, messages, settings, parameters, on_text)
+    reply = to_reply(answer, request)
+    return replace(reply, warnings=(*reply.warnings, *told)) if told else reply
 
 
 async def _streamed(
@@ -172,7 +159,7 @@ async def _streamed(
     if has_text or not sent.whole:
         # Clients treat a lost connection as the end of the answer; every wire format reports why an answer ends.
         raise ModelFailed(_unreadable("the stream broke off before the answer had ended"))
-    with replaying(sent):
+    with answering(as_received(sent)):
         answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
     for index, part in enumerate(answer.parts):
         if text := _heard_in(PartStartEvent(index=index, part=part)):
@@ -327,118 +314,3 @@ def _sentence(why: Exception) -> str:
     """Return the message of an exception; of a schema validation error, only the first two lines."""
     first, _, rest = str(why).partition("\n")
     return f"{first} {rest.partition(chr(10))[0]}".strip() if "validation error" in first else str(why)
-
-
-BODY_BYTES_MAX: Final = 1_000
-
-
-@dataclass(slots=True)
-class RawResponse:
-    """The last response of a call."""
-
-    status: int = 0
-    """0: no response."""
-    location: str = ""
-    """Target of a redirect."""
-    body: bytearray = field(default_factory=bytearray)
-    """Beginning of the body; empty if it is compressed."""
-    is_cut: bool = False
-    """Whether the body is longer than `body`."""
-    whole: bytearray = field(default_factory=bytearray)
-    """All bytes of a JSON body that answers a request for a stream, as sent; empty for other responses."""
-    encoding: str = ""
-    """Content encoding of `whole`."""
-    wants_stream: bool = False
-    """Whether the request asks for a stream."""
-
-    @property
-    def text(self) -> str:
-        text = self.body.decode(errors="replace")
-        return " ".join((unfinished(text) if self.is_cut else masked(text)).split())
-
-
-_listener: ContextVar[RawResponse | None] = ContextVar("_listener", default=None)
-
-
-def expect_stream() -> RawResponse:
-    """Note that the next request of the block asks for a stream; return the record of its response."""
-    sent = _listener.get() or RawResponse()
-    sent.wants_stream = True
-    return sent
-
-
-@contextmanager
-def listening() -> Generator[RawResponse]:
-    """Capture the responses received inside the block."""
-    sent = RawResponse()
-    token = _listener.set(sent)
-    try:
-        yield sent
-    finally:
-        _listener.reset(token)
-
-
-async def note(response: httpx2.Response) -> None:
-    """Record a response; installed as a response hook of clients."""
-    sent = _listener.get()
-    if sent is None:
-        return
-    sent.status, sent.location = response.status_code, response.headers.get("location", "")
-    sent.body.clear()
-    sent.whole.clear()
-    sent.is_cut = False
-    sent.encoding = response.headers.get("content-encoding", "")
-    is_whole = sent.wants_stream and response.is_success and _is_json(response)
-    if isinstance(response.stream, httpx2.AsyncByteStream) and (is_whole or not sent.encoding):
-        response.stream = _Overheard(response.stream, sent, is_whole=is_whole)
-
-
-def _is_json(response: httpx2.Response) -> bool:
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
-
-
-_replayed: ContextVar[RawResponse | None] = ContextVar("_replayed", default=None)
-
-
-@contextmanager
-def replaying(sent: RawResponse) -> Generator[None]:
-    """Answer the requests inside the block with a body that has been received, without sending them."""
-    token = _replayed.set(sent)
-    try:
-        yield
-    finally:
-        _replayed.reset(token)
-
-
-class ProviderClient(httpx2.AsyncClient):
-    """HTTP client that answers from `replaying`, if there is one."""
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request, or return the response that is replayed."""
-        sent = _replayed.get()
-        if sent is None:
-            return await super().send(request, **options)
-        headers = {"content-type": "application/json"} | ({"content-encoding": sent.encoding} if sent.encoding else {})
-        return httpx2.Response(sent.status, headers=headers, content=bytes(sent.whole), request=request)
-
-
-class _Overheard(httpx2.AsyncByteStream):
-    """Stream that copies its beginning, or all of it, while it is read."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse, *, is_whole: bool) -> None:
-        self._stream, self._sent, self._is_whole = stream, sent, is_whole
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        sent = self._sent
-        async for chunk in self._stream:
-            if not sent.encoding:
-                room = BODY_BYTES_MAX - len(sent.body)
-                sent.body += chunk[:room]
-                sent.is_cut = sent.is_cut or len(chunk) > room
-                self._is_whole = self._is_whole and bytes(sent.body).lstrip()[:1] in (b"", b"{", b"[")
-            if self._is_whole:
-                sent.whole += chunk
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()

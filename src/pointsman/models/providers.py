@@ -19,9 +19,7 @@ from pointsman.models.provider import KINDS, Provider
 from pointsman.ports import Clock
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
-
-    from pointsman.models.clients import Closing
+    from pointsman.models.clients import Closing, Opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Providers:
         self._turns = turns
         self._clock = clock
         self._reached: dict[str, tuple[Provider | None, KeyPool]] = {}
-        self._open: dict[tuple[str, str, int], Model] = {}
+        self._open: dict[tuple[str, str, int], Opened] = {}
         self._connections: list[Closing] = []
 
     @property
@@ -120,7 +118,7 @@ class Providers:
         """Return the key pools of the providers used so far."""
         return {name: pool for name, (_, pool) in self._reached.items()}
 
-    def model(self, line: ModelRoute, key: int = 0) -> Model:
+    def model(self, line: ModelRoute, key: int = 0) -> Opened:
         """Return the client for a key. Raises `ModelUnusable` for a missing package or environment variable."""
         place = (line.provider, line.model, key)
         if place not in self._open:
@@ -138,13 +136,13 @@ class Providers:
         for one in connections:
             await one.aclose()
 
-    def _connect(self, line: ModelRoute, key: int) -> Model:
-        from pointsman.models.clients import infer, open_model
+    def _connect(self, line: ModelRoute, key: int) -> Opened:
+        from pointsman.models.clients import Opened, infer, open_model
 
         if line.settings is None:
-            return infer(line.provider, line.model)
+            return Opened(infer(line.provider, line.model))
         secret = line.settings.keys[key] if line.settings.keys else None
         opened = open_model(line.provider, line.model, line.settings, key=secret)
         if opened.connections is not None:
             self._connections.append(opened.connections)
-        return opened.model
+        return opened

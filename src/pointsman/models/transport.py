@@ -332,10 +332,10 @@ class ModelCaller:
         """Do the exchange if the key's daily budget allows it. Raises `ModelFailed`, `ModelUnusable`."""
         from pointsman.models.exchange import exchange  # Clients are imported at their first use.
 
-        model, limit = self._providers.model(line, key), line.day
+        opened, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
             raise ModelFailed(refusal)
-        asked = exchange(model, request, on_text=ear.listening)
+        asked = exchange(opened.model, request, on_text=ear.listening, wire=opened.wire)
         reply = await bounded(asked, request.timeout_s, name=f"{line.provider}:{line.model}")
         reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
         await self._days.paid(line.provider, key, limit, reply.usage)

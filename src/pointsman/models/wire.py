@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterable
 from typing import Final, Literal, cast
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 from pydantic_ai.messages import (
     BinaryContent,
@@ -172,15 +173,28 @@ def to_reply(response: ModelResponse, request: Request) -> ModelReply:
     """Convert the reply. Raises `ModelFailed` if it is unreadable, refused, or cut off before it began."""
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     calls = tuple(_call(part) for part in response.parts if isinstance(part, ToolCallPart))
-    offered = {tool.name for tool in request.tools}
-    if request.output_schema is not None and OUTPUT_TOOL not in offered:
-        given = [call for call in calls if call.name == OUTPUT_TOOL]
-        text = as_text(given[-1].arguments) if given else text
-        calls = tuple(call for call in calls if call.name != OUTPUT_TOOL)
+    text, calls = without_output_tool(text, calls, request)
     if not text and not calls:
         _refuse_nothing(response)
-    name = response.model_name or ""
-    return ModelReply(text=text, tool_calls=calls, usage=_usage(response, name), model=name, raw=_to_echo(response))
+    name, used = response.model_name or "", response.usage
+    usage = usage_of(
+        response.provider_name or "",
+        name,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=used.cache_read_tokens,
+        cache_write_tokens=used.cache_write_tokens,
+    )
+    return ModelReply(text=text, tool_calls=calls, usage=usage, model=name, raw=_to_echo(response))
+
+
+def without_output_tool(text: str, calls: tuple[ToolCall, ...], request: Request) -> tuple[str, tuple[ToolCall, ...]]:
+    """Return the reply with the call of the tool that replaces an output schema as its text."""
+    if request.output_schema is None or any(tool.name == OUTPUT_TOOL for tool in request.tools):
+        return text, calls
+    given = [call for call in calls if call.name == OUTPUT_TOOL]
+    text = as_text(given[-1].arguments) if given else text
+    return text, tuple(call for call in calls if call.name != OUTPUT_TOOL)
 
 
 def _refuse_nothing(response: ModelResponse) -> None:
@@ -216,24 +230,32 @@ def _call(part: ToolCallPart) -> ToolCall:
     return ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=arguments)
 
 
-def _usage(response: ModelResponse, name: str) -> Usage:
-    used = response.usage
-    cost = cost_usd(
-        response.provider_name or "",
-        name,
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cache_read_tokens=used.cache_read_tokens,
-        cache_write_tokens=used.cache_write_tokens,
-    )
-    return Usage(
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cache_read_tokens=used.cache_read_tokens,
-        cache_write_tokens=used.cache_write_tokens,
+def usage_of(
+    provider: str,
+    model: str,
+    *,
+    input_tokens: int,
+    output_tokens: int,
+    cache_read_tokens: int,
+    cache_write_tokens: int,
+) -> Usage:
+    """Return the usage of one call, with its price if the list has the model."""
+    usage = Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=cache_read_tokens,
+        cache_write_tokens=cache_write_tokens,
         model_calls=1,
-        cost_usd=cost,
     )
+    cost = cost_usd(
+        provider,
+        model,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=cache_read_tokens,
+        cache_write_tokens=cache_write_tokens,
+    )
+    return usage if cost is None else replace(usage, cost_usd=cost)
 
 
 def _to_echo(response: ModelResponse) -> JsonObject | None:

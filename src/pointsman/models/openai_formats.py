@@ -1,0 +1,358 @@
+"""Chat Completions format: messages to JSON, and replies and streams to text, tool calls and usage.
+
+Only the common part of the format is read here. Whatever else a response contains raises `Unfamiliar`: the provider's
+client reads it instead (see `openai_wire`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol
+
+import msgspec
+
+from pointsman.engine.reports import ToolCall
+from pointsman.json_meter import JsonUnreadable, decode_json
+from pointsman.models.transcript import calls_of, content_of, role_of, text_of
+from pointsman.ports import Thought
+from pointsman.values import Json, JsonObject
+
+SPECIAL_TOKEN: Final = re.compile(
+    "<[|\uff5c]|\\|>|_of_turn>|\\[\\||[A-Z]\\]|~b\\]|~!b\\[|e~\\[".encode()  # 0xFF5C: the full-width bar
+)
+"""Where a message may contain a special token of a chat template, which pydantic-ai breaks up for some models."""
+_ZERO_WIDTH: Final = re.compile("[\u200b-\u200d\u2060\ufeff]|\\\\u(?:200[b-d]|2060|feff)", re.IGNORECASE)
+"""Characters by which special tokens are broken up, and which pydantic-ai removes from replies."""
+
+
+class Unfamiliar(Exception):
+    """Raised for a response that only the provider's client reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireDialect:
+    """How one model deviates from the format, as far as requests and replies depend on it."""
+
+    system_role: str = "system"
+    thinking_start: str = "<think>"
+    thinking_fields: tuple[str, ...] = ("reasoning", "reasoning_content")
+    """Fields for thoughts; the first that has text counts."""
+    breaks_special_tokens: bool = False
+    ignores_leading_space: bool = False
+
+    def check_text(self, text: str) -> None:
+        """Raise `Unfamiliar` for text that the provider's client changes."""
+        if self.breaks_special_tokens and not text.isascii() and _ZERO_WIDTH.search(text):
+            raise Unfamiliar
+
+
+class TokenCounts(NamedTuple):
+    """TokenCounts that a provider counted."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class ReadReply(NamedTuple):
+    """A reply, as far as it is familiar."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    model: str
+    """Empty: the response does not name it."""
+    tokens: TokenCounts
+
+
+class StreamReader(Protocol):
+    """Reads the events of one stream."""
+
+    def feed(self, data: bytes) -> str:
+        """Read the data of an event and return its text; a `Thought` for thoughts, empty for other events.
+
+        Raises `Unfamiliar`, `msgspec.DecodeError`.
+        """
+        ...
+
+    def answer(self) -> ReadReply:
+        """Return the reply after the last event. Raises `Unfamiliar` if it is incomplete."""
+        ...
+
+
+class Format(Protocol):
+    """A format of the OpenAI API."""
+
+    messages_key: str
+    """Member of a request that holds the conversation."""
+    sample_body: bytes
+    """A whole response with text, a thought, a tool call and usage."""
+    sample_events: bytes
+    """The same as a stream."""
+
+    def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
+        """Return the JSON of a message, without the brackets of the list; None: only pydantic-ai can convert it."""
+        ...
+
+    def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
+        """Read a whole response. Raises `Unfamiliar`, `msgspec.DecodeError`."""
+        ...
+
+    def stream(self, dialect: WireDialect) -> StreamReader: ...
+
+
+class _Details(msgspec.Struct, forbid_unknown_fields=True):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    audio_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, forbid_unknown_fields=True):
+    # Other members may change what counts as input: the provider's client knows.
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+    completion_tokens_details: msgspec.Raw | None = None
+
+    @property
+    def tokens(self) -> TokenCounts:
+        details = self.prompt_tokens_details or _Details()
+        return TokenCounts(
+            self.prompt_tokens, self.completion_tokens, details.cached_tokens or 0, details.cache_write_tokens or 0
+        )
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _WireCall(msgspec.Struct):
+    id: str | None = None
+    index: int | None = None
+    type: Literal["function"] | None = None
+    function: _Function | None = None
+
+
+class _Message(msgspec.Struct):
+    role: str | None = None
+    content: str | None = None
+    refusal: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    reasoning_details: msgspec.Raw | None = None
+    tool_calls: list[_WireCall] | None = None
+
+    def thought(self, dialect: WireDialect) -> str:
+        for field in dialect.thinking_fields:
+            if text := self.reasoning if field == "reasoning" else self.reasoning_content:
+                return text
+        return ""
+
+    def check(self) -> None:
+        if self.refusal or self.reasoning_details:
+            raise Unfamiliar
+
+
+class _Choice(msgspec.Struct):
+    index: int
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Completion(msgspec.Struct):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class _ChunkChoice(msgspec.Struct):
+    delta: _Message | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_ChunkChoice] | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    error: msgspec.Raw | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+_completion = msgspec.json.Decoder(_Completion).decode
+_chunk = msgspec.json.Decoder(_Chunk).decode
+_NULL: Final = msgspec.Raw(b"null")
+
+
+def _sent_call(call: ToolCall) -> JsonObject:
+    function: JsonObject = {"name": call.name, "arguments": _encode(call.arguments).decode()}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def called(id: str | None, name: str | None, arguments: str | None, dialect: WireDialect) -> ToolCall:
+    """Return a tool call. Raises `Unfamiliar` where something is missing or wrong."""
+    if not id or not name:
+        raise Unfamiliar
+    dialect.check_text(name)
+    if arguments and dialect.breaks_special_tokens and _ZERO_WIDTH.search(arguments):
+        raise Unfamiliar
+    try:
+        value = decode_json(arguments or "{}")
+    except JsonUnreadable as why:
+        raise Unfamiliar from why
+    if not isinstance(value, dict):
+        raise Unfamiliar
+    return ToolCall(id=id, name=name, arguments=value)
+
+
+def _events(*chunks: bytes) -> bytes:
+    head = b'data: {"id":"1","object":"chat.completion.chunk","created":1,"model":"m",'
+    return b"".join(head + chunk + b"}\n\n" for chunk in chunks)
+
+
+class ChatFormat:
+    """Chat Completions."""
+
+    messages_key = "messages"
+    sample_body = (
+        b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls",'
+        b'"message":{"role":"assistant","content":"Fine.","reasoning_content":"Hm.","tool_calls":[{"id":"c1",'
+        b'"type":"function","function":{"name":"look","arguments":"{\\"a\\":1}"}}]}}],"usage":{"prompt_tokens":11,'
+        b'"completion_tokens":7,"total_tokens":18,"prompt_tokens_details":{"cached_tokens":3}}}'
+    )
+    sample_events = _events(
+        b'"choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm."}}]',
+        b'"choices":[{"index":0,"delta":{"content":"Fi"}}]',
+        b'"choices":[{"index":0,"delta":{"content":"ne."}}]',
+        b'"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",'
+        b'"function":{"name":"look","arguments":""}}]}}]',
+        b'"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\\"a\\":1}"}}]}}]',
+        b'"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]',
+        b'"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":3}}',
+    )
+
+    def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
+        match role_of(message), message:
+            case "assistant", _:
+                return self._assistant(message)
+            case "tool", dict():
+                id = text_of(message.get("toolCallId"))
+                return _encode({"role": "tool", "tool_call_id": id, "content": content_of(message)}) if id else None
+            case "system", _:
+                return _encode({"role": dialect.system_role, "content": content_of(message)})
+            case _, {"content": [*_]}:
+                return None
+            case _:
+                return _encode({"role": "user", "content": content_of(message)})
+
+    def _assistant(self, message: Json) -> bytes | None:
+        text, calls = content_of(message), calls_of(message)
+        if (isinstance(message, dict) and message.get("raw") is not None) or not (text or calls):
+            return None
+        if not all(call.id for call in calls):
+            return None
+        sent: JsonObject = {"role": "assistant", "content": text or None}
+        if calls:
+            sent["tool_calls"] = [_sent_call(call) for call in calls]
+        return _encode(sent)
+
+    def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
+        found = _completion(body)
+        if not found.choices:
+            raise Unfamiliar
+        choice = found.choices[0]
+        message = choice.message
+        message.check()
+        text = message.content or ""
+        if message.role != "assistant" or choice.finish_reason == "" or dialect.thinking_start in text:
+            raise Unfamiliar
+        dialect.check_text(text)
+        calls: list[ToolCall] = []
+        for call in message.tool_calls or ():
+            if call.type is None or call.function is None or call.function.arguments is None:
+                raise Unfamiliar
+            calls.append(called(call.id, call.function.name, call.function.arguments, dialect))
+        return ReadReply(text, tuple(calls), found.model, found.usage.tokens if found.usage else TokenCounts())
+
+    def stream(self, dialect: WireDialect) -> StreamReader:
+        return _ChatStream(dialect)
+
+
+class _StreamedCall:
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self, id: str, name: str) -> None:
+        self.id, self.name = id, name
+        self.arguments: list[str] = []
+
+
+class _ChatStream:
+    def __init__(self, dialect: WireDialect) -> None:
+        self._dialect = dialect
+        self._texts: list[str] = []
+        self._calls: dict[int, _StreamedCall] = {}
+        self._model = ""
+        self._usage: _Usage | None = None
+        self._ended = False
+
+    def feed(self, data: bytes) -> str:
+        chunk = _chunk(data)
+        if (chunk.error is not None and chunk.error != _NULL) or (chunk.usage and self._usage):
+            raise Unfamiliar
+        self._usage = chunk.usage or self._usage
+        self._model = chunk.model or self._model
+        if not chunk.choices:
+            return ""
+        choice = chunk.choices[0]
+        if choice.delta is None:
+            raise Unfamiliar
+        self._ended = self._ended or bool(choice.finish_reason)
+        return self._delta(choice.delta)
+
+    def _delta(self, delta: _Message) -> str:
+        delta.check()
+        thought, text = delta.thought(self._dialect), delta.content or ""
+        if thought and text:
+            raise Unfamiliar
+        if text:
+            self._check(text)
+            self._texts.append(text)
+        for call in delta.tool_calls or ():
+            self._called(call)
+        return Thought(thought) if thought else text
+
+    def _check(self, text: str) -> None:
+        dialect = self._dialect
+        if text == dialect.thinking_start or (dialect.ignores_leading_space and not self._texts and text.isspace()):
+            raise Unfamiliar
+        dialect.check_text(text)
+
+    def _called(self, call: _WireCall) -> None:
+        function = call.function or _Function()
+        if call.index is None:
+            raise Unfamiliar
+        known = self._calls.get(call.index)
+        if known is None:
+            if not call.id or not function.name:
+                raise Unfamiliar
+            known = self._calls[call.index] = _StreamedCall(call.id, function.name)
+        elif function.name or (call.id and call.id != known.id):
+            raise Unfamiliar
+        if function.arguments:
+            known.arguments.append(function.arguments)
+
+    def answer(self) -> ReadReply:
+        if not self._ended:
+            raise Unfamiliar
+        calls = tuple(
+            called(call.id, call.name, "".join(call.arguments), self._dialect) for call in self._calls.values()
+        )
+        return ReadReply("".join(self._texts), calls, self._model, self._usage.tokens if self._usage else TokenCounts())
+
+
+CHAT: Final[Format] = ChatFormat()
