@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links --quiet --extra build
+# Every test process and every `pointsman` that tests start would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 # The checker is pinned by the lock: it need not look for a newer one.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import ipaddress
 import os
 import platform
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -81,6 +84,14 @@ def shut_sockets() -> Any:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def certificates_read_once() -> Iterator[None]:
+    """Share the certificates of this machine among all HTTP clients: to parse them takes 25 ms for each client."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
+        yield
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     browser = parser.getgroup("browser", "how steady the tests of the web app are")
     browser.addoption("--weak", type=float, nargs="?", const=6.0, default=0.0, help="a browser so many times slower")
@@ -143,6 +154,17 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
     with WATCH.watching():
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without the garbage collector, and exempt the collected items and modules from it: no test frees them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

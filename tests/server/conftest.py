@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx2
 import pytest
+import uvicorn.server
 
 from pointsman.app import Pointsman
 from pointsman.auth.callers import Role
@@ -24,6 +26,16 @@ from pointsman.settings import Settings
 from tests.patience import PATIENCE_S
 
 QUIET = Settings(delays=False)
+
+
+class FrequentChecks:
+    """`asyncio` for uvicorn, which checks every 0.1 s whether it may end: here every 10 ms."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, delay: float) -> None:
+        await asyncio.sleep(delay / 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +142,7 @@ async def serving_app(
 ) -> AsyncGenerator[Served, None]:
     """Serve an installation that is open."""
     desk = make_desk(app, is_local=is_local)
-    with listening("127.0.0.1", 0) as listener:
+    with listening("127.0.0.1", 0) as listener, patch.object(uvicorn.server, "asyncio", FrequentChecks()):
         application = make_application(desk, body_bytes_max=body_bytes_max)
         server = Server(configured(application), desk.disconnect)
         task = asyncio.create_task(server.serve(sockets=[listener]))
