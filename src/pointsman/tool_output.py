@@ -1,11 +1,12 @@
-"""Output of tools: kept apart from the output of the process, and attached to failures and steps.
+"""Output of tools and packages: kept apart from the output of the process, and attached to failures and steps.
 
 print in a tool   ─▶ standard error of a command, never its output; secrets masked ┐
 logging in a tool ─▶ its configured destination                                    ├─▶ the end: `details["output"]`
                                                                                        of a failure, `printed` of a
                                                                                        step that succeeds
 
-Only text written through `sys.stdout` and `sys.stderr` is masked, not what C code and other programs write directly.
+Standard output belongs to the command alone: what packages print while they are loaded, and what threads of tools print,
+goes to standard error too. Only text written through `sys.stdout` and `sys.stderr` is masked, not what C code and other programs write directly.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.metadata import EntryPoint
 from io import TextIOBase
 from typing import BinaryIO, Final, Self, TextIO, cast
 
@@ -129,8 +131,23 @@ class gathering:  # noqa: N801 - as above
         _gathered.reset(self._token)
 
 
+def load_plugin(plugin: EntryPoint) -> object:
+    """Import the object of an installed package. What the import prints goes where the output of tools goes.
+
+    Raises `ImportError` for a package that ends the process, and everything that its import raises."""
+    with printing():
+        try:
+            return plugin.load()
+        except SystemExit as why:
+            raise ImportError(f"its import ends the process: SystemExit: {why}") from why
+
+
+_of_command: ContextVar[bool] = ContextVar("of_command", default=False)
+"""Whether the running code belongs to the command. A thread that a tool starts has a context of its own, without it."""
+
+
 class _Apart:
-    """Stream that writes the output of tools to standard error, and everything else to the wrapped stream."""
+    """Stream that writes the output of the command to the wrapped stream, and everything else to standard error."""
 
     def __init__(self, output: TextIO, of_tools: TextIO) -> None:
         self._output = output
@@ -139,7 +156,7 @@ class _Apart:
     def write(self, text: str) -> int:
         printed = _printed.get()
         if printed is None:
-            return self._output.write(text)
+            return (self._output if _of_command.get() else self._of_tools).write(text)
         printed.show(text, self._of_tools)
         return len(text)
 
@@ -148,13 +165,17 @@ class _Apart:
             self.write(line)
 
     def close(self) -> None:
-        """Close the wrapped stream; no effect within a tool call."""
-        if _printed.get() is None:
+        """Close the wrapped stream; only the command can."""
+        if self._is_for_command():
             self._output.close()
 
     def detach(self) -> BinaryIO | Self:
-        """Detach the wrapped stream; no effect within a tool call."""
-        return cast(TextIOBase, self._output).detach() if _printed.get() is None else self
+        """Detach the wrapped stream; only the command can."""
+        return cast(TextIOBase, self._output).detach() if self._is_for_command() else self
+
+    @staticmethod
+    def _is_for_command() -> bool:
+        return _of_command.get() and _printed.get() is None
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._output, name)
@@ -162,10 +183,13 @@ class _Apart:
 
 @contextmanager
 def apart_from_tools() -> Generator[None]:
-    """Write what tools print to standard error, without the secrets that `hiding` names, until the block ends."""
+    """Write only what the caller's own code prints to standard output, until the block ends. The output of tools goes to
+    standard error, without the secrets that `hiding` names."""
     output, error = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = cast(TextIO, _Apart(output, error)), cast(TextIO, _Apart(error, error))
+    token = _of_command.set(True)
     try:
         yield
     finally:
+        _of_command.reset(token)
         sys.stdout, sys.stderr = output, error

@@ -15,7 +15,7 @@ from pointsman.values import JsonObject
 STORE = ["--store", "sqlite:///store.db"]
 WAITS_S = 60
 TOOLS = '''
-import logging, os, subprocess, sys
+import logging, os, subprocess, sys, threading
 from pointsman import tool
 
 @tool
@@ -39,6 +39,16 @@ async def book() -> str:
     return parse({})
 
 @tool
+def threaded() -> str:
+    """Print in a thread of its own."""
+    thread = threading.Thread(target=print, args=("by a thread",))
+    thread.start()
+    thread.join()
+    return "done"
+
+print("by the import")
+
+@tool
 async def closing() -> str:
     """Close standard output and standard error."""
     print("before")
@@ -59,7 +69,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (site / "loud_tools.py").write_text(TOOLS)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-tools\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[pointsman.tools]\nnoisy = loud_tools:noisy\nbook = loud_tools:book\nclosing = loud_tools:closing\n"
+        "[pointsman.tools]\nthreaded = loud_tools:threaded\nnoisy = loud_tools:noisy\nbook = loud_tools:book\nclosing = loud_tools:closing\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
     return site
@@ -83,6 +93,12 @@ def test_output_of_tools_does_not_mix_with_the_output_of_the_command() -> None:
         assert word in ran.stderr
     plain = pointsman("run", "noisy.json", "--model", "scripted")
     assert (plain.returncode, plain.stdout) == (0, "done\n")
+
+
+def test_output_of_imports_and_of_threads_does_not_mix_with_the_output_of_the_command() -> None:
+    ran = pointsman("run", document("threaded"), "--model", "scripted", "--json")
+    assert (ran.returncode, json.loads(ran.stdout)["output"]) == (0, "done")
+    assert {"by the import", "by a thread"} <= {*ran.stderr.splitlines()}
 
 
 def test_a_tool_cannot_close_the_streams_of_the_command() -> None:

@@ -24,6 +24,7 @@ from pointsman.dialects.results import (
 )
 from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
+from pointsman.tool_output import load_plugin
 from pointsman.values import Json, JsonObject
 
 ENTRY_POINTS: Final = "pointsman.dialects"
@@ -113,7 +114,7 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
     found = list(dialects_of(candidate.document)) if dialect is None else [dialect]
     if dialect is None and not found:
         found = [
-            plugin.name for plugin in entry_points(group=ENTRY_POINTS) if _matches(plugin.load(), candidate.document)
+            plugin.name for plugin in entry_points(group=ENTRY_POINTS) if _matches(load_plugin(plugin), candidate.document)
         ]
     if len(found) != 1:
         problem = _undecided(candidate)
@@ -171,7 +172,7 @@ def _module_of(dialect: str) -> DialectModule:
         return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}.dialect"))
     installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
     if dialect in installed:
-        return cast(DialectModule, installed[dialect].load())
+        return cast(DialectModule, load_plugin(installed[dialect]))
     known = [*DIALECTS, *installed]
     hint = f"{did_you_mean(dialect, known)} Known dialects: {', '.join(known)}.".strip()
     raise UnknownDialect(f"there is no dialect {dialect!r}", hint=hint)

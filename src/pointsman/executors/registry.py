@@ -21,6 +21,7 @@ from pointsman.executors.verifier import VerifierExecutor
 from pointsman.executors.work_without_models import CodeExecutor, PendingCallsExecutor, RecordExecutor, ToolExecutor
 from pointsman.ports import ExecutionPort, Executor, Models, Secrets, Tools
 from pointsman.redaction import hiding
+from pointsman.tool_output import load_plugin, printing
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
 
@@ -64,6 +65,19 @@ class _Hiding:
         if not redaction:
             return await self._executor.execute(command, spec, run)
         with hiding(redaction):
+            return await self._executor.execute(command, spec, run)
+
+
+class _Printing:
+    """Executor of a package: what it prints goes where the output of tools goes."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    async def execute(
+        self, command: Execute, spec: WorkSpec, run: ExecutionPort
+    ) -> WorkDone | WorkFailed | ToolCallsProposed:
+        with printing():
             return await self._executor.execute(command, spec, run)
 
 
@@ -173,7 +187,8 @@ class Executors:
             hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."
             raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint, needs=f"executor:{kind}")
         try:
-            return cast("Executor", plugin.load()(self._world))
+            made = cast("Callable[[World], Executor]", load_plugin(plugin))
+            return _Printing(made(self._world))
         except Exception as why:
             raise ExecutorNotLoaded(
                 f"the executor {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",

@@ -37,6 +37,7 @@ from pointsman.store.records import (
     WorkflowEntry,
 )
 from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord
+from pointsman.tool_output import load_plugin
 from pointsman.values import ExecutionId, Json, WorkflowId
 
 ENTRY_POINTS: Final = "pointsman.journals"
@@ -349,7 +350,7 @@ def opener_for(scheme: str, url: str) -> Opener:
     if scheme not in found:
         known = ", ".join(sorted({"memory:", "sqlite:", "postgresql:", *(f"{name}:" for name in found)}))
         raise StoreUnknown(f"no store is installed for {masked_address(url)!r}", hint=f"Known kinds: {known}")
-    return cast("Opener", found[scheme].load())
+    return cast("Opener", load_plugin(found[scheme]))
 
 
 def postgres_opener() -> Opener:

@@ -18,7 +18,7 @@ from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
-from pointsman.tool_output import printing
+from pointsman.tool_output import load_plugin, printing
 from pointsman.tools.functions import FunctionTool, not_json
 from pointsman.tools.tool import (
     RESERVED,
@@ -281,7 +281,7 @@ def _is_running(task: asyncio.Task[object]) -> bool:
 
 def _load(plugin: EntryPoint) -> Tool:
     try:
-        return cast("Tool", plugin.load())
+        return cast("Tool", load_plugin(plugin))
     except Exception as why:
         raise ToolNotLoaded(
             f"the tool {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
