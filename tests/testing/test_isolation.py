@@ -127,3 +127,50 @@ def test_an_event_stays_in_the_store_of_the_test(tmp_path: Path) -> None:
     flow = "id: tells\nnodes:\n  - {id: emit, type: emit, config: {event: done, data: {n: 1}}}\nedges: []\n"
     expect = "expect: {events: [{kind: emitted, name: done}]}\n"
     assert failures(tmp_path, flow, expect) == ()
+
+
+@pytest.mark.parametrize("stub", ["{staus: 500}", "{status: '500'}", "{status: 5}", "{body: 7}", "{status: true}", "7"])
+def test_a_misspelt_stub_is_refused_with_its_key(tmp_path: Path, url: str, stub: str) -> None:
+    [why] = failures(tmp_path, HTTP.format(url=url), f"http: {{fetch: {stub}}}\n")
+    assert "http.fetch" in why
+    assert ("Did you mean 'status'?" in why) is ("staus" in stub)
+
+
+AGENT = """
+id: buyer
+nodes:
+  - {id: buy, type: agent, config: {prompt: Buy it., tools: [shop]}}
+edges: []
+"""
+CALLS = "script: {rules: [{node: buy, call: 1, toolCalls: [{name: shop, arguments: {}}]}, {node: buy, text: done}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("expect", "passes"), [("", False), ("expect: {output: done}\n", False), ("allow: shop\n", True)]
+)
+def test_a_refused_call_of_an_agent_fails_the_test(
+    tmp_path: Path, url: str, httpserver: HTTPServer, expect: str, passes: bool
+) -> None:
+    shop = SHOP.replace("URL", url).replace("PORT", str(httpserver.port))
+    found = failures(tmp_path, AGENT, shop + CALLS + expect)
+    assert (found == ()) is passes
+    assert all("outside-refused" in why and "'shop'" in why and "allow: [shop]" in why for why in found)
+
+
+def test_a_refused_request_whose_node_continues_fails_the_test(tmp_path: Path, url: str) -> None:
+    flow = HTTP.format(url=url).replace("type: http,", "type: http, execution: {errorHandler: continue},")
+    [why] = failures(tmp_path, flow, "")
+    assert "outside-refused" in why
+    assert failures(tmp_path, flow, "http: {fetch: {status: 404}}\n") == ()
+
+
+def test_a_refusal_that_the_test_expects_passes(tmp_path: Path, url: str) -> None:
+    expect = "expect: {status: failed, errors: [outside-refused]}\n"
+    assert failures(tmp_path, HTTP.format(url=url), expect) == ()
+
+
+def test_an_unknown_key_of_a_test_names_the_one_that_was_meant(tmp_path: Path, url: str) -> None:
+    [why] = failures(tmp_path, HTTP.format(url=url), "expect: {ouput: 7}\n")
+    assert "expect.ouput: there is no such key. Did you mean 'output'?" in why
+    [why] = failures(tmp_path, HTTP.format(url=url), "settings: {providers: {openai: {base_ulr: 'http://x'}}}\n")
+    assert "settings.providers.openai.base_ulr: there is no such setting. Did you mean 'base_url'?" in why

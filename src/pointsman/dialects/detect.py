@@ -114,7 +114,9 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
     found = list(dialects_of(candidate.document)) if dialect is None else [dialect]
     if dialect is None and not found:
         found = [
-            plugin.name for plugin in entry_points(group=ENTRY_POINTS) if _matches(load_plugin(plugin), candidate.document)
+            plugin.name
+            for plugin in entry_points(group=ENTRY_POINTS)
+            if _matches(load_plugin(plugin), candidate.document)
         ]
     if len(found) != 1:
         problem = _undecided(candidate)

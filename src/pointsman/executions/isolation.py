@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from pointsman.definition.model.work import HttpConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -17,7 +17,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
-from pointsman.errors import CallerError
+from pointsman.errors import CallerError, sentences
 from pointsman.executors.failures import WorkRefused, work_failed
 from pointsman.ports import ExecutionPort, Executor, Tools, ToolSpec
 from pointsman.tools.registry import ToolRegistry
@@ -47,25 +47,33 @@ class Isolation:
     allowed: Collection[str] = ()
     """Names of tools, and ids of http nodes."""
     http: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    """Node id, or `METHOD URL` -> the result of the request: `status` (200), `data`, `headers`."""
+    """Node id, or `METHOD URL` -> the result of the request: `status`, `data`, `headers`."""
+    refused: list[str] = field(default_factory=list[str])
+    """The refused calls, in order: message and hint. The failure of a call may not show in the outcome."""
 
     def tools(self, tools: Tools, registry: ToolRegistry) -> Tools:
-        return _IsolatedTools(tools, registry, self.allowed)
+        return _IsolatedTools(tools, registry, self)
 
     def http_executor(self, real: Executor) -> Executor:
         return _IsolatedHttp(real, self)
 
     def refuse_file(self, url: str) -> None:
         """Raise for every file that would be fetched by its address."""
-        message = f"a workflow test does not fetch {url!r}"
-        raise WorkRefused(failure_by(OutsideRefused(message, hint="Give the file in the input of the test.")))
+        raise WorkRefused(
+            self.refusal(f"a workflow test does not fetch {url!r}", "Give the file in the input of the test.")
+        )
+
+    def refusal(self, message: str, hint: str) -> Failure:
+        """Record a refused call and return its failure."""
+        self.refused.append(sentences(message, hint))
+        return failure_by(OutsideRefused(message, hint=hint))
 
 
 class _IsolatedTools:
-    def __init__(self, tools: Tools, registry: ToolRegistry, allowed: Collection[str]) -> None:
+    def __init__(self, tools: Tools, registry: ToolRegistry, isolation: Isolation) -> None:
         self._tools = tools
         self._registry = registry
-        self._allowed = allowed
+        self._isolation = isolation
 
     def find(self, name: str) -> ToolSpec | None:
         return self._tools.find(name)
@@ -79,13 +87,13 @@ class _IsolatedTools:
         if not self.may_call(call.name):
             message = f"the tool {call.name!r} would act outside of the workflow test"
             hint = f"Give it results under `tools:` in the script of the test, or allow it: `allow: [{call.name}]`."
-            raise ToolFailed(failure_by(OutsideRefused(message, hint=hint)))
+            raise ToolFailed(self._isolation.refusal(message, hint))
         return await self._tools.call(call, key=key, run=run)
 
     def may_call(self, name: str) -> bool:
         """Return whether the tool is allowed or reaches nothing outside."""
         origin = self._registry.origin(name)
-        if name in self._allowed or origin in INSIDE or name in PURE:
+        if name in self._isolation.allowed or origin in INSIDE or name in PURE:
             return True
         if origin is None and "__" not in name:
             return True  # There is no such tool: the call fails by itself.
@@ -96,7 +104,7 @@ class _IsolatedTools:
 def acts_outside(workflow: WorkflowDefinition, registry: ToolRegistry) -> list[str]:
     """Describe the outside calls of a workflow that a script does not answer: its http nodes, and tools that the script
     lacks. In document order."""
-    isolated = _IsolatedTools(registry, registry, ())
+    isolated = _IsolatedTools(registry, registry, Isolation())
     found = [f"the http node {node.id!r}" for node in workflow.nodes if isinstance(node.config, HttpConfig)]
     tools = (site.text for site in sites_of(workflow) if site.kind == "tool")
     found += [
@@ -123,18 +131,17 @@ class _IsolatedHttp:
             return await self._real.execute(command, spec, run)
         message = f"the http node {spec.node!r} would send {request!r} from a workflow test"
         stub = f"http: {{{spec.node}: {{status: 200, data: …}}}}"
-        hint = f"Say what it answers: `{stub}`, or allow it: `allow: [{spec.node}]`."
-        return work_failed(command, failure_by(OutsideRefused(message, hint=hint)))
+        hint = f"Give its answer: `{stub}`, or allow it: `allow: [{spec.node}]`."
+        return work_failed(command, self._isolation.refusal(message, hint))
 
 
 def _answered(command: Execute, spec: WorkSpec, config: JsonObject, stub: JsonObject) -> WorkDone | WorkFailed:
-    given = stub.get("status", 200)
-    status = given if isinstance(given, int) else 200
+    status = cast(int, stub["status"])
     ok = 200 <= status < 300
     if not ok and config.get("failOnError") is not False:
         message = f"the stub of the http node {spec.node!r} answers {status}"
-        details: JsonObject = {"status": status, "data": stub.get("data")}
+        details: JsonObject = {"status": status, "data": stub["data"]}
         failure = Failure(code="http-status", message=message, retryable=status in AGAIN, details=details)
         return work_failed(command, failure)
-    result: JsonObject = {"status": status, "headers": stub.get("headers", {}), "data": stub.get("data"), "ok": ok}
+    result: JsonObject = {"status": status, "headers": stub["headers"], "data": stub["data"], "ok": ok}
     return WorkDone(step=command.step, attempt=command.attempt, result=result)

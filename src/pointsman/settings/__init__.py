@@ -9,9 +9,22 @@ import fnmatch
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal, Protocol, TypeAlias, cast
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
@@ -74,6 +87,8 @@ def _secret(value: object) -> object:
 
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     Secret: TypeAlias = SecretSettings | str
     """Type of the input; after validation it is a `SecretSettings` (`Settings.own_secrets`)."""
 else:
@@ -346,12 +361,44 @@ def load_settings(
         first = why.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         source = sources.get(str(first["loc"][0]), FILE) if first["loc"] else FILE
-        unknown = first["type"] == "extra_forbidden"
-        message = "there is no such setting" if unknown else first["msg"]
-        near = did_you_mean(key, Settings.model_fields) if unknown else ""
+        message, near = wrong_field(Settings, first, "setting")
         raise SettingsInvalid(
             f"{key} in {source}: {message}", hint=f"{near} See docs/reference/settings.md.".strip()
         ) from None
+
+
+def wrong_field(model: type[BaseModel], wrong: ErrorDetails, what: str) -> tuple[str, str]:
+    """Return message and suggestion for an error of a model. `what`: the word for one of its fields."""
+    if wrong["type"] != "extra_forbidden":
+        return wrong["msg"].removeprefix("Value error, "), ""
+    *above, key = wrong["loc"]
+    return f"there is no such {what}", did_you_mean(str(key), _fields_at(model, above))
+
+
+def _fields_at(model: type[BaseModel], place: Sequence[str | int]) -> list[str]:
+    """Return the names of the fields at a place in the data of a model; none where the place has no model."""
+    here: list[object] = [model]
+    for part in place:
+        below: list[object] = []
+        for one in _alternatives(here):
+            if isinstance(one, type) and issubclass(one, BaseModel):
+                below += [field.annotation for name, field in one.model_fields.items() if part in (name, field.alias)]
+            else:
+                below += get_args(one)[-1:]
+        here = below
+    models = [one for one in _alternatives(here) if isinstance(one, type) and issubclass(one, BaseModel)]
+    return [field.alias or name for one in models for name, field in one.model_fields.items()]
+
+
+def _alternatives(types: Sequence[object]) -> Iterator[object]:
+    """Yield the members of unions, and the types below annotations."""
+    for one in types:
+        if get_origin(one) in (Union, UnionType):
+            yield from _alternatives(get_args(one))
+        elif get_origin(one) is Annotated:
+            yield from _alternatives(get_args(one)[:1])
+        else:
+            yield one
 
 
 def _here() -> list[Path]:

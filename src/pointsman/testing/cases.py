@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, cast
 
 import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -28,15 +28,18 @@ from pointsman.definition.model.base import read_duration
 from pointsman.definition.problems import Problem, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import AuthorError, PointsmanError, sentences
-from pointsman.executions.isolation import Isolation
+from pointsman.executions.isolation import Isolation, OutsideRefused
 from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.models.script import Script
 from pointsman.runtime.dependencies import SystemClock
-from pointsman.settings import Settings
+from pointsman.settings import Settings, wrong_field
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.builtin import shipped
 from pointsman.workflows.scripts import load_script, parse_script
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 ENDINGS: Final = (".test.yaml", ".test.yml", ".test.json")
 
@@ -95,6 +98,14 @@ class Expect(_Part):
     """Codes of errors that `check` finds: then it is not run."""
 
 
+class HttpAnswer(_Part):
+    """The response of a service that is not called."""
+
+    status: Annotated[int, Field(strict=True, ge=100, le=599)] = 200
+    data: Json = None
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+
+
 class WorkflowCase(_Part):
     """One test. A case of a list takes fields that it does not set from the file."""
 
@@ -115,7 +126,7 @@ class WorkflowCase(_Part):
     """Workflow files to save before: those it calls."""
     settings: JsonObject = {}
     """Settings of this test. Those of the user do not count."""
-    http: dict[str, JsonObject] = Field(default_factory=dict[str, JsonObject])
+    http: dict[str, HttpAnswer] = Field(default_factory=dict[str, HttpAnswer])
     """Responses for http nodes: node, or `METHOD URL` -> {status, data, headers}."""
     allow: Texts = ()
     """Tools, and http nodes, that may reach outside."""
@@ -160,7 +171,7 @@ def read_tests(path: Path) -> tuple[WorkflowCase, ...]:
             WorkflowCase.model_validate(named)
         ]
     except ValidationError as why:
-        found = [_problem(list(one["loc"]), one["msg"]) for one in why.errors()]
+        found = [_problem(TestFile, one) for one in why.errors()]
         raise _refused(path, [document.placed(problem) for problem in found]) from None
     if nameless := [number for number, case in enumerate(made, start=1) if not case.workflow]:
         raise TestRefused(f"{path}: case {nameless[0]} names no workflow", hint="Add `workflow: file`.")
@@ -171,8 +182,13 @@ def read_tests(path: Path) -> tuple[WorkflowCase, ...]:
     )
 
 
-def _problem(parts: list[str | int], message: str) -> Problem:
-    return error("test-value", pointer_to(*parts), f"{'.'.join(map(str, parts))}: {message}")
+def _problem(model: type[BaseModel], wrong: ErrorDetails) -> Problem:
+    message, hint = wrong_field(model, wrong, "key")
+    return error("test-value", pointer_to(*wrong["loc"]), f"{_dotted(wrong)}: {message}", hint=hint)
+
+
+def _dotted(wrong: ErrorDetails) -> str:
+    return ".".join(map(str, wrong["loc"]))
 
 
 def _refused(path: Path, problems: Sequence[Problem]) -> TestRefused:
@@ -241,7 +257,9 @@ def run_file(path: Path) -> Iterator[CaseResult]:
     try:
         cases = read_tests(path)
     except TestRefused as why:
-        told = [f"{path}:{p.line}:{p.column}: {p.message}" for p in why.problems] or [str(why)]
+        told = [f"{path}:{p.line}:{p.column}: {sentences(p.message, p.hint)}" for p in why.problems] or [
+            sentences(str(why), why.hint)
+        ]
         yield CaseResult(path, path.name, tuple(told), 0.0)
         return
     for case in cases:
@@ -260,14 +278,14 @@ def run_case(case: WorkflowCase, directory: Path, *, store: str = IN_MEMORY) -> 
             script=_script(case, directory),
             clock=VirtualClock() if virtual else SystemClock(),
         )
-        app.isolation = Isolation(case.allow, case.http)
+        app.isolation = Isolation(case.allow, {name: answer.model_dump() for name, answer in case.http.items()})
         source = shipped(case.workflow) or Workflow.load(directory / case.workflow, dialect=case.dialect)
         saved = [Workflow.load(directory / one) for one in case.saved]
         work = _run(app, source, saved, case)
         return tuple(run_virtually(work) if virtual else asyncio.run(work))
     except ValidationError as why:
         first = why.errors()[0]
-        return (f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}",)
+        return (f"settings.{_dotted(first)}: {sentences(*wrong_field(Settings, first, 'setting'))}",)
     except PointsmanError as why:
         return (f"{why.code}: {sentences(str(why), why.hint)}",)
 
@@ -293,6 +311,8 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Wo
         view = await execution.view()
         events = [event async for event in execution.events(follow=False)]
     found = [*_mismatches(case.expect, json_of(view), events)]
+    if app.isolation is not None:
+        found += _unexpected_refusals(app.isolation, case.expect, found)
     return [*found, *(f"answers: no gate of {one.node!r} opened for {one.action!r}" for one in unused)]
 
 
@@ -347,11 +367,22 @@ def _errors(expected: tuple[str | JsonObject, ...], found: list[JsonObject]) -> 
         yield f"errors: expected {shown([*expected])}, were {shown(came)}"
 
 
+def _unexpected_refusals(isolation: Isolation, expect: Expect, found: Sequence[str]) -> list[str]:
+    """Return the refused calls that the outcome does not show, such as those whose failure a model received."""
+    code = OutsideRefused.code
+    wanted = [one if isinstance(one, str) else one.get("code") for one in expect.errors or ()]
+    if code in wanted or any(code in one for one in found):
+        return []
+    return [f"{code}: {one}" for one in dict.fromkeys(isolation.refused)]
+
+
 def _because(view: JsonObject) -> str:
     errors = cast("list[JsonObject]", view["errors"])
     waiting = cast("list[JsonObject]", view["waiting"])
     if errors:
-        return f": {errors[-1]['code']} in {errors[-1]['nodeId']}: {errors[-1]['message']}"
+        last = errors[-1]
+        where = f" in {last['nodeId']}" if last["nodeId"] is not None else ""
+        return f": {last['code']}{where}: {sentences(str(last['message']), str(last['hint']))}"
     return f" at {', '.join(str(gate['nodeId']) for gate in waiting)}" if waiting else ""
 
 
