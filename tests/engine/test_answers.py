@@ -75,6 +75,53 @@ def test_a_lone_editable_field_takes_a_bare_value_of_its_type_but_no_object() ->
     assert world.answer("ask1", "edit", {"address": {"street": "b"}}).data == {"address": {"street": "b"}}
 
 
+LETTER: Final[JsonObject] = {"subject": "a", "body": "b", "to": {"name": "c", "town": "d"}}
+
+
+@pytest.mark.parametrize(
+    ("letter", "place"),
+    [
+        ({**LETTER, "to": {"nmae": "x", "town": "d"}}, "letter.to"),
+        ({"subject": "a", "boddy": "x", "to": LETTER["to"]}, "letter"),
+        ({"text": "x"}, "letter"),
+    ],
+)
+def test_an_edit_that_exchanges_keys_of_an_object_is_refused_at_any_depth(letter: JsonObject, place: str) -> None:
+    world = asking({"letter": LETTER}, editable=["letter"])
+    why = refused(world, "edit", {"letter": letter})
+    assert str(why).startswith(f"{place}: it has no key")
+    fewer: JsonObject = {"subject": "a", "body": "x"}
+    assert world.answer("ask1", "edit", {"letter": fewer}).data == {"letter": fewer}
+
+
+def test_an_edit_may_add_keys_to_an_object() -> None:
+    more: JsonObject = {**LETTER, "cc": "e"}
+    assert asking({"letter": LETTER}, editable=["letter"]).answer("ask1", "edit", {"letter": more}).data == {
+        "letter": more
+    }
+
+
+@pytest.mark.parametrize("data", ['{"report": "x"}', ' {"reprt": "x"}', "{}"])
+def test_an_edit_by_a_text_that_holds_an_object_is_refused(data: str) -> None:
+    why = refused(asking({"report": "old"}, editable=["report"]), "edit", data)
+    assert "without quotes" in (why.hint or "")
+    assert asking({"report": '{"a": 1}'}, editable=["report"]).answer("ask1", "edit", data).data == {"report": data}
+    assert (
+        asking({"report": "old"}, editable=["report"]).answer("ask1", "edit", {"report": data}).data["report"] == data
+    )
+    assert asking({"report": "old"}, editable=["report"]).answer("ask1", "edit", "{see above}").data == {
+        "report": "{see above}"
+    }
+
+
+def test_a_form_cannot_give_an_editable_field_a_value_that_the_action_drops() -> None:
+    form: JsonObject = {"type": "object", "properties": {"report": {"type": "string"}, "why": {"type": "string"}}}
+    world = asking({"report": "old"}, editable=["report"], form=form)
+    why = refused(world, "approve", {"report": "new", "why": "x"})
+    assert "'edit' changes it" in (why.hint or "")
+    assert world.answer("ask1", "approve", {"report": "old", "why": "x"}).working == ["tool1"]
+
+
 @pytest.mark.parametrize("action", ["approve", "reject", "skip"])
 @pytest.mark.parametrize("data", [{"report": "new"}, "new", 0, False, [], [1]])
 @pytest.mark.parametrize("editable", [["report"], []])

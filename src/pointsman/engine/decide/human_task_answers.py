@@ -34,6 +34,7 @@ from pointsman.engine.steps import Write
 from pointsman.errors import CallerError
 from pointsman.expressions.failures import Spot
 from pointsman.expressions.patterns import BadPattern, compile_pattern
+from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.values import Json, JsonObject, Path
 
 
@@ -96,6 +97,7 @@ def check_answer(gate: GateState, action: str, data: Json, declared: Sequence[De
         if action != REJECT or data is not None:
             # Pressing a button without filling in anything submits an empty form, which is valid input to check.
             _refuse(misfits(gate.form, {} if data is None else data), "See the gate's form.")
+            _must_not_edit(gate, action, data)
     elif data is not None and data != {}:
         raise AnswerInvalid(f"{action!r} takes no data at this gate", hint=_takes_data(gate, offered))
 
@@ -114,6 +116,17 @@ def _takes_data(gate: GateState, offered: Sequence[str]) -> str:
 def _names(gate: GateState) -> dict[str, Path]:
     """Return the editable fields by name."""
     return {".".join(str(part) for part in path): path for path in gate.editable}
+
+
+def _must_not_edit(gate: GateState, action: str, data: Json) -> None:
+    """Raise `AnswerInvalid` if another action than `edit` gives an editable field a new value: it would be lost."""
+    present, given = edit_of_nothing(gate), _object(data)
+    for name in present.keys() & given.keys():
+        if not is_same(given[name], present[name]):
+            raise AnswerInvalid(
+                f"{name}: {action!r} does not change it",
+                hint=f"{EDIT!r} changes it. With {action!r} leave {name!r} out, or give its present value.",
+            )
 
 
 def edit_of_nothing(gate: GateState) -> JsonObject:
@@ -142,7 +155,7 @@ def _check_edit(gate: GateState, data: Json, declared: Sequence[DeclaredField]) 
         elif own is not None:
             _refuse(misfits(own, write.value, at=write.path), "See `state` in the definition.")
         elif not any(_is_near(one, write.path) for one in declared):
-            _check_type(name, gate.values[gate.editable.index(write.path)], write.value)
+            _check_shape(name, gate.values[gate.editable.index(write.path)], write.value)
 
 
 def _is_at(field: DeclaredField, path: Path) -> bool:
@@ -154,14 +167,31 @@ def _is_near(field: DeclaredField, path: Path) -> bool:
     return all(part in ("*", str(key)) for part, key in zip(field.pattern, path, strict=False))
 
 
-def _check_type(name: str, before: Json, value: Json) -> None:
-    """Check that a field without a schema keeps its type. Raises `AnswerInvalid`."""
+def _check_shape(name: str, before: Json, value: Json) -> None:
+    """Check that a field without a schema keeps its type, and that no misspelt key replaces another key of an object.
+
+    An edit may add keys to an object or leave keys out; one that does both has exchanged keys. Raises `AnswerInvalid`.
+    """
     was, now = type_name(before), type_name(value)
     if before is not None and was != now:
         raise AnswerInvalid(
             f"{name}: it holds {was}, and the edit gives {now}",
             hint=f"Give {was}, or let a schema in the gate's `form` or in `state` allow other types.",
         )
+    pending = [(name, before, value)]
+    while pending:
+        place, old, new = pending.pop()
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            continue
+        lost, added = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
+        if lost and added:
+            listed = ", ".join(map(repr, lost))
+            near = did_you_mean(added[0], lost)
+            raise AnswerInvalid(
+                f"{place}: it has no key {added[0]!r}, and the edit leaves out {listed}",
+                hint=f"{near} Give the whole object, or let a schema in `state` name its keys.".strip(),
+            )
+        pending += [(f"{place}.{key}", old[key], new[key]) for key in old.keys() & new.keys()]
 
 
 def type_name(value: Json) -> str:
@@ -216,6 +246,11 @@ def edits_of(gate: GateState, action: str, data: Json) -> tuple[Write, ...]:
     if not isinstance(data, dict):
         if len(names) > 1:
             raise AnswerInvalid("the data of an edit are the fields that change, in an object", hint=hint)
+        if isinstance(data, str) and _is_object(data) and not _is_object(gate.values[0]):
+            raise AnswerInvalid(
+                "the data of an edit are a text that holds a JSON object",
+                hint=f"Give the object itself, without quotes around it. {hint}",
+            )
         return (Write(next(iter(names.values())), "last", data),)
     unknown = sorted(set(data) - set(names))
     if unknown:
@@ -225,6 +260,16 @@ def edits_of(gate: GateState, action: str, data: Json) -> tuple[Write, ...]:
         )
     _must_not_overlap(names, data)
     return tuple(Write(names[name], "last", value) for name, value in data.items())
+
+
+def _is_object(text: Json) -> bool:
+    """Return whether a text holds a JSON object."""
+    if not isinstance(text, str) or not text.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(decode_json(text), dict)
+    except (JsonUnreadable, TooMuchJson):
+        return False
 
 
 def _must_not_overlap(names: dict[str, Path], data: JsonObject) -> None:
