@@ -5,8 +5,10 @@ logging in a tool ─▶ its configured destination                             
                                                                                        of a failure, `printed` of a
                                                                                        step that succeeds
 
-Standard output belongs to the command alone: what packages print while they are loaded, and what threads of tools print,
-goes to standard error too. Only text written through `sys.stdout` and `sys.stderr` is masked, not what C code and other programs write directly.
+Standard output belongs to the command alone: what packages print while they are loaded, and what threads of tools
+print, goes to standard error too.
+
+Only text written through `sys.stdout` and `sys.stderr` is masked, not what C code and other programs write directly.
 """
 
 from __future__ import annotations
@@ -183,8 +185,10 @@ class _Apart:
 
 @contextmanager
 def apart_from_tools() -> Generator[None]:
-    """Write only what the caller's own code prints to standard output, until the block ends. The output of tools goes to
-    standard error, without the secrets that `hiding` names."""
+    """Write only what the caller's own code prints to standard output, until the block ends.
+
+    The output of tools goes to standard error, without the secrets that `hiding` names.
+    """
     output, error = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = cast(TextIO, _Apart(output, error)), cast(TextIO, _Apart(error, error))
     token = _of_command.set(True)

@@ -69,7 +69,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (site / "loud_tools.py").write_text(TOOLS)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-tools\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        "[pointsman.tools]\nthreaded = loud_tools:threaded\nnoisy = loud_tools:noisy\nbook = loud_tools:book\nclosing = loud_tools:closing\n"
+        "[pointsman.tools]\nthreaded = loud_tools:threaded\nnoisy = loud_tools:noisy\n"
+        "book = loud_tools:book\nclosing = loud_tools:closing\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *sys.path]))
     return site

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.cli.conftest import Prompt
@@ -302,3 +304,15 @@ def test_steer_without_a_change_is_wrong_usage(prompt: Prompt) -> None:
     execution = waiting(prompt, STEERED, "-i", "n=1")
     printed = prompt("steer", execution)
     assert (printed.code, "--goto" in printed.err) == (2, True)
+
+
+@pytest.mark.parametrize("wrong", [["", "is empty"], ["00000000", "not the digest in JSON"]])
+def test_an_empty_or_second_digest_is_refused(prompt: Prompt, wrong: list[str]) -> None:
+    flow = "id: ask\nnodes: [{id: ask, type: human, config: {message: Go on?}}]\nedges: []\n"
+    view = prompt("run", written("ask.yaml", flow), "--json").json
+    [gate] = view["waiting"]
+    said = json.dumps({"action": "approve", "digest": gate["digest"]}) if wrong[0] else "approve"
+    refused = prompt("answer", view["executionId"], "ask", said, "--digest", wrong[0])
+    assert refused.code == 2
+    assert wrong[1] in refused.err
+    assert prompt("show", view["executionId"], "--json").json["status"] == "waiting"

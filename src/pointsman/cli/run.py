@@ -366,7 +366,6 @@ def _clear_cancellation() -> None:
 )
 @click.option(
     "--digest",
-    default="",
     metavar="TEXT",
     help="Digest of the gate as `show` prints it: an answer to another state is refused.",
 )
@@ -379,7 +378,7 @@ def answer(
     by: str,
     groups: tuple[str, ...],
     key: str,
-    digest: str,
+    digest: str | None,
     **options: Unpack[Driving],
 ) -> int:
     """Answer the open gate of a node (or a gate by its id), and continue the execution.
@@ -387,7 +386,11 @@ def answer(
     JSON is an action such as approve, or {"action": …, "data": …, "comment": …}.
     """
     said = answer_of(node, json_)
-    seen = digest or said.digest
+    seen = said.digest if digest is None else digest
+    if digest == "":
+        raise click.BadParameter("it is empty. Copy the gate's digest, or omit the option.", param_hint="--digest")
+    if said.digest and said.digest != seen:
+        raise click.BadParameter("it is not the digest in JSON. Keep one of them.", param_hint="--digest")
 
     async def begin(app: Pointsman) -> Execution:
         return await session_at_prompt(app, execution=execution, node=node, by=by).executions.answer(
