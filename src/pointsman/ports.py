@@ -72,8 +72,18 @@ class Effects(Protocol):
         """
         ...
 
-    async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
-        """Record the result of effect `number`."""
+    async def record(
+        self, number: int, kind: EffectKind, value: Json, *, request: str = "", later: bool = False
+    ) -> None:
+        """Record the result of effect `number`. Durable on return.
+
+        `later`: at the latest it becomes durable together with the report of the attempt, in one commit. `flush` must
+        then precede the next external call, and no other call of the attempt may be in flight.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Return when all recorded results are durable."""
         ...
 
     def refusal(self, kind: Literal["model", "tool"], spent: Usage, *, calls: int = 1) -> Failure | None:

@@ -40,9 +40,14 @@ class Remembered:
     def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
         return self.values.get(number)
 
-    async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
+    async def record(
+        self, number: int, kind: EffectKind, value: Json, *, request: str = "", later: bool = False
+    ) -> None:
         self.paid.append((number, kind))
         self.values[number] = value
+
+    async def flush(self) -> None:
+        """Every answer is remembered at once."""
 
 
 class StagedRun:

@@ -9,7 +9,7 @@ from pointsman.engine.events.waits import WarningRaised
 from pointsman.ports import Row
 from pointsman.runtime.commits import Commits
 from pointsman.store.api import StoreJournal, open_store
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
 from pointsman.values import ExecutionId
 
 EXECUTION = ExecutionId("exec-commits")
@@ -24,12 +24,26 @@ class SlowLedger:
         self.read = ledger.read
         self.last = ledger.last
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         await self.let_go.wait()
-        await self._ledger.append(execution, row, summary=summary)
+        await self._ledger.append(execution, row, summary=summary, effects=effects)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        await self._ledger.extend(execution, rows, summary=summary)
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        await self._ledger.extend(execution, rows, summary=summary, effects=effects)
 
 
 async def test_rows_that_come_while_a_lone_one_is_written_are_written_after_it() -> None:

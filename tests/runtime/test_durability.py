@@ -24,7 +24,7 @@ from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import open_store
 from pointsman.store.errors import JournalMoved, StoreFull
 from pointsman.store.memory import MemoryJournal, MemoryStore
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
 from pointsman.store.sqlite import open_sqlite
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.runtime.world import FIRST, Shelf, chain, make_runtime, named, tool
@@ -178,13 +178,27 @@ async def test_letting_go_in_order_loses_nothing_that_was_decided() -> None:
 class FullJournal(MemoryJournal):
     """Takes the first row, and then nothing more."""
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         if row.seq > 1:
             raise StoreFull("no room", hint="Make room.")
-        await super().append(execution, row, summary=summary)
+        await super().append(execution, row, summary=summary, effects=effects)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        await self.append(execution, rows[0], summary=summary)
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        await self.append(execution, rows[0], summary=summary, effects=effects)
 
 
 @pytest.mark.parametrize("durability", ["step", "async", "exit"])
@@ -231,8 +245,15 @@ class LateJournal(MemoryJournal):
         super().__init__({})
         self.has_it, self.says_so = asyncio.Event(), asyncio.Event()
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        await super().append(execution, row, summary=summary)
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        await super().append(execution, row, summary=summary, effects=effects)
         if row.seq == 2:
             self.has_it.set()
             await self.says_so.wait()

@@ -19,7 +19,7 @@ from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, StoreJournal
 from pointsman.store.memory import open_memory
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
 from pointsman.values import ExecutionId, Json, JsonObject
 
 Work = Callable[[Execute], Awaitable[Json]]
@@ -76,13 +76,27 @@ class LazyLedger:
         self.read = ledger.read
         self.last = ledger.last
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         await asyncio.sleep(0.01)
-        await self._ledger.append(execution, row, summary=summary)
+        await self._ledger.append(execution, row, summary=summary, effects=effects)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         await asyncio.sleep(0.01)
-        await self._ledger.extend(execution, rows, summary=summary)
+        await self._ledger.extend(execution, rows, summary=summary, effects=effects)
 
 
 class Shelf:

@@ -158,6 +158,7 @@ class AgentLoop:
         self._now = next((one for one in reversed(transcript) if role_of(one) == "user"), None)
         if (files := self._command.input.get("files")) is not None and self._now is not None:
             at = next(at for at, one in enumerate(transcript) if one is self._now)
+            await self._run.effects.flush()  # a file may take long to come
             self._now = transcript[at] = await with_files(self._now, files, self._files)
         self._kept.transcript = [*recalled.opening, *transcript]
 

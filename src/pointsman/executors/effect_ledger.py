@@ -32,6 +32,7 @@ from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returne
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import text_of
 from pointsman.ports import (
+    EffectKind,
     ExecutionPort,
     Executor,
     Hear,
@@ -159,6 +160,8 @@ class Ledger:
         """None: no call of this attempt needed approval so far."""
         self._number = 0
         self._asked = 0
+        self._in_flight = 0
+        """Calls that are made or are about to be made."""
         self.usage = NO_USAGE
         self.printed = ""
         """The end of what its tools printed and logged."""
@@ -173,6 +176,8 @@ class Ledger:
         reply = self._recorded_reply(number, asked)
         if reply is None:
             self._may("model")
+            await self._run.effects.flush()
+            self._in_flight += 1
             hints = {**self._hints(), **request.hints}
             full = msgspec.structs.replace(request, hints=hints, timeout_s=self._times.model_s, run=self._run)
             if only := text_of(self._spec.settings.get("model")):
@@ -180,10 +185,11 @@ class Ledger:
             try:
                 reply = await self._masked_reply(full, on_text)
             except ModelFailed as why:
+                self._in_flight -= 1
                 if why.failure.code == TOO_LONG:  # the next request depends on it
                     await self._run.effects.record(number, "model", {_REFUSED: _plain(why.failure)}, request=asked)
                 raise
-            await self._run.effects.record(number, "model", msgspec.to_builtins(reply), request=asked)
+            await self._record(number, "model", msgspec.to_builtins(reply), asked)
         self.usage = added(self.usage, reply.usage)
         self.warnings.extend(warning for warning in reply.warnings if warning not in self.warnings)
         return reply
@@ -219,6 +225,8 @@ class Ledger:
             self._may("tool", calls=count)
         called = ONE_CALL if count == 1 else Usage(tool_calls=count)
         self.usage = called if self.usage is NO_USAGE else added(self.usage, called)
+        await self._run.effects.flush()
+        self._in_flight += count
         if not at_once or count == 1:
             return [await self._call(number, call) for number, call in numbered]
         try:
@@ -261,6 +269,7 @@ class Ledger:
         asked = fingerprint(call.name, call.arguments)
         recorded = self._run.effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
+            self._in_flight -= 1
             return self._counted(msgspec.convert(recorded, ToolOutcome))
         decided = call if self._approvals is None else self._approvals.decided(number, call)
         if isinstance(decided, Failure):
@@ -277,8 +286,14 @@ class Ledger:
                 outcome = await self._bounded_call(decided, tool, key=key)
             if tool is not None and tool.scripted:
                 outcome = msgspec.structs.replace(outcome, usage=Usage(scripted=True))
-        await self._run.effects.record(number, "tool", outcome.plain(), request=asked)
+        await self._record(number, "tool", outcome.plain(), asked)
         return self._counted(outcome)
+
+    async def _record(self, number: int, kind: EffectKind, answer: Json, asked: str) -> None:
+        """Record the answer of a call. That of the last call in flight becomes durable with the report, or before the
+        next call. An answer never waits for another call: a crash during that call would repeat both."""
+        self._in_flight -= 1
+        await self._run.effects.record(number, kind, answer, request=asked, later=not self._in_flight)
 
     def _counted(self, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.usage is not None:

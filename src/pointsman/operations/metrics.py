@@ -36,7 +36,7 @@ from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.ports import Row
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.api import StoreJournal
-from pointsman.store.records import ExecutionQuery, Summary
+from pointsman.store.records import EffectRecord, ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant
 
 if TYPE_CHECKING:
@@ -88,14 +88,28 @@ class TimedLedger:
         self._ledger = ledger
         self._took = took
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         begin = time.perf_counter()
-        await self._ledger.append(execution, row, summary=summary)
+        await self._ledger.append(execution, row, summary=summary, effects=effects)
         self._took(time.perf_counter() - begin)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         begin = time.perf_counter()
-        await self._ledger.extend(execution, rows, summary=summary)
+        await self._ledger.extend(execution, rows, summary=summary, effects=effects)
         self._took(time.perf_counter() - begin)
 
     def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:

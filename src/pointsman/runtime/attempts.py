@@ -32,6 +32,7 @@ from pointsman.runtime.dependencies import ExecutorsFor, RuntimeDeps
 from pointsman.runtime.feed import Delta
 from pointsman.runtime.summary import usage_of
 from pointsman.store.api import EffectStore
+from pointsman.store.records import EffectRecord
 from pointsman.values import ExecutionId, Json, JsonObject
 
 NOTHING: Final[Mapping[int, Json]] = {}
@@ -96,10 +97,12 @@ class LocalAttempt:
 
     __slots__ = (
         "_command",
+        "_in_step",
         "_known",
         "_leaves",
         "_purse",
         "_surely",
+        "_unrecorded",
         "_uses",
         "_world",
         "execution",
@@ -117,13 +120,17 @@ class LocalAttempt:
         uses: StoredUses | None = None,
         leaves: Callable[[Failure], bool] = lambda _: False,
         revision: str = "",
+        in_step: bool = False,
     ) -> None:
         """`purse`: the usage meter, if there is a budget. `uses`: those of the execution. `leaves`: see
-        `ExecutionPort.leaves`. `revision`: the saved revision that runs.
+        `ExecutionPort.leaves`. `revision`: the saved revision that runs. `in_step`: the row of the report
+        is durable before any further call of the execution.
         """
         self._uses = uses or StoredUses(execution, world.effects)
         self._leaves = leaves
         self.revision = revision
+        self._in_step = in_step
+        self._unrecorded: list[EffectRecord] = []
         self.last_failure: Failure | None = None
         self._surely = True
         self._purse = purse
@@ -167,9 +174,31 @@ class LocalAttempt:
             )
         return None
 
-    async def record(self, number: int, kind: EffectKind, value: Json, *, request: str = "") -> None:
-        """Record the answer of effect `number`. Durable on return in every durability mode."""
-        await self._world.effects.record(self.execution, self.name, number, [kind, request, value])
+    async def record(
+        self, number: int, kind: EffectKind, value: Json, *, request: str = "", later: bool = False
+    ) -> None:
+        """Record the answer of effect `number`, as `Effects.record` describes. `later` has no effect where the row of
+        the report may become durable after the next step's calls."""
+        self._unrecorded.append(EffectRecord(self.name, number, [kind, request, value]))
+        if not (later and self._in_step):
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Return when all recorded answers are durable."""
+        for attempt, number, value in self.take_unrecorded():
+            await self._world.effects.record(self.execution, attempt, number, value)
+
+    @property
+    def has_unrecorded(self) -> bool:
+        """Return whether an answer is not durable yet."""
+        return bool(self._unrecorded)
+
+    def take_unrecorded(self) -> Sequence[EffectRecord]:
+        """Return the answers that are not durable yet; the caller stores them."""
+        if not self._unrecorded:
+            return ()
+        taken, self._unrecorded = self._unrecorded, []
+        return taken
 
     def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
         """Return why no further calls may be made; None: they are allowed."""

@@ -33,7 +33,7 @@ from pointsman.ports import Row
 from pointsman.store.api import StoreJournal
 from pointsman.store.codec import encode_json
 from pointsman.store.errors import UnstorableValue
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
 from pointsman.values import CONTAINERS, ExecutionId, Json, Seconds
 
 BEHIND_S_MAX: Final = Seconds(0.1)
@@ -71,6 +71,7 @@ class Commits:
         """Rows that are decided and not durable yet; the state is ahead of the journal by these."""
         self._rows: list[Row] = []
         self._summary: Summary | None = None
+        self._effects: list[EffectRecord] = []
         self._writing = asyncio.Lock()
         """Held by the task that writes gathered rows."""
         self._alone = False
@@ -90,16 +91,18 @@ class Commits:
         """Return whether a decided row can never become durable."""
         return self._failure is not None
 
-    async def now(self, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
-        """Return when the row and all rows before it are durable."""
+    async def now(
+        self, ledger: StoreJournal, row: Row, summary: Summary | None, effects: Sequence[EffectRecord] = ()
+    ) -> None:
+        """Return when the row, all rows before it, and the answers of its effects are durable."""
         if self.behind:
             self.behind += 1
-            self._add(row, summary)
+            self._add(row, summary, effects)
             await self.flush(ledger)
             return
         self.behind, self._alone = 1, True
         try:
-            await ledger.append(self._execution, row, summary=summary)
+            await ledger.append(self._execution, row, summary=summary, effects=effects)
         except BaseException as why:
             self._failure = why
             self._lost(why)
@@ -116,13 +119,14 @@ class Commits:
         ledger: StoreJournal,
         row: Row,
         summary: Summary | None,
+        effects: Sequence[EffectRecord] = (),
         *,
         within_s: float | None,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         """Return at once while few rows are behind. `within_s`: None leaves them until a caller must wait."""
         self.behind += 1
-        self._add(row, summary)
+        self._add(row, summary, effects)
         if self.behind >= (EXIT_ROWS_MAX if within_s is None else BEHIND_ROWS_MAX):
             await self.flush(ledger)
         elif within_s is not None and self._timer is None:
@@ -135,17 +139,19 @@ class Commits:
             if self._alone:
                 self._alone_over = asyncio.get_running_loop().create_future()
                 await self._alone_over
-            rows, summary = self._take()
+            rows, summary, effects = self._take()
             if self._failure is not None:
                 self.behind -= len(rows)
             elif rows:  # The waiting caller may be cancelled; decided rows are written all the same.
-                await asyncio.shield(asyncio.ensure_future(self._write(ledger, rows, summary)))
+                await asyncio.shield(asyncio.ensure_future(self._write(ledger, rows, summary, effects)))
             if self._failure is not None:
                 raise self._failure
 
-    async def _write(self, ledger: StoreJournal, rows: list[Row], summary: Summary | None) -> None:
+    async def _write(
+        self, ledger: StoreJournal, rows: list[Row], summary: Summary | None, effects: list[EffectRecord]
+    ) -> None:
         try:
-            await ledger.extend(self._execution, rows, summary=summary)
+            await ledger.extend(self._execution, rows, summary=summary, effects=effects)
         except BaseException as why:
             self._failure = why
             self._lost(why)
@@ -159,14 +165,15 @@ class Commits:
         """Discard pending rows; commit nothing more."""
         self._take()
 
-    def _add(self, row: Row, summary: Summary | None) -> None:
+    def _add(self, row: Row, summary: Summary | None, effects: Sequence[EffectRecord]) -> None:
         self._rows.append(row)
+        self._effects.extend(effects)
         if summary is not None:
             self._summary = summary
 
-    def _take(self) -> tuple[list[Row], Summary | None]:
-        taken = self._rows, self._summary
-        self._rows, self._summary = [], None
+    def _take(self) -> tuple[list[Row], Summary | None, list[EffectRecord]]:
+        taken = self._rows, self._summary, self._effects
+        self._rows, self._summary, self._effects = [], None, []
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -105,6 +105,8 @@ class Driver:
         """Whether it has issued the commands again that were outstanding when it was created."""
         self.again: set[Step] = set()
         """Steps whose attempt may have started before: their recorded effects are read from the store."""
+        self.unrecorded: list[LocalAttempt] = []
+        """Attempts that were broken off, which may have answers that are not durable yet."""
         self.usage_meter = UsageMeter(plan, state)
         self.uses = StoredUses(execution, world.effects)
 
@@ -126,7 +128,10 @@ class Driver:
         self.passivation.urgent = True
         await self._settle(report)
 
-    async def _settle(self, report: Report) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
+    async def _settle(
+        self, report: Report, attempt: LocalAttempt | None = None
+    ) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
+        """Decide about a report, and commit the row with the answers that its attempt has not stored yet."""
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
         state = self.state
@@ -137,13 +142,14 @@ class Driver:
         if not events:
             return (), ()
         row = Row(state.seq, state.at, events, cause_of(report, events))
+        effects = () if attempt is None else attempt.take_unrecorded()
         summary = self.passivation.changed(self.execution, state, events)
         if self.behind_s != 0.0 and can_wait(state, report, decision.commands):
-            await self.commits.later(self.journal, row, summary, within_s=self.behind_s, spawn=self.spawn)
+            await self.commits.later(self.journal, row, summary, effects, within_s=self.behind_s, spawn=self.spawn)
             if self.usage_meter.on_usage is not None:
                 self.usage_meter.notify()
             return events, decision.commands
-        await self.commits.now(self.journal, row, summary)
+        await self.commits.now(self.journal, row, summary, effects)
         if state.status in ENDED:
             if before not in ENDED:
                 await self.world.turn_ended(state)
@@ -314,32 +320,50 @@ class Driver:
         stopped = (
             self.failure is not None or self.worker_tasks.get(command.step) is not command
         )  # before its first turn
+        attempt = self._new_attempt(command)
         try:
             while True:
-                report, stopped = None if stopped else await self._attempt(command, task), False
+                report, stopped = None if stopped else await self._attempt(attempt, command, task), False
                 if type(report) is WorkFailed and self.leaves(report.failure):
                     report = WorkerMissing(step=report.step, attempt=report.attempt, failure=report.failure)
                 if report is not None:
-                    decided, asked = await self._settle(report)
+                    decided, asked = await self._settle(report, attempt)
                     if self.places and (place := self.places.pop(report.step, None)) and type(report) is WorkDone:
                         await attempts.cache_result(report, decided, place, self.world.memory)
                     if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
                         command = asked[0]
+                        attempt = self._new_attempt(command)
                         continue
                     self.busy -= 1
                     self._perform(asked, left=1)
                 else:
                     self.busy -= 1
+                if attempt.has_unrecorded:  # stopped, or its report came too late: no row was decided
+                    await attempt.flush()
                 if not self.ready or self.busy >= self.plan.limits.parallel:
                     return
                 self.busy += 1
                 command = self.ready.popleft()
+                attempt = self._new_attempt(command)
         except BaseException:
             self.busy = max(0, self.busy - 1)
+            self.unrecorded.append(attempt)
             raise
 
+    def _new_attempt(self, command: Execute) -> LocalAttempt:
+        return LocalAttempt(
+            self.execution,
+            command,
+            self.world,
+            self.usage_meter,
+            uses=self.uses,
+            leaves=self.leaves,
+            revision=revision_of(self.state),
+            in_step=self.behind_s == 0.0,
+        )
+
     async def _attempt(
-        self, command: Execute, task: asyncio.Task[Any]
+        self, attempt: LocalAttempt, command: Execute, task: asyncio.Task[Any]
     ) -> WorkDone | WorkFailed | ToolCallsProposed | None:
         """Perform one attempt; None if it was stopped. The time limit counts from here, without queueing."""
         step = command.step
@@ -348,18 +372,10 @@ class Driver:
         self.worker_tasks[step] = task
         if command.timeout_s is not None:
             self.deadlines.set(task, command.timeout_s)
-        revision = revision_of(self.state)
-        attempt = LocalAttempt(
-            self.execution,
-            command,
-            self.world,
-            self.usage_meter,
-            uses=self.uses,
-            leaves=self.leaves,
-            revision=revision,
-        )
         try:
-            place = attempts.cache_key_of(self.state, command, does, self.world.executors)
+            place = None
+            if does.cache != "off":
+                place = attempts.cache_key_of(self.state, command, does, self.world.executors)
             if place is not None:
                 if (known := await attempts.cached_result(command, place, self.world.memory)) is not None:
                     return known
@@ -480,6 +496,8 @@ class Driver:
                 task.cancel()
             await asyncio.wait(self.tasks)
         if self.failure is None:
+            for attempt in self.unrecorded:
+                await attempt.flush()
             await self.commits.flush(self.journal)
 
 

@@ -19,6 +19,7 @@ from pointsman.store.errors import StoreUnknown, masked_address
 from pointsman.store.records import (
     ConfigEntry,
     Conversation,
+    EffectRecord,
     Embedding,
     ExecutionQuery,
     GateEntry,
@@ -44,13 +45,30 @@ ENTRY_POINTS: Final = "pointsman.journals"
 
 
 class StoreJournal(Journal, Protocol):
-    """A journal that commits the summary of an execution together with the row that changes it."""
+    """A journal that commits the summary of an execution, and answers of effects, together with a row."""
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        """As `Journal.append`. Cancelling the call does not take the row back: it may still be committed."""
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        """As `Journal.append`. Cancelling the call does not take the row back: it may still be committed.
+
+        `effects` are stored as by `EffectStore.record`, in the same transaction: if the row is refused, none is.
+        """
         ...
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         """As `append`, for consecutive rows: all of them, or none. Calls are committed in the order in which they
         were made, whether they are awaited or not."""
         ...

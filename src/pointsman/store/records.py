@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -256,6 +256,14 @@ def tags_in(native: Json) -> tuple[str, ...]:
     """Return the tags of a workflow, from its document."""
     listed = native if isinstance(native, list) else [native]
     return tuple(tag for tag in listed if isinstance(tag, str))
+
+
+class EffectRecord(NamedTuple):
+    """The recorded answer of one effect, as `EffectStore.record` takes it."""
+
+    attempt: str
+    number: int
+    value: Json
 
 
 class ConfigEntry(Struct, frozen=True, kw_only=True):

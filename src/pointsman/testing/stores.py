@@ -12,10 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from pointsman.store.api import Store
-from pointsman.store.errors import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
+from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.store.records import (
     ANYONE,
     BudgetUsage,
+    EffectRecord,
     ExecutionQuery,
     GateEntry,
     InboxQuery,
@@ -410,6 +411,26 @@ async def the_first_answer_of_an_effect_stays(url: str) -> None:
         assert await store.effects.attempts(ExecutionId("exec-none")) == []
 
 
+async def answers_of_effects_are_stored_with_their_row_or_not_at_all(url: str) -> None:
+    async with opened(url) as store:
+        large: Json = {"text": "y" * 100_000}
+        first = [EffectRecord("write#1", 1, "paid"), EffectRecord("write#1", 2, large)]
+        await store.journal.append(ONE, row_of(1), effects=first)
+        assert await store.effects.recorded(ONE, "write#1") == {1: "paid", 2: large}
+        late = [EffectRecord("write#2", 1, "too late")]
+        assert await refused(store.journal.append(ONE, row_of(1), effects=late), JournalMoved)
+        assert await refused(store.journal.extend(ONE, [row_of(3), row_of(4)], effects=late), JournalMoved)
+        assert await store.effects.recorded(ONE, "write#2") == {}
+        again = [EffectRecord("write#1", 1, "paid twice"), EffectRecord("write#1", 3, None)]
+        await store.journal.extend(ONE, [row_of(2), row_of(3)], effects=again)
+        assert await store.effects.recorded(ONE, "write#1") == {1: "paid", 2: large, 3: None}
+        others = [ExecutionId(f"exec-{number}") for number in range(20)]
+        mine = [EffectRecord("write#1", 1, large)]
+        await asyncio.gather(*(store.journal.append(one, row_of(1), effects=mine) for one in others))
+        for one in others:
+            assert await store.effects.recorded(one, "write#1") == {1: large}
+
+
 async def entries_are_found_by_kind_and_key(url: str) -> None:
     async with opened(url) as store:
         value: Json = {"cron": "0 7 * * *", "größe": [1, None, True]}
@@ -673,6 +694,7 @@ STORE_RULES: Final[tuple[Rule, ...]] = (
     a_turn_is_said_once,
     a_closed_session_takes_no_more_until_it_is_reopened,
     the_first_answer_of_an_effect_stays,
+    answers_of_effects_are_stored_with_their_row_or_not_at_all,
     entries_are_found_by_kind_and_key,
     an_entry_is_changed_only_by_who_knows_it_as_it_is,
     of_many_who_change_an_entry_at_once_one_does,

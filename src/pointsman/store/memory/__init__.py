@@ -24,6 +24,7 @@ from pointsman.store.records import (
     TRIAL,
     ConfigEntry,
     Conversation,
+    EffectRecord,
     ExecutionQuery,
     GateEntry,
     InboxQuery,
@@ -160,12 +161,20 @@ def _is_behind(summary: Summary, last: tuple[float, ExecutionId], *, oldest_firs
 class MemoryJournal:
     """Rows in lists. An append is one comparison and one list append."""
 
-    def __init__(self, summaries: dict[ExecutionId, Summary]) -> None:
+    def __init__(self, summaries: dict[ExecutionId, Summary], effects: MemoryEffects | None = None) -> None:
         self._rows: dict[ExecutionId, list[Row]] = {}
         self._summaries = summaries
+        self._effects = effects or MemoryEffects()
         self.followers = Followers()
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         rows = self._rows.get(execution)
         if rows is None:
             rows = []
@@ -174,15 +183,24 @@ class MemoryJournal:
         if not rows:
             self._rows[execution] = rows
         rows.append(row)
+        for effect in effects:
+            self._effects.keep(execution, effect)
         if self.followers.any:
             self.followers.tell((execution,))
         if summary is not None:
             keep_summary(self._summaries, summary)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         for row in rows[:-1]:
             await self.append(execution, row)
-        await self.append(execution, rows[-1], summary=summary)
+        await self.append(execution, rows[-1], summary=summary, effects=effects)
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         rows = self._rows.get(execution, [])
@@ -305,7 +323,14 @@ class MemoryEffects:
         self._values: dict[ExecutionId, dict[str, dict[int, Json]]] = {}
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
-        self._values.setdefault(execution, {}).setdefault(attempt, {}).setdefault(number, value)
+        self.keep(execution, EffectRecord(attempt, number, value))
+
+    def keep(self, execution: ExecutionId, effect: EffectRecord) -> None:
+        """Store the answer of an effect, unless it has one."""
+        attempts = self._values.get(execution)
+        if attempts is None:
+            attempts = self._values[execution] = {}
+        attempts.setdefault(effect.attempt, {}).setdefault(effect.number, effect.value)
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
         return dict(self._values.get(execution, {}).get(attempt, {}))
@@ -437,10 +462,10 @@ class MemoryStore:
 
     def __init__(self) -> None:
         summaries: dict[ExecutionId, Summary] = {}
-        self.journal = MemoryJournal(summaries)
+        self.effects = MemoryEffects()
+        self.journal = MemoryJournal(summaries, self.effects)
         self.executions = MemoryExecutions(summaries, self.journal.last)
         self.workflows = MemoryWorkflows()
-        self.effects = MemoryEffects()
         self.memory = MemoryMemories(self.effects)
         self.vectors = MemoryVectors(self.memory)
         self.sessions = MemorySessions()

@@ -19,12 +19,13 @@ from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
 from pointsman.store.codec import Codec, EncodedRow, encoded_row
-from pointsman.store.compression import Form, blobs_behind, pack, unpack
+from pointsman.store.compression import Form, Packed, blobs_behind, pack, unpack
 from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.database import LAST, PUT_COLUMNS, REPLACED, put_values_of
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
+from pointsman.store.sql.tables import packed_value
 from pointsman.store.sql.work import Database, opened
 from pointsman.values import ExecutionId
 
@@ -52,11 +53,27 @@ class PostgresJournal:
         self._appender = appender
         self._codec = codec
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        await self.extend(execution, (row,), summary=summary)
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        await self.extend(execution, (row,), summary=summary, effects=effects)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
-        await self._appender.append(AppendRequest(execution, [encoded_row(row, self._codec) for row in rows], summary))
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        answers = [PackedEffect(one.attempt, one.number, packed_value(one.value)) for one in effects]
+        encoded = [encoded_row(row, self._codec) for row in rows]
+        await self._appender.append(AppendRequest(execution, encoded, summary, answers))
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._page(execution, after):
@@ -106,16 +123,31 @@ class PartialAppend(Exception):
     """Only later rows of an execution would have been written; nothing was written."""
 
 
+class PackedEffect(NamedTuple):
+    """The answer of an effect, packed."""
+
+    attempt: str
+    number: int
+    packed: Packed
+
+
 class AppendRequest(BatchedRequest):
-    """Encoded rows of one execution that are added together."""
+    """Encoded rows of one execution, and answers of effects, that are added together."""
 
-    __slots__ = ("execution", "rows", "summary")
+    __slots__ = ("effects", "execution", "rows", "summary")
 
-    def __init__(self, execution: ExecutionId, rows: Sequence[EncodedRow], summary: Summary | None) -> None:
+    def __init__(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[EncodedRow],
+        summary: Summary | None,
+        effects: Sequence[PackedEffect] = (),
+    ) -> None:
         super().__init__()
         self.execution = execution
         self.rows = rows
         self.summary = summary
+        self.effects = effects
 
     def follows(self, seq: int) -> bool:
         """Return whether the rows continue a journal that ends at `seq`."""
@@ -157,6 +189,7 @@ class Appender:
             head = group.heads.get(execution) or self._heads.get(execution) or Head(0, first_hash(execution))
             if asked.follows(head.seq):
                 group.add(execution, asked.rows, head, asked.summary)
+                group.add_effects(execution, asked.effects, head)
                 taken.append(asked)
             else:
                 asked.refuse(moved(execution, asked.rows[0].seq, head.seq))
@@ -293,6 +326,8 @@ class RowGroup:
         self.blobs: dict[bytes, bytes] = {}
         self.uses: set[tuple[int | None, ExecutionId, int, bytes]] = set()
         self.summaries: dict[ExecutionId, tuple[int | None, int, Summary]] = {}
+        self.effects: list[tuple[int | None, int, ExecutionId, str, int, int, bytes]] = []
+        """Number and seq of the row that each answer is committed with, then the answer."""
 
     def add(self, execution: ExecutionId, rows: Sequence[EncodedRow], head: Head, summary: Summary | None) -> None:
         """Chain rows to the end of their journal."""
@@ -314,6 +349,14 @@ class RowGroup:
         self.heads[execution] = head
         if summary is not None:
             self.summaries[execution] = no, head.seq, with_gates_of(self.summaries.get(execution), summary)
+
+    def add_effects(self, execution: ExecutionId, effects: Sequence[PackedEffect], head: Head) -> None:
+        """Add answers of effects to the rows just added. `head`: the end of the journal before them."""
+        no, seq = head.no or None, self.heads[execution].seq
+        for attempt, number, packed in effects:
+            self.effects.append((no, seq, execution, attempt, number, int(packed.form), packed.data))
+            self.blobs.update(packed.blobs)
+            self.uses.update((no, execution, seq, digest) for digest in packed.blobs)
 
 
 def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summary) -> Summary:
@@ -340,6 +383,8 @@ def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tupl
     if group.summaries:
         listed = [group.summaries[execution] for execution in sorted(group.summaries)]
         values += columns([(no, seq, *put_values_of(summary)) for no, seq, summary in listed])
+    if group.effects:
+        values += columns(sorted(group.effects, key=lambda effect: effect[2:5]))
     if group.in_runs:
         values += columns(sorted(group.firsts.items()))
     text = statement(
@@ -349,6 +394,7 @@ def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tupl
         begun=bool(group.begun),
         uses=bool(group.uses),
         summaries=bool(group.summaries),
+        effects=bool(group.effects),
         in_runs=group.in_runs,
     )
     return text, values
@@ -360,7 +406,7 @@ def columns(rows: Sequence[tuple[object, ...]]) -> list[object]:
 
 @cache
 def statement(
-    *, fenced: bool, alone: bool, blobs: bool, begun: bool, uses: bool, summaries: bool, in_runs: bool
+    *, fenced: bool, alone: bool, blobs: bool, begun: bool, uses: bool, summaries: bool, effects: bool, in_runs: bool
 ) -> LiteralString:
     """Return the SQL text, composed only of literals in this module.
 
@@ -401,6 +447,13 @@ def statement(
             f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_COLUMNS}){joined}"
             f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq"
             f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"
+        )
+    if effects:
+        parts.append(
+            "recorded AS (INSERT INTO effects (execution, attempt, number, form, data)"
+            " SELECT g.execution, g.attempt, g.number, g.form, g.data FROM unnest(%b::int8[], %b::int4[], %b::text[],"
+            " %b::text[], %b::int4[], %b::int2[], %b::bytea[]) AS g (no, seq, execution, attempt, number, form, data)"
+            f"{joined} JOIN written AS w ON w.execution = {number} AND w.seq = g.seq ON CONFLICT DO NOTHING)"
         )
     return f"WITH {', '.join(parts)} {told(begun=begun, in_runs=in_runs)}"
 

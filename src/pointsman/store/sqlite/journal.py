@@ -13,7 +13,8 @@ from pointsman.store.codec import Codec, encoded_row
 from pointsman.store.compression import VERIFY, Form
 from pointsman.store.coordination import Polling
 from pointsman.store.errors import StoreDamaged
-from pointsman.store.records import Summary
+from pointsman.store.records import EffectRecord, Summary
+from pointsman.store.sql.tables import packed_value, record_effect
 from pointsman.store.sql.work import opened
 from pointsman.store.sqlite.connection import ReaderPool
 from pointsman.store.sqlite.database import put_summary, run
@@ -44,15 +45,32 @@ class SqliteJournal:
         self._read = reader.run
         self._codec = codec
 
-    async def append(self, execution: ExecutionId, row: Row, *, summary: Summary | None = None) -> None:
-        await self.extend(execution, (row,), summary=summary)
+    async def append(
+        self,
+        execution: ExecutionId,
+        row: Row,
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
+        await self.extend(execution, (row,), summary=summary, effects=effects)
 
-    async def extend(self, execution: ExecutionId, rows: Sequence[Row], *, summary: Summary | None = None) -> None:
+    async def extend(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[Row],
+        *,
+        summary: Summary | None = None,
+        effects: Sequence[EffectRecord] = (),
+    ) -> None:
         entries = [encoded_row(row, self._codec) for row in rows]
+        answers = [(effect.attempt, effect.number, packed_value(effect.value)) for effect in effects]
 
         def apply(transaction: Transaction) -> None:
             for entry in entries:
                 transaction.append(execution, entry)
+            for attempt, number, packed in answers:
+                run(record_effect(execution, attempt, number, packed), transaction.connection, transaction)
             if summary is not None:
                 put_summary(transaction.connection, summary)
 
