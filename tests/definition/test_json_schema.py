@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any, Final, cast
 
 import pytest
 
 from pointsman.definition.json_schema import APPLICATIONS_MAX, DRAFTS, JsonSchema, SchemaWrong, faults_of
 from pointsman.values import Json, JsonObject
+
+SECONDS_MAX: Final = 2.0
 
 
 @contextmanager
@@ -229,3 +233,107 @@ def test_a_value_may_be_required_to_be_a_schema() -> None:
     assert not schema.misfits({"form": {"properties": {"a": {"type": "string"}}}})
     (misfit,) = schema.misfits({"form": {"properties": {"a": {"type": 1}}}})
     assert misfit.path == ("form", "properties", "a", "type")
+
+
+def nested_evaluation(levels: int, keyword: str, within: str) -> JsonObject:
+    """Each level evaluates the value twice: by the keyword `within`, and for `keyword`."""
+    found: Json = {"properties": {"a": True}, "prefixItems": [True]}
+    for _ in range(levels):
+        found = {within: [found] if within.endswith("Of") else found, keyword: False}
+    return cast("JsonObject", found)
+
+
+@pytest.mark.parametrize("keyword", ["unevaluatedProperties", "unevaluatedItems"])
+@pytest.mark.parametrize("within", ["allOf", "anyOf", "oneOf", "if"])
+def test_nested_unevaluated_keywords_are_counted(keyword: str, within: str) -> None:
+    value: Json = {"a": 1} if keyword == "unevaluatedProperties" else [1]
+    assert JsonSchema(nested_evaluation(4, keyword, within)).fits(value)
+    (misfit,) = JsonSchema(nested_evaluation(40, keyword, within)).misfits(value)
+    assert str(APPLICATIONS_MAX) in misfit.message
+
+
+def chain(length: int, **more: Json) -> JsonObject:
+    """Each part refers to the next one."""
+    parts: JsonObject = {f"a{level}": {"$ref": f"#/$defs/a{level + 1}"} for level in range(length)}
+    return {"$defs": {**parts, f"a{length}": {"properties": {"a": True}}}, "$ref": "#/$defs/a0", **more}
+
+
+def circle(length: int, **more: Json) -> JsonObject:
+    parts: JsonObject = {f"a{level}": {"$ref": f"#/$defs/a{(level + 1) % length}"} for level in range(length)}
+    return {"$defs": parts, "$ref": "#/$defs/a0", **more}
+
+
+EXPENSIVE: Final[list[JsonObject]] = [
+    {**doubling(30, "allOf"), "unevaluatedProperties": False},
+    {**doubling(30, "anyOf"), "unevaluatedItems": False},
+    chain(3000, unevaluatedProperties=False),
+    circle(3000, unevaluatedProperties=False),
+    chain(20_000),
+    {"properties": {f"p{n}": {"$id": f"urn:{n}", "$ref": f"#/x{n}", f"x{n}": {}} for n in range(1000)}},
+    {"properties": {f"p{n}": {"$id": f"urn:{n}", "$anchor": "n", "items": {"$ref": "#n"}} for n in range(1000)}},
+]
+
+
+@pytest.mark.parametrize("schema", EXPENSIVE)
+def test_schemas_whose_compilation_is_expensive_are_refused_before_they_are_compiled(schema: JsonObject) -> None:
+    """Compiling these took minutes, or overflowed the stack of the process."""
+    began = time.process_time()
+    assert faults_of(schema)
+    with pytest.raises(SchemaWrong):
+        JsonSchema(schema)
+    assert time.process_time() - began < SECONDS_MAX
+
+
+def test_unevaluated_keywords_beside_few_references_are_supported() -> None:
+    schema: JsonObject = chain(20, unevaluatedProperties=False)
+    assert faults_of(schema) == []
+    assert JsonSchema(schema).fits({"a": 1})
+    assert not JsonSchema(schema).fits({"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+@pytest.mark.parametrize("name", ["id", "$id"])
+@pytest.mark.parametrize("resource", ["", "x", "urn:x", "http://a/b", "./", "x#", "x#y", "?q"])
+def test_references_that_an_id_leads_elsewhere_are_counted_in_every_resource(
+    draft: str, name: str, resource: str
+) -> None:
+    """A decoy in the resource hid the expensive target, which the library found in another one."""
+    schemas: list[JsonObject] = [
+        {**doubling(40, "allOf"), "$ref": "#/x", "x": {name: resource, "$ref": "#/$defs/a0"}},
+        {**doubling(40, "allOf"), "$ref": "#/x", "x": {name: resource, "$ref": "#/$defs/a0", "$defs": {"a0": {}}}},
+        {
+            "$ref": "#/x",
+            "x": {name: resource, "$ref": "#/$defs/a0", "$defs": {"a0": {}}},
+            "y": {**doubling(40, "allOf"), name: resource},
+            "not": {"$ref": "#/y"},
+        },
+    ]
+    for schema in schemas:
+        with suppress(SchemaWrong):
+            (misfit,) = JsonSchema({"$schema": draft, **schema}).misfits("x")
+            assert str(APPLICATIONS_MAX) in misfit.message
+
+
+@pytest.mark.parametrize("index", ["+1", "01", "0000000001", "-0", "1_0", "٣"])
+def test_a_reference_with_an_unusual_index_is_refused(index: str) -> None:
+    schema: JsonObject = {**doubling(40, "allOf"), "x": [True, {"$ref": "#/$defs/a0"}], "$ref": f"#/x/{index}"}
+    with pytest.raises(SchemaWrong):
+        JsonSchema(schema)
+    assert faults_of(schema)
+
+
+KEYS_AND_DIVISIONS: Final[list[tuple[JsonObject, Any]]] = [
+    (
+        {"patternProperties": {f"(a|ab){{1,100}}{n}": {} for n in range(100)}},
+        {f"{'ab' * 50}{n}": n for n in range(9000)},
+    ),
+    ({"patternProperties": {f"(a|ab)+{n}": {} for n in range(400)}}, {f"{'ab' * 5000}{n}": n for n in range(500)}),
+    ({"propertyNames": {"allOf": [{"pattern": f"(a|ab)+{n}"} for n in range(400)]}}, {"ab" * 500_000: 1}),
+    ({"items": {"multipleOf": 1e-300}}, [1e308] * 200_000),
+]
+
+
+@pytest.mark.parametrize(("schema", "value"), KEYS_AND_DIVISIONS)
+def test_keys_and_divisions_are_counted(schema: JsonObject, value: Json) -> None:
+    (misfit,) = JsonSchema(schema).misfits(value)
+    assert str(APPLICATIONS_MAX) in misfit.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jsonschema_rs
 import pytest
 from hypothesis import given
@@ -99,3 +101,19 @@ def test_a_schema_that_contains_itself_ends() -> None:
         "required": ["name"],
     }
     assert list(jsonschema_rs.validator_for(schema).iter_errors(sample(schema, "x"))) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "minLength": 10**18},
+        {"type": "array", "minItems": 10**18, "items": {"type": "string", "minLength": 10**6}},
+        {"type": "array", "minItems": 10**4, "items": {"type": "array", "minItems": 10**4}},
+        {"properties": {f"p{number}": {"$ref": "#"} for number in range(20)}},
+        {"allOf": [{"$ref": "#"}, {"$ref": "#"}], "anyOf": [{"$ref": "#"}]},
+        {"type": "integer", "maximum": 1e308, "multipleOf": 1e-300},
+        {"type": "number", "maximum": 10**400, "multipleOf": 0.5},
+    ],
+)
+def test_a_sample_for_a_hostile_schema_is_small(schema: JsonObject) -> None:
+    assert len(json.dumps(sample(schema, "text"))) < 5_000_000

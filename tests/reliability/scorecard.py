@@ -205,6 +205,15 @@ ROWS: Final = (
         test_size=60,
     ),
     Row(
+        "sharing-postgres",
+        "the same on PostgreSQL: people × sharing × ways by which one workflow comes to execute another",
+        "executed exactly where the starter may and the author sees it; hidden answered as missing",
+        {"pr": 100, "long": 10_000},
+        "cells",
+        sharing.on_postgres,
+        test_size=30,
+    ),
+    Row(
         "fuzz",
         "broken documents and formulas",
         "typed problems with places only; no crash; nothing hangs",
@@ -252,6 +261,15 @@ ROWS: Final = (
         "kinds of things",
         doors.examine,
         test_size=2,
+    ),
+    Row(
+        "access matrix-postgres",
+        "the same on PostgreSQL: every operation, tried without a key, and by every role, in groups and outside",
+        "exactly the documented cells open; no word of what a caller may not see in any answer",
+        {"pr": 2, "long": 20},
+        "kinds of things",
+        doors.on_postgres,
+        test_size=1,
     ),
     Row(
         "histories",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from random import Random
@@ -22,6 +22,7 @@ from pointsman.store.records import ExecutionQuery
 from pointsman.values import JsonObject, WorkflowId
 from pointsman.workflows.scripts import parse_script
 from tests.reliability.findings import Finding
+from tests.reliability.servers import server
 from tests.server.conftest import Served, serving
 
 Headers: TypeAlias = dict[str, str]
@@ -518,11 +519,11 @@ MCP_QUESTIONS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
 
 
 @asynccontextmanager
-async def world(seed: int) -> AsyncGenerator[World]:
+async def world(store: str) -> AsyncGenerator[World]:
     settings = Settings(
         delays=False, authoring="editor", pipeline="inner", access=AccessSettings(starts_per_minute=1_000_000)
     )
-    async with serving(is_local=False, settings=settings, script=parse_script(SCRIPT)) as served:
+    async with serving(store, is_local=False, settings=settings, script=parse_script(SCRIPT)) as served:
         offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         keys = {
             name: await served.key(name, role, *([GROUP] if name == "cleo" else []))  # pyright: ignore[reportArgumentType] - roles
@@ -538,11 +539,11 @@ async def world(seed: int) -> AsyncGenerator[World]:
         yield made
 
 
-async def tried(size: int, seed: int) -> tuple[list[str], str]:
+async def tried(size: int, seed: int, store: str = "memory:") -> tuple[list[str], str]:
     """`size` cells that the seed chooses, or all where there are no more; and all questions."""
     every = list(cells())
     chosen = every if size >= len(every) else Random(seed).sample(every, size)
-    async with world(seed) as one:
+    async with world(store) as one:
         await answers_are_the_same(one)
         for cell in chosen:
             await one.take(cell)
@@ -553,5 +554,16 @@ async def tried(size: int, seed: int) -> tuple[list[str], str]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    wrong, figure = asyncio.run(tried(size, seed))
+    """`size` cells."""
+    return _finding(tried(size, seed))
+
+
+def on_postgres(size: int, seed: int) -> Finding:
+    """The same on a PostgreSQL server of this experiment's own."""
+    with server() as cluster:
+        return _finding(tried(size, seed, cluster.url(schema="sharing")))
+
+
+def _finding(trial: Coroutine[None, None, tuple[list[str], str]]) -> Finding:
+    wrong, figure = asyncio.run(trial)
     return Finding(figure, tuple(wrong[:SHOWN_MAX]))

@@ -9,7 +9,8 @@ bound includes what `$ref` multiplies: ten levels of two references each are 1 0
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, cast
@@ -45,6 +46,14 @@ APPLICATIONS_MAX: Final = 10_000_000
 """Applications of subschemas to parts of one value, weighted by the size of the subschema: take less than a second."""
 STEPS_MAX: Final = 500_000
 """Steps of counting the applications: take less than a second."""
+REFERENCES_MAX: Final = 10_000
+"""References in one schema. The library needs time that is quadratic in their number."""
+TARGETS_MAX: Final = 100_000
+"""Different references, multiplied by the parts with an `$id`."""
+UNEVALUATED_MAX: Final = 20_000
+"""Subschemas below `unevaluatedProperties` and `unevaluatedItems`, with references expanded: each is compiled."""
+UNEVALUATED_DEPTH_MAX: Final = 200
+"""Length of a chain of subschemas for the same value below these keywords. The library follows it recursively."""
 EXPLAINED_MAX: Final = 20_000
 """Applications up to which every misfit is collected. The library needs about 50 µs for each that it collects."""
 DRAFT_WEIGHT: Final = 20
@@ -52,6 +61,8 @@ DRAFT_WEIGHT: Final = 20
 SHOWN_PARTS: Final = 64
 """Parts of a value that cost as much as a misfit itself, which copies the whole value that it is about."""
 _MANY: Final = 10**15
+ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+INDEX: Final = re.compile("0|[1-9][0-9]{0,8}")
 
 _ONE: Final = (
     "additionalProperties",
@@ -72,10 +83,14 @@ _SAME: Final = ("not", "if", "then", "else")
 _SAME_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SAME_MAPS: Final = ("dependentSchemas", "dependencies")
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_UNEVALUATED: Final = ("unevaluatedProperties", "unevaluatedItems")
+"""Keywords that validate the value once more, to find out which parts the subschemas beside them evaluate."""
 _BRANCHING: Final = ("anyOf", "oneOf", "not")
 """Keywords whose misfit lists all misfits below it."""
 _WHOLE: Final = ("enum", "const", "required", "dependentRequired", "dependencies", "type")
 """Keywords whose own value is compared with the data."""
+_FRACTION_WEIGHT: Final = 300
+"""Applications that cost as much as a division by a `multipleOf`, which is exact."""
 
 
 class SchemaWrong(AuthorError):
@@ -226,13 +241,14 @@ def _cut(text: str) -> str:
 
 
 def _parts(value: Json) -> int:
-    """Return the size of a value: the number of its parts, plus one for each 32 characters of text."""
+    """Return the size of a value: the number of its parts and keys, plus one for each 32 characters of text."""
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
         count += _length(here)
         match here:
             case dict():
+                count += sum(map(_length, here))
                 waiting.extend(here.values())
             case list():
                 waiting.extend(here)
@@ -281,9 +297,12 @@ class _Subschema:
     same: list[_Subschema] = field(default_factory=list["_Subschema"])
     named: dict[str, _Subschema] = field(default_factory=dict[str, "_Subschema"])
     others: list[_Subschema] = field(default_factory=list["_Subschema"])
-    references: list[tuple[str, JsonObject]] = field(default_factory=list[tuple[str, JsonObject]])
-    """Reference, and the root of the resource that contains it."""
+    keys: list[_Subschema] = field(default_factory=list["_Subschema"])
+    """Subschemas for the keys of an object."""
+    references: list[str] = field(default_factory=list[str])
     number: int = 0
+    is_evaluated_again: bool = False
+    """Whether the value is validated once more for `unevaluatedProperties` or `unevaluatedItems`."""
 
 
 @dataclass(slots=True)
@@ -313,6 +332,8 @@ class _Shape:
             match here:
                 case dict():
                     waiting.extend((inner, below) for key, inner in here.items() if (below := _below(every, key)))
+                    if of_keys := _of_keys(every):
+                        waiting.extend((key, of_keys) for key in here)
                 case list() if here and (below := _below(every, None)):
                     waiting.extend((inner, below) for inner in here)
                 case _:
@@ -322,9 +343,29 @@ class _Shape:
 
 def _with_same(applied: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
     """Add all subschemas that these apply to the same value. A circular reference adds nothing."""
+    order = _inner_first([part for part, _ in applied.values()])
+    times = {part.number: 0 for part in order}
+    for number, (_, count) in applied.items():
+        times[number] = count
+    again = dict.fromkeys(times, 0)
+    place = {part.number: index for index, part in enumerate(order)}
+    for part in reversed(order):
+        number = part.number
+        if part.is_evaluated_again:
+            again[number] = min(_MANY, again[number] + times[number])
+        for inner in part.same:
+            if place[inner.number] < place[number]:
+                times[inner.number] = min(_MANY, times[inner.number] + times[number] + again[number])
+                again[inner.number] = min(_MANY, again[inner.number] + again[number])
+    return {part.number: (part, times[part.number] + again[part.number]) for part in order}
+
+
+def _inner_first(starts: list[_Subschema]) -> list[_Subschema]:
+    """Return these subschemas and all that they apply to the same value, so that each follows those that it applies,
+    except where they apply each other."""
     order: list[_Subschema] = []
     state: dict[int, bool] = {}
-    for start, _ in applied.values():
+    for start in starts:
         waiting = [(start, False)]
         while waiting:
             part, is_done = waiting.pop()
@@ -335,15 +376,26 @@ def _with_same(applied: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_S
                 state[part.number] = False
                 waiting.append((part, True))
                 waiting.extend((inner, False) for inner in part.same if inner.number not in state)
-    times = dict.fromkeys(state, 0)
-    for number, (_, count) in applied.items():
-        times[number] = count
+    return order
+
+
+def _unevaluated_excess(parts: list[_Subschema]) -> str:
+    """Return what is too much below the keywords that evaluate a value once more; empty if nothing is."""
+    order = _inner_first([part for part in parts if part.is_evaluated_again])
     place = {part.number: index for index, part in enumerate(order)}
-    for part in reversed(order):
-        for inner in part.same:
-            if place[inner.number] < place[part.number]:
-                times[inner.number] = min(_MANY, times[inner.number] + times[part.number])
-    return {part.number: (part, times[part.number]) for part in order}
+    size, depth, circles, total = list[int](), list[int](), set[int](), 0
+    for index, part in enumerate(order):
+        circles.update(inner.number for inner in part.same if place[inner.number] >= index)
+        inner = [place[one.number] for one in part.same if place[one.number] < index]
+        size.append(min(_MANY, 1 + sum(size[one] for one in inner)))
+        depth.append(1 + max((depth[one] for one in inner), default=0))
+        total += size[index] if part.is_evaluated_again else 0
+    if total > UNEVALUATED_MAX:
+        return f"more than {UNEVALUATED_MAX} subschemas"
+    # A path without a repetition enters each circle once.
+    if max(depth, default=0) * (1 + len(circles)) > UNEVALUATED_DEPTH_MAX:
+        return f"more than {UNEVALUATED_DEPTH_MAX} levels of subschemas"
+    return ""
 
 
 def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[int, tuple[_Subschema, int]]:
@@ -357,6 +409,16 @@ def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[in
     return found
 
 
+def _of_keys(every: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
+    """Return the subschemas for each key of the value."""
+    found: dict[int, tuple[_Subschema, int]] = {}
+    for part, times in every.values():
+        for inner in part.keys:
+            known = found.get(inner.number)
+            found[inner.number] = (inner, times if known is None else min(_MANY, known[1] + times))
+    return found
+
+
 def _shape_of(schema: Json) -> _Shape:
     """Number the subschemas and resolve their references. Walks
     only positions of subschemas: a property may be named `$ref`."""
@@ -364,6 +426,7 @@ def _shape_of(schema: Json) -> _Shape:
     shape = _Shape(reader.root, reader.faults, branches=reader.branches)
     if not reader.faults:
         reader.resolve()
+    if not reader.faults:
         shape.expanded = _expanded(reader.root)
     return shape
 
@@ -374,7 +437,9 @@ def _expanded(root: _Subschema) -> int:
     waiting: list[tuple[_Subschema, bool]] = [(root, False)]
     while waiting:
         part, is_done = waiting.pop()
-        inner = [*part.same, *part.named.values(), *part.others]
+        if part.is_evaluated_again:
+            return _MANY  # it depends on the value
+        inner = [*part.same, *part.named.values(), *part.others, *part.keys]
         if is_done:
             found[part.number] = min(_MANY, part.weight + sum(found[one.number] for one in inner))
             continue
@@ -389,17 +454,28 @@ def _expanded(root: _Subschema) -> int:
 
 
 class _ShapeReader:
-    """Reader of the subschemas of one schema."""
+    """Reader of the subschemas of one schema.
+
+    `$id` makes a part a resource, to which references below it relate. Drafts and libraries differ in which resource
+    that is, so a reference counts as one to its targets in every resource.
+    """
 
     def __init__(self, schema: Json) -> None:
         self.parts: dict[int, _Subschema] = {}
         """Subschemas by the identity of their JSON, which `schema` keeps alive."""
-        self.anchors: dict[tuple[int, str], JsonObject] = {}
+        self.anchors: dict[str, list[JsonObject]] = {}
+        self.resources: list[JsonObject] = []
+        self.pointers: dict[str, list[Json]] = {}
+        """Reference `#/…` -> its targets."""
+        self.places: dict[str, tuple[str | int, ...]] = {}
+        """Reference -> the path of one subschema with it."""
+        self.references = 0
         self.faults: list[Problem] = []
         self.patterns = 0
         self.branches = False
         self.draft: _Subschema | None = None
         """The metaschema, if something refers to it: it applies to the value and to all of its parts."""
+        self._waiting: list[tuple[tuple[str | int, ...], JsonObject, int]] = []
         if isinstance(schema, dict):
             self.root = self._part(schema)
             self._read(schema)
@@ -416,10 +492,11 @@ class _ShapeReader:
         return part
 
     def _read(self, schema: JsonObject) -> None:
-        waiting: list[tuple[tuple[str | int, ...], JsonObject, JsonObject, int]] = [((), schema, schema, 0)]
+        self._waiting.append(((), schema, 0))
+        self._add_resource(schema)
         done: set[int] = set()
-        while waiting:
-            path, here, base, depth = waiting.pop()
+        while self._waiting:
+            path, here, depth = self._waiting.pop()
             if id(here) in done:
                 continue
             done.add(id(here))
@@ -427,21 +504,40 @@ class _ShapeReader:
                 message = f"more than {SCHEMA_DEPTH_MAX} levels of subschemas are nested"
                 self.faults.append(_fault(path, message, "Put parts under `$defs`."))
                 return
-            own = here.get("$id", here.get("id"))
-            if isinstance(own, str) and not own.startswith("#"):
-                base = here
-            part = self._one(path, here, base)
-            waiting.extend(((*path, *at), inner, base, depth + 1) for at, inner in _subschemas(here))
-            # A reference may lead to a position where no keyword expects a subschema.
-            pointers = (reference for reference, _ in part.references if reference.startswith("#/"))
-            waiting.extend((path, target, base, 0) for one in pointers for target in self._targets(one, base))
+            self._one(path, here)
+            if self.references > REFERENCES_MAX or len(self.pointers) * len(self.resources) > TARGETS_MAX:
+                message = f"the schema has more than {REFERENCES_MAX} references, or too many parts with an `$id`"
+                self.faults.append(_fault(path, message, "Use fewer references, and leave out `$id`."))
+                return
+            self._waiting.extend(((*path, *at), inner, depth + 1) for at, inner in _subschemas(here))
 
-    def _one(self, path: tuple[str | int, ...], here: JsonObject, base: JsonObject) -> _Subschema:
+    def _add_resource(self, schema: JsonObject) -> None:
+        self.resources.append(schema)
+        for pointer, targets in self.pointers.items():
+            targets += self._found(pointer, schema)
+
+    def _refer(self, path: tuple[str | int, ...], reference: str) -> None:
+        self.references += 1
+        self.places.setdefault(reference, path)
+        if reference[1:2] in ("", "/") and reference not in self.pointers:
+            targets = self.pointers[reference] = []
+            for resource in self.resources:
+                targets += self._found(reference, resource)
+
+    def _found(self, pointer: str, resource: JsonObject) -> list[Json]:
+        """Return the target of a pointer, and read it: it may be where no keyword expects a subschema."""
+        found = _target(pointer, resource)
+        self._waiting.extend((self.places[pointer], one, 0) for one in found if isinstance(one, dict))
+        return found
+
+    def _one(self, path: tuple[str | int, ...], here: JsonObject) -> None:
         part = self._part(here)
         part.weight = 1 + sum(_weight(key, here[key]) for key in _WHOLE if key in here)
+        part.weight += _FRACTION_WEIGHT if "multipleOf" in here else 0
+        part.is_evaluated_again = any(key in here for key in _UNEVALUATED)
         part.size = 1 + sum(_parts(here[key]) for key in _WHOLE if key in here)
         self.branches = self.branches or any(key in here for key in _BRANCHING)
-        self._anchor(here, base)
+        self._anchor(here)
         self._draft(path, here)
         self._pattern(path, here, part)
         for key in _REFERENCES:
@@ -449,7 +545,8 @@ class _ShapeReader:
             if not isinstance(target, str):
                 continue
             if target.startswith("#"):
-                part.references.append((target, base))
+                part.references.append(target)
+                self._refer((*path, key), target)
             elif _known_draft(target) is None:
                 message = f"a schema may only refer to itself (`#/…`), not to {target[:100]!r}"
                 hint = "Copy the part under `$defs` and refer to it there."
@@ -458,7 +555,6 @@ class _ShapeReader:
                 part.same.append(self._of_draft())
         for at, inner in _subschemas(here):
             self._join(part, at, self._part(inner))
-        return part
 
     def _of_draft(self) -> _Subschema:
         if self.draft is None:
@@ -467,11 +563,13 @@ class _ShapeReader:
             self.branches = True
         return self.draft
 
-    def _anchor(self, here: JsonObject, base: JsonObject) -> None:
+    def _anchor(self, here: JsonObject) -> None:
         for key in ("$anchor", "$dynamicAnchor", "$id", "id"):
             name = here.get(key)
             if isinstance(name, str):
-                self.anchors[id(base), name.removeprefix("#")] = here
+                self.anchors.setdefault(name.rpartition("#")[2], []).append(here)
+                if key.endswith("id") and not name.startswith("#") and here is not self.resources[0]:
+                    self._add_resource(here)
 
     def _draft(self, path: tuple[str | int, ...], here: JsonObject) -> None:
         named = here.get("$schema")
@@ -483,11 +581,13 @@ class _ShapeReader:
     def _pattern(self, path: tuple[str | int, ...], here: JsonObject, part: _Subschema) -> None:
         own = here.get("pattern")
         keys = here.get("patternProperties")
-        texts = [own] if isinstance(own, str) else []
-        texts += [*keys] if isinstance(keys, dict) else []
-        self.patterns += len(texts)
-        # The engine expands counted repetition: `a{1000}` is a thousand states.
-        part.weight += sum(500 if "{" in text else 1 + len(text) // 16 for text in texts)
+        if isinstance(own, str):
+            self.patterns += 1
+            part.weight += _pattern_weight(own)
+        if isinstance(keys, dict) and keys:
+            self.patterns += len(keys)
+            weight = sum(map(_pattern_weight, keys))
+            part.keys.append(_Subschema(number=-1 - len(self.parts) - self.patterns, weight=weight))
         if self.patterns > PATTERNS_MAX:
             message = f"the schema has more than {PATTERNS_MAX} regular expressions"
             self.faults.append(_fault(path, message, "Use `enum`, or fewer patterns."))
@@ -499,46 +599,52 @@ class _ShapeReader:
             part.named[str(at[1])] = inner
         elif key in _SAME or key in _SAME_LISTS or key in _SAME_MAPS:
             part.same.append(inner)
+        elif key == "propertyNames":
+            part.keys.append(inner)
         elif key not in _DEFINITIONS:
             part.others.append(inner)
 
     def resolve(self) -> None:
-        """Connect each subschema with the targets of its references."""
+        """Connect each subschema with the targets of its references. A dynamic one may lead to any anchor of its name:
+        all are counted."""
+        joined = 0
         for part in [*self.parts.values()]:
-            for reference, base in part.references:
-                for target in self._targets(reference, base):
-                    part.same.append(self._part(target))
+            for reference in part.references:
+                found: Sequence[Json] = self.pointers.get(reference) or self.anchors.get(reference[1:], ())
+                joined += len(found)
+                if not found or joined > TARGETS_MAX:
+                    message = f"the reference {reference[:100]!r} leads nowhere, or to too many parts"
+                    self.faults.append(_fault(self.places[reference], message, "It leads to a part of this schema."))
+                    return
+                part.same.extend(self._part(target) for target in found if isinstance(target, dict))
+        if excess := _unevaluated_excess([*self.parts.values()]):
+            message = f"`unevaluatedProperties` and `unevaluatedItems` evaluate {excess}, with the references expanded"
+            self.faults.append(_fault((), message, "Use `additionalProperties` and `items`, or fewer references."))
 
-    def _targets(self, reference: str, base: JsonObject) -> Iterator[JsonObject]:
-        """Return the targets of a reference. A dynamic one may lead to any anchor of its name: all are counted."""
-        name = reference.removeprefix("#")
-        if not name.startswith("/") and name:
-            yield from (schema for (_, anchor), schema in self.anchors.items() if anchor == name)
-            return
-        here: Json = base
-        for key in pointer_parts(_unquoted(name)):
-            if isinstance(here, dict):
-                here = here.get(key)
-            elif isinstance(here, list) and key.isascii() and key.isdigit() and int(key[:9]) < len(here):
-                here = here[int(key[:9])]
-            else:
-                return
-        if isinstance(here, dict):
-            yield here
+
+def _target(reference: str, resource: JsonObject) -> list[Json]:
+    """Return the target of a reference `#/…` in a resource; empty if there is none."""
+    here: Json = resource
+    for key in pointer_parts(_unquoted(reference.removeprefix("#"))):
+        if isinstance(here, dict) and key in here:
+            here = here[key]
+        elif isinstance(here, list) and INDEX.fullmatch(key) and int(key) < len(here):
+            here = here[int(key)]
+        else:
+            return []
+    return [here]
 
 
 def _unquoted(pointer: str) -> str:
     """Decode the percent-encoding of a URI fragment."""
-    if "%" not in pointer:
-        return pointer
-    head, *rest = pointer.split("%")
-    raw = head.encode()
-    for piece in rest:
-        try:
-            raw += bytes.fromhex(piece[:2]) + piece[2:].encode()
-        except ValueError:
-            raw += f"%{piece}".encode()
+    raw = ESCAPE.sub(lambda found: bytes.fromhex(found[1].decode()), pointer.encode("utf-8", "surrogatepass"))
     return raw.decode("utf-8", "replace")
+
+
+def _pattern_weight(pattern: str) -> int:
+    """Return the cost of searching a short text. The engine expands counted repetition: `a{1000}` is a thousand
+    states."""
+    return 500 if "{" in pattern else 1 + len(pattern) // 16
 
 
 def _subschemas(schema: JsonObject) -> Iterator[tuple[tuple[str | int, ...], JsonObject]]:

@@ -265,6 +265,11 @@ def _property_names(schema: JsonObject) -> list[str]:
 
 _DEPTH_MAX: Final = 16
 """Depth from which optional members of a recursive schema are left out."""
+_LEVELS_MAX: Final = 100
+"""Depth from which every value is null: recursive `allOf` and `anyOf` end here."""
+_WORK_MAX: Final = 100_000
+"""Limit of a whole value: its parts and the keywords read for them, and its characters in units of 10. What is beyond
+is null or missing."""
 
 _FORMATS: Final = {
     "date": "2000-01-01",
@@ -285,10 +290,15 @@ class _Sampler:
     def __init__(self, root: JsonObject, text: str) -> None:
         self._root = root
         self._text = text
+        self._left = _WORK_MAX
 
     def value(self, schema: Json, depth: int) -> Json:
         if not isinstance(schema, dict):
+            self._left -= 1
             return self._text
+        self._left -= 1 + len(schema) + len(_object(schema.get("properties")))
+        if self._left < 0 or depth > _LEVELS_MAX:
+            return None
         for said in ("const", "default"):
             if said in schema:
                 return schema[said]
@@ -312,10 +322,8 @@ class _Sampler:
                 return self._list(schema, depth)
             case "boolean":
                 return True
-            case "integer":
-                return int(_number(schema))
-            case "number":
-                return _number(schema)
+            case "integer" | "number" as kind:
+                return _number(schema, kind)
             case "null":
                 return None
             case _:
@@ -334,13 +342,20 @@ class _Sampler:
         made = [self.value(item, depth + 1) for item in prefix] if isinstance(prefix, list) else []
         least = schema.get("minItems")
         missing = max((least if isinstance(least, int) else 0) - len(made), 0)
-        return made + [self.value(schema.get("items"), depth + 1) for _ in range(missing)]
+        items = schema.get("items")
+        while missing > 0 and self._left > 0:
+            made.append(self.value(items, depth + 1))
+            missing -= 1
+        return made
 
     def _string(self, schema: JsonObject) -> str:
         if (known := _FORMATS.get(str(schema.get("format")))) is not None:
             return known
         least, most = schema.get("minLength"), schema.get("maxLength")
-        text = self._text.ljust(least, ".") if isinstance(least, int) else self._text
+        text = self._text
+        if isinstance(least, int) and least > len(text):
+            text = text.ljust(min(least, 10 * max(self._left, 0)), ".")
+            self._left -= len(text) // 10
         return text[:most] if isinstance(most, int) else text
 
     def _resolved(self, schema: Json) -> JsonObject:
@@ -369,7 +384,16 @@ def _type_of(schema: JsonObject) -> str:
     return "array" if "items" in schema or "prefixItems" in schema else "string"
 
 
-def _number(schema: JsonObject) -> int | float:
+def _number(schema: JsonObject, kind: str) -> int | float:
+    """Return a number within the bounds; 1 where they cannot be computed."""
+    try:
+        found = _bounded(schema)
+        return int(found) if kind == "integer" else found
+    except (ArithmeticError, ValueError):  # of infinity, or beyond the range of floats
+        return 1
+
+
+def _bounded(schema: JsonObject) -> int | float:
     most, least = schema.get("maximum"), schema.get("minimum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     step = schema.get("multipleOf")
