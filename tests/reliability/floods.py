@@ -10,6 +10,7 @@ The server runs as a process of its own with 256 file descriptors, and an honest
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import re
@@ -318,17 +319,15 @@ class Measured(NamedTuple):
 class Honest:
     """A client with a key that opens a connection for each request."""
 
-    url: str
+    client: httpx2.AsyncClient
     key: str
     slowest_s: float = 0.0
     failed: list[str] = field(default_factory=list[str])
 
     async def ask(self) -> None:
         began = time.monotonic()
-        limits = httpx2.Limits(max_keepalive_connections=0)
         try:
-            async with httpx2.AsyncClient(base_url=self.url, timeout=30, limits=limits) as client:
-                reply = await client.get("/api/me", headers={"authorization": f"Bearer {self.key}"})
+            reply = await self.client.get("/api/me", headers={"authorization": f"Bearer {self.key}"})
             if reply.status_code != 200:
                 self.failed.append(str(reply.status_code))
         except httpx2.HTTPError as why:
@@ -348,26 +347,65 @@ def resident_mb(pid: int) -> float:
 
 
 @dataclass(slots=True)
+class Attacker:
+    """A process of its own that attacks a port: its work must not be what the honest client waits for."""
+
+    process: asyncio.subprocess.Process
+
+    async def run(self, attack: Attack, size: int) -> None:
+        """Return when the attack is over."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{name_of(attack)} {size}\n".encode())
+        assert await self.process.stdout.readline() == b"over\n", "the attacker broke"
+
+
+@asynccontextmanager
+async def attacking(port: int) -> AsyncGenerator[Attacker, None]:
+    code = f"import tests.reliability.floods as f; f.attack_as_told({port})"
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=pipe, stdout=pipe)
+    try:
+        yield Attacker(process)
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+def attack_as_told(port: int) -> None:
+    """Run the attacks that standard input names, one after the other."""
+    named = {name_of(one): one for one in ATTACKS}
+    for line in sys.stdin:
+        name, size = line.split()
+        asyncio.run(named[name](Target(port), int(size)))
+        gc.collect()  # Closes what the attack left open.
+        sys.stdout.write("over\n")
+        sys.stdout.flush()
+
+
+@dataclass(slots=True)
 class Victim:
-    """A server with 256 file descriptors, and a key of it."""
+    """A server with 256 file descriptors, an honest client of it, and its attacker."""
 
     server: ServerProcess
     key: str
+    client: httpx2.AsyncClient
+    attacker: Attacker
 
     async def endure(self, attack: Attack, size: int) -> Measured:
         """Attack it, and measure what an honest client and the machine notice."""
         assert self.server.process is not None
-        pid, honest = self.server.process.pid, Honest(self.server.url, self.key)
+        pid, honest = self.server.process.pid, Honest(self.client, self.key)
         await honest.ask()
         honest.slowest_s = 0.0
         before_mb, logged, began = resident_mb(pid), self.server.log_bytes(), time.monotonic()
         most_mb = before_mb
         asking = asyncio.create_task(honest.ask_until_cancelled())
-        attacking = asyncio.create_task(_attack(attack, self.server.port, size))
-        while not attacking.done():
+        attacked = asyncio.create_task(self.attacker.run(attack, size))
+        while not attacked.done():
             most_mb = max(most_mb, resident_mb(pid))
-            await asyncio.wait([attacking], timeout=0.05)
-        await attacking
+            await asyncio.wait([attacked], timeout=0.05)
+        await attacked
         await honest.ask()
         asking.cancel()
         with suppress(asyncio.CancelledError):
@@ -382,18 +420,6 @@ class Victim:
         )
 
 
-async def _attack(attack: Attack, port: int, size: int) -> None:
-    """In a process of its own: its work must not be what the honest client waits for."""
-    code = f"import tests.reliability.floods as f; f.run_attack({name_of(attack)!r}, {port}, {size})"
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code)
-    await process.wait()
-
-
-def run_attack(name: str, port: int, size: int) -> None:
-    [attack] = [one for one in ATTACKS if name_of(one) == name]
-    asyncio.run(attack(Target(port), size))
-
-
 @asynccontextmanager
 async def victim(defect: str = "") -> AsyncGenerator[Victim, None]:
     with tempfile.TemporaryDirectory() as name:
@@ -401,11 +427,15 @@ async def victim(defect: str = "") -> AsyncGenerator[Victim, None]:
         module = ("tests.reliability.served", defect) if defect else ("pointsman",)
         server = ServerProcess(f"sqlite:///{folder}/store.db", folder=folder, module=module, files=FILES)
         await server.begin()
+        limits = httpx2.Limits(max_keepalive_connections=0)
         try:
-            async with httpx2.AsyncClient(base_url=server.url, timeout=30) as client:
+            async with (
+                httpx2.AsyncClient(base_url=server.url, timeout=30, limits=limits) as client,
+                attacking(server.port) as attacker,
+            ):
                 await client.post("/api/workflows", content=HOOK)
                 made = await client.post("/api/settings/keys", json={"name": "root", "role": "admin"})
-                yield Victim(server, str(made.raise_for_status().json()["key"]))
+                yield Victim(server, str(made.raise_for_status().json()["key"]), client, attacker)
         finally:
             await server.stop(signal.SIGKILL)
 

@@ -41,7 +41,7 @@ ROWS: Final = (
         {"pr": 500, "long": 20_000},
         "seeds",
         simulation.examine,
-        test_size=80,
+        test_size=40,
     ),
     Row(
         "kill",
@@ -240,7 +240,7 @@ ROWS: Final = (
         {"pr": 100, "long": 100},
         "percent",
         floods.examine,
-        test_size=40,
+        test_size=20,
     ),
     Row(
         "bombs",
