@@ -54,21 +54,21 @@ def refused(world: World, action: str, data: Json, *, by: str = "") -> AnswerInv
         {"report": {"text": "x"}},
     ],
 )
-def test_an_edit_that_does_not_name_an_editable_field_with_a_value_of_its_type_is_refused(data: Json) -> None:
+def test_an_edit_of_a_field_that_is_not_editable_or_of_another_type_is_refused(data: Json) -> None:
     world = asking({"report": "old"}, editable=["report"])
     why = refused(world, "edit", data)
     assert "report" in f"{why} {why.hint}"
     assert world.answer("ask1", "edit", {"report": "new"}).data == {"report": "new"}
 
 
-def test_a_misspelt_field_is_refused_with_the_field_that_was_meant() -> None:
+def test_a_misspelt_field_is_refused_with_a_suggestion() -> None:
     why = refused(asking({"report": "old"}, editable=["report"]), "edit", {"reprt": "x"})
     assert "'reprt'" in str(why)
     assert (why.hint or "").startswith("Did you mean 'report'? ")
     assert "Editable: report." in (why.hint or "")
 
 
-def test_a_lone_editable_field_takes_a_bare_value_of_its_type_but_no_object() -> None:
+def test_a_single_editable_field_takes_a_bare_value_of_its_type_but_no_object() -> None:
     assert asking({"report": "old"}, editable=["report"]).answer("ask1", "edit", "new").data == {"report": "new"}
     world = asking({"address": {"street": "a"}}, editable=["address"])
     refused(world, "edit", {"street": "b"})
@@ -135,7 +135,7 @@ def test_an_action_that_takes_no_data_refuses_data(action: str, data: Json, edit
     assert world.answer("ask1", action).data == {"report": "old"}
 
 
-def test_an_edit_is_only_a_label_where_nothing_is_editable() -> None:
+def test_an_edit_action_is_only_a_label_when_no_field_is_editable() -> None:
     world = asking({"report": "old"})
     refused(world, "edit", {"report": "new"})
     assert world.answer("ask1", "edit").working == ["tool1"]
@@ -156,7 +156,7 @@ def test_an_edit_is_only_a_label_where_nothing_is_editable() -> None:
         "ada",
     ],
 )
-def test_a_form_refuses_keys_it_does_not_name_at_any_depth(data: Json) -> None:
+def test_a_form_refuses_undeclared_keys_at_any_depth(data: Json) -> None:
     form: JsonObject = {
         "type": "object",
         "required": ["name"],
@@ -193,24 +193,24 @@ MORE_KEYS: Final[list[JsonObject]] = [
 
 
 @pytest.mark.parametrize("form", MORE_KEYS)
-def test_a_form_that_allows_more_keys_takes_them(form: JsonObject) -> None:
+def test_a_form_accepts_additional_keys_when_its_schema_allows_them(form: JsonObject) -> None:
     assert asking({}, form=form).answer("ask1", "approve", {"name": "ada", "more": 1}).working == ["tool1"]
 
 
-def test_an_unknown_key_of_a_form_is_refused_with_its_place_and_the_key_that_was_meant() -> None:
+def test_an_unknown_key_of_a_form_is_refused_with_its_path_and_a_suggestion() -> None:
     form: JsonObject = {"properties": {"home": {"properties": {"street": {"type": "string"}}}}}
     why = refused(asking({}, form=form), "approve", {"home": {"stret": "a"}})
     assert "home.stret" in str(why)
     assert "'street'" in (why.hint or "")
 
 
-def test_a_form_that_refers_to_itself_is_followed_as_deep_as_the_data() -> None:
+def test_a_recursive_form_schema_is_followed_as_deep_as_the_data() -> None:
     form: JsonObject = {"properties": {"name": {"type": "string"}, "below": {"$ref": "#"}}}
     why = refused(asking({}, form=form), "approve", {"below": {"below": {"nmae": "x"}}})
     assert "below.below.nmae" in str(why)
 
 
-def test_an_edited_field_is_held_to_its_schema_in_the_form_and_in_the_state() -> None:
+def test_an_edited_field_must_match_its_schema_in_the_form_and_in_the_state() -> None:
     form: JsonObject = {"properties": {"who": {"properties": {"name": {"type": "string"}}}}}
     world = asking({"who": {"name": "ada"}}, form=form, editable=["who"])
     refused(world, "edit", {"who": {"nmae": "ben"}})
@@ -223,11 +223,11 @@ def test_a_field_whose_form_allows_any_type_may_change_its_type() -> None:
     assert world.answer("ask1", "edit", {"report": ["new"]}).data == {"report": ["new"]}
 
 
-def test_a_field_that_is_empty_takes_any_value() -> None:
+def test_an_empty_field_accepts_any_value() -> None:
     assert asking({}, editable=["report"]).answer("ask1", "edit", {"report": ["a"]}).data == {"report": ["a"]}
 
 
-def test_a_vote_to_edit_names_the_data_that_it_is_for() -> None:
+def test_a_vote_for_an_edit_includes_the_edited_data() -> None:
     # Without data it would be for whatever another voter wants by then, and that vote may have changed.
     world = asking({"report": "old"}, editable=["report"], approvers={"quorum": 2})
     refused(world, "edit", None, by="ada")
@@ -250,7 +250,7 @@ def test_a_vote_to_edit_names_the_data_that_it_is_for() -> None:
     ("one", "other", "same"),
     [("new", {"report": "new"}, True), ({"report": 1}, {"report": True}, False), ({"report": [0]}, [False], False)],
 )
-def test_votes_for_one_edit_are_compared_as_json_in_either_spelling(one: Json, other: Json, same: bool) -> None:
+def test_votes_for_one_edit_are_compared_as_json_in_both_spellings(one: Json, other: Json, same: bool) -> None:
     world = asking({}, editable=["report"], approvers={"quorum": 2})
     step, _ = world.at("ask1")
     world.tell(GateAnswered(step=step, action="edit", data=one, by="ada"))
@@ -267,12 +267,12 @@ def test_votes_for_one_edit_are_compared_as_json_in_either_spelling(one: Json, o
 
 
 @pytest.mark.parametrize("data", [{"meta.n": 7, "meta": {"n": 9}}, {"meta": {"n": 9}, "meta.n": 7}])
-def test_an_edit_of_a_field_and_of_a_part_of_it_is_refused(data: Json) -> None:
+def test_an_edit_of_a_field_and_of_its_part_is_refused(data: Json) -> None:
     why = refused(asking({"meta": {"n": 1}}, editable=["meta", "meta.n"]), "edit", data)
     assert str(why) == "'meta' and 'meta.n' are edited together, and 'meta.n' is inside 'meta'"
 
 
-def test_a_digest_that_is_too_short_is_refused_as_such() -> None:
+def test_a_digest_that_is_too_short_is_refused_with_that_reason() -> None:
     world = asking({"report": "old"}, editable=["report"])
     step, _ = world.at("ask1")
     answer = GateAnswered(step=step, action="approve", digest="0f2a9c3")
@@ -280,7 +280,7 @@ def test_a_digest_that_is_too_short_is_refused_as_such() -> None:
         decide(world.simulation.plan, world.state, answer, world.now)
 
 
-def test_a_gate_that_asks_whether_a_step_may_start_takes_no_data() -> None:
+def test_an_approval_gate_before_a_step_accepts_no_data() -> None:
     nodes = {"tool1": {"requiresApproval": True}}
     world = started("start -> tool1", nodes=nodes)
     step, _ = world.at("tool1")

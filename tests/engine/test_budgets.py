@@ -38,19 +38,19 @@ def talked(config: dict[str, object]) -> World:
 
 
 @pytest.mark.parametrize(("name", "most"), [("tokens", 200), ("modelCalls", 2), ("costUsd", 0.1)])
-def test_what_would_spend_more_is_stopped_and_goes_on_with_more(name: str, most: float) -> None:
+def test_a_step_beyond_the_budget_is_stopped_and_continues_when_the_budget_is_raised(name: str, most: float) -> None:
     world = talked({"limits": {name: most}})
     assert (world.status, world.state.limits.interruption) == ("interrupted", name)
     assert "set1" in world.path, "what spends nothing goes on"
     assert world.crash().resume(**{name: most * 2}).working == ["agent3"]
 
 
-def test_a_budget_that_is_spent_exactly_stops_nothing_that_needs_none() -> None:
+def test_an_exactly_spent_budget_does_not_stop_steps_without_cost() -> None:
     world = started("start -> agent1; agent1 -> set1", config=budget(modelCalls=1)).done("agent1", usage=TALK)
     assert world.status == "completed"
 
 
-def test_calls_of_tools_are_counted_apart() -> None:
+def test_tool_calls_are_counted_separately() -> None:
     world = started("start -> tool1; tool1 -> agent1; agent1 -> tool2", config=budget(toolCalls=1))
     world.done("tool1", usage=Usage(tool_calls=1))
     assert world.working == ["agent1"]
@@ -58,7 +58,7 @@ def test_calls_of_tools_are_counted_apart() -> None:
     assert (world.status, world.state.limits.interruption) == ("interrupted", "toolCalls")
 
 
-def test_near_its_end_a_budget_warns_once() -> None:
+def test_a_budget_warns_once_before_it_is_spent() -> None:
     world = talked(budget(tokens=240))
     assert world.warnings == ["budget-low"]
     assert world.done("agent3").warnings == ["budget-low"]
@@ -67,13 +67,13 @@ def test_near_its_end_a_budget_warns_once() -> None:
     assert talked(budget(tokens=1000, warn_at=0.2)).warnings == ["budget-low"]
 
 
-def test_a_budget_that_only_warns_stops_nothing() -> None:
+def test_a_budget_that_only_warns_stops_no_step() -> None:
     world = talked(budget("warn", tokens=150))
     assert (world.working, world.warnings) == (["agent3"], ["budget-spent"])
     assert refused_by_budget(world.simulation.plan, world.state, "model", 1, []) is None
 
 
-def test_a_budget_that_pauses_lets_running_work_finish_and_waits_for_people() -> None:
+def test_a_pausing_budget_lets_running_steps_finish_and_waits_for_a_person() -> None:
     world = started("start -> agent1, tool1; agent1 -> agent2", config=budget("pause", tokens=100))
     world.done("agent1", usage=TALK)
     assert (world.status, world.working) == ("paused", ["tool1"])
@@ -82,7 +82,7 @@ def test_a_budget_that_pauses_lets_running_work_finish_and_waits_for_people() ->
     assert world.crash().resume(tokens=500).working == ["agent2"]
 
 
-def test_a_cost_that_nobody_knows_is_told_and_is_not_zero() -> None:
+def test_an_unknown_cost_is_reported_and_is_not_zero() -> None:
     unpriced = Usage(input_tokens=5, model_calls=1)
     world = started(CHAIN, config=budget(costUsd=1)).done("agent1", usage=unpriced).done("agent2", usage=unpriced)
     assert world.warnings == ["cost-unknown"]
@@ -93,7 +93,7 @@ def test_a_cost_that_nobody_knows_is_told_and_is_not_zero() -> None:
     assert world.done("agent2", usage=mixed).warnings == ["cost-unknown"]
 
 
-def test_an_attempt_that_is_refused_half_way_has_not_failed_and_is_performed_again() -> None:
+def test_an_attempt_stopped_by_a_budget_has_not_failed_and_runs_again() -> None:
     world = started(CHAIN, config=budget(tokens=100)).refused("agent1", "tokens")
     assert (world.status, world.state.limits.interruption, world.state.usage.model_calls) == (
         "interrupted",
@@ -104,14 +104,14 @@ def test_an_attempt_that_is_refused_half_way_has_not_failed_and_is_performed_aga
     assert (world.working, world.at("agent1")[1]) == (["agent1"], 1), "the same attempt: its record is paid for"
 
 
-def test_several_attempts_refused_while_it_is_paused_are_all_performed_again() -> None:
+def test_all_attempts_refused_during_a_pause_run_again() -> None:
     world = started("start -> agent1, agent2, agent3", config=budget("pause", tokens=100))
     world.refused("agent1", "tokens").refused("agent2", "tokens")
     assert (world.status, world.working) == ("paused", ["agent3"])
     assert world.resume(tokens=500).working == ["agent1", "agent2", "agent3"]
 
 
-def test_open_attempts_count_together() -> None:
+def test_the_cost_of_open_attempts_is_added_up() -> None:
     plan = plan_of(CHAIN, config=budget(modelCalls=3, toolCalls=2, tokens=1000))
     state = World(plan).begin().state
     one = Usage(model_calls=1, tool_calls=1, input_tokens=10)
@@ -125,7 +125,7 @@ def test_open_attempts_count_together() -> None:
     assert refused_by_budget(plan, state, "tool", 1, [Usage(input_tokens=1000)]) is not None
 
 
-def test_a_sub_workflow_counts_while_it_runs_and_is_not_counted_twice() -> None:
+def test_the_usage_of_a_running_sub_workflow_counts_once() -> None:
     world = started("start -> child1; child1 -> agent1", nodes=CHILD, config=budget(tokens=250))
     world.child_spends("child1", TALK).child_spends("child1", Usage(input_tokens=200, model_calls=2, cost_usd=0.07))
     assert (world.state.usage.model_calls, world.state.usage.input_tokens) == (2, 200)
@@ -142,7 +142,7 @@ def test_a_sub_workflow_that_overspends_stops_its_parent_at_its_next_step() -> N
     assert world.child_ended("child1", "fine").status == "completed"
 
 
-def test_the_node_of_last_resort_takes_over_and_may_spend() -> None:
+def test_the_fallback_node_runs_after_a_spent_budget_and_may_spend() -> None:
     config = {**budget(tokens=100), "onLimit": "agent9"}
     world = started("start -> agent1; agent1 -> agent2; agent9", config=config).done("agent1", usage=TALK)
     assert world.working == ["agent9"]
@@ -162,7 +162,7 @@ def capped(config: JsonObject, caps: Limits) -> World:
     return World(compile_workflow(workflow, caps=caps)).begin()
 
 
-def test_the_operator_caps_what_the_workflow_says_and_what_is_raised() -> None:
+def test_the_operator_caps_the_limits_of_a_workflow_and_their_raises() -> None:
     world = capped({"limits": {"steps": 50}}, Limits(steps=2)).done("a").done("a")
     (_, message) = (world.status, world.simulation.outcome.events[-1])
     assert world.status == "interrupted"
@@ -180,11 +180,13 @@ def test_the_operator_caps_what_the_workflow_says_and_what_is_raised() -> None:
         ({"limits": {"tokens": 9}}, Limits(tokens=7, cost_usd=1), (("tokens", 7.0), ("costUsd", 1.0))),
     ],
 )
-def test_the_lower_of_both_counts(config: JsonObject, caps: Limits, found: tuple[tuple[str, float], ...]) -> None:
+def test_the_lower_of_two_limits_applies(
+    config: JsonObject, caps: Limits, found: tuple[tuple[str, float], ...]
+) -> None:
     assert capped(config, caps).simulation.plan.limits.budgets == found
 
 
-def test_time_and_parallel_work_are_capped_like_the_rest() -> None:
+def test_limits_of_time_and_parallelism_are_capped_too() -> None:
     caps = Limits(execution_time=Duration(Seconds(60)), parallel=2, node_time=Duration(Seconds(5)))
     plan = capped({"limits": {"executionTime": "10m", "parallel": 4}}, caps).simulation.plan
     assert (plan.limits.execution_time_s, plan.limits.parallel) == (60.0, 2)
@@ -193,13 +195,13 @@ def test_time_and_parallel_work_are_capped_like_the_rest() -> None:
     assert (does.spec.settings["modelCallTime"], does.spec.settings["toolCallTime"]) == (5.0, 5.0)
 
 
-def test_a_limit_that_does_not_exist_is_not_raised() -> None:
+def test_an_unknown_limit_cannot_be_raised() -> None:
     world = talked(budget(tokens=200))
     with pytest.raises(UnknownLimit, match="no limit 'token'"):
         world.refused_resume(token=3)
 
 
-def test_a_limit_is_not_set_below_what_is_used_for_it_would_stop_again_at_once() -> None:
+def test_a_limit_cannot_be_set_below_its_present_use() -> None:
     world = talked(budget(tokens=200))
     with pytest.raises(LimitUsed, match=r"'tokens' cannot be 200: 200 are used already"):
         world.refused_resume(tokens=200)
@@ -209,7 +211,7 @@ def test_a_limit_is_not_set_below_what_is_used_for_it_would_stop_again_at_once()
     assert world.crash().resume(tokens=201, steps=100).status == "running"
 
 
-def test_a_node_may_be_visited_more_often_but_not_less_often_than_it_was() -> None:
+def test_the_visit_limit_of_a_node_can_be_raised_but_not_below_its_visits() -> None:
     world = started("start -> agent1; agent1 -> agent1", config=limits(visits=2))
     world.done("agent1", "a").done(world.working[0], "b")
     assert world.state.limits.interruption == "visits"
@@ -223,7 +225,7 @@ def test_a_node_may_be_visited_more_often_but_not_less_often_than_it_was() -> No
 
 
 @pytest.mark.parametrize("policy", ["stop", "pause"])
-def test_a_sub_workflow_is_held_with_its_parent_also_after_a_crash(policy: str) -> None:
+def test_a_sub_workflow_is_paused_with_its_parent_even_after_a_crash(policy: str) -> None:
     world = started("start -> child1", nodes=CHILD, config=budget(policy, tokens=90))
     step, attempt = world.at("child1")
     report = ChildUsageReported(step=step, attempt=attempt, usage=TALK)

@@ -14,7 +14,7 @@ from pointsman.values import JsonObject
 STEP = Step("work")
 
 
-def test_the_cause_names_the_kind_the_person_and_the_key() -> None:
+def test_the_cause_of_a_row_has_its_kind_actor_and_key() -> None:
     answer = GateAnswered(step=STEP, action="approve", by="ada", key="k-1")
     assert cause_of(answer, ()) == Cause(kind="gate_answered", by="ada", key="k-1", report=answer)
     assert cause_of(PauseRequested(by="ada"), (ExecutionPaused(by="ada"),)).by == "ada"
@@ -28,12 +28,12 @@ def test_results_and_inputs_are_stored_once() -> None:
     assert cause_of(Start(input=result), ()) is STARTED
 
 
-def test_work_whose_result_is_not_in_the_events_keeps_its_report() -> None:
+def test_a_row_stores_the_report_when_its_events_lack_the_result() -> None:
     advice = WorkDone(step=STEP, attempt=1, result={"choice": "substitute", "value": 7})
     assert cause_of(advice, (StepSucceeded(step=STEP, result=7),)).report is advice
     late = (GateClosed(step=STEP, action="approve"), StepSucceeded(step=STEP, result=7))
     assert cause_of(WorkDone(step=STEP, attempt=1, result=7), late).report is not None
 
 
-def test_an_old_row_without_its_whole_report_has_none() -> None:
+def test_a_row_of_an_older_format_has_no_report() -> None:
     assert report_of(ExecutionState("e"), None, (ExecutionPaused(by="ada"),)) is None

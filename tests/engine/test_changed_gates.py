@@ -67,7 +67,7 @@ def answer(world: World, digest: str, action: str = "approve", data: Json = None
     decide(world.simulation.plan, world.state, report, world.now)
 
 
-def test_a_gate_whose_data_a_person_changes_is_asked_again() -> None:
+def test_a_gate_opens_again_when_a_person_changes_its_data() -> None:
     world = asking()
     before = gate_at(world).digest
     write(world, letter="new").crash()
@@ -82,7 +82,7 @@ def test_a_gate_whose_data_a_person_changes_is_asked_again() -> None:
     assert world.events(GateChanged)
 
 
-def test_an_answer_records_what_the_gate_showed_whether_it_names_it_or_not() -> None:
+def test_an_answer_records_the_contents_of_the_gate_with_or_without_a_digest() -> None:
     world = asking()
     digest = gate_at(world).digest
     world.answer("ask1", "approve")
@@ -90,7 +90,7 @@ def test_an_answer_records_what_the_gate_showed_whether_it_names_it_or_not() -> 
     assert [event.digest for event in world.events(GateOpened)] == [digest]
 
 
-def test_a_fork_that_changes_the_letter_asks_for_the_new_letter() -> None:
+def test_a_fork_that_changes_the_data_of_a_gate_opens_the_gate_with_the_new_data() -> None:
     world = asking()
     before = gate_at(world).digest
     rows = tuple(world.simulation.rows)
@@ -104,7 +104,7 @@ def test_a_fork_that_changes_the_letter_asks_for_the_new_letter() -> None:
     assert gate_at(world).digest == before
 
 
-def test_an_editable_field_that_is_not_shown_counts_too() -> None:
+def test_a_change_of_an_editable_field_that_is_not_shown_opens_the_gate_again() -> None:
     world = asking(show=[], message="Send it?", editable=["letter"])
     before = gate_at(world)
     assert before.values == ("old",)
@@ -114,20 +114,20 @@ def test_an_editable_field_that_is_not_shown_counts_too() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, False), ([1], [True]), ({"a": 0}, {"a": False})])
-def test_values_that_differ_only_in_json_are_a_change(one: Json, other: Json) -> None:
+def test_values_that_differ_only_as_json_count_as_a_change(one: Json, other: Json) -> None:
     world = write(asking(message="Send it?"), letter=one)
     digest = gate_at(world).digest
     assert gate_at(write(world, letter=other)).digest != digest
 
 
-def test_what_is_written_beside_does_not_ask_again() -> None:
+def test_a_write_to_an_unrelated_field_does_not_open_the_gate_again() -> None:
     world = asking()
     digest = gate_at(world).digest
     write(world, other="x", letter="old")
     assert (gate_at(world).digest, world.events(GateChanged)) == (digest, [])
 
 
-def test_another_line_of_control_that_writes_an_editable_field_asks_again() -> None:
+def test_a_concurrent_write_to_an_editable_field_opens_the_gate_again() -> None:
     drawing = f"{LINE}; start -> wait1; wait1 -> tool9"
     nodes = {"wait1": {"type": "wait", "config": {"event": "e"}, "outputs": {"letter": "result"}}, "tool9": {}}
     world = asking(drawing, nodes, message="Send it?", show=[], editable=["letter"])
@@ -138,7 +138,7 @@ def test_another_line_of_control_that_writes_an_editable_field_asks_again() -> N
         answer(world, digest)
 
 
-def test_another_line_of_control_that_writes_what_the_gate_reads_is_refused() -> None:
+def test_a_concurrent_write_to_a_field_that_the_gate_reads_is_refused() -> None:
     drawing = f"{LINE}; start -> wait1; wait1 -> tool9"
     nodes = {"wait1": {"type": "wait", "config": {"event": "e"}, "outputs": {"letter": "result"}}, "tool9": {}}
     world = asking(drawing, nodes).signal("e", "new")
@@ -146,7 +146,7 @@ def test_another_line_of_control_that_writes_what_the_gate_reads_is_refused() ->
 
 
 @pytest.mark.parametrize("timer", [True, False])
-def test_what_a_timer_or_an_event_brings_asks_again(timer: bool) -> None:
+def test_a_write_after_a_timer_or_an_event_opens_the_gate_again(timer: bool) -> None:
     drawing = f"{LINE}; start -> wait1; wait1 -> tool9"
     waits = {"duration": "5s"} if timer else {"event": "e"}
     world = asking(drawing, {"wait1": {"type": "wait", "config": waits}}, message="Send it?", show=["nodes.wait1"])
@@ -155,7 +155,7 @@ def test_what_a_timer_or_an_event_brings_asks_again(timer: bool) -> None:
     assert gate_at(world).digest != before
 
 
-def test_an_edit_at_one_gate_asks_again_at_another_where_the_field_is_editable() -> None:
+def test_an_edit_at_one_gate_opens_another_gate_with_the_same_editable_field_again() -> None:
     drawing = f"{LINE}; start -> ask2; ask2 -#edit-> tool2"
     world = asking(drawing, {"ask2": human(editable=["letter"], show=[])}, message="?", show=[], editable=["letter"])
     digest = gate_at(world).digest
@@ -165,7 +165,7 @@ def test_an_edit_at_one_gate_asks_again_at_another_where_the_field_is_editable()
         answer(world, digest)
 
 
-def test_branches_of_a_parallel_do_not_disturb_each_others_gates() -> None:
+def test_writes_of_one_branch_do_not_affect_gates_of_another() -> None:
     drawing = "start -> fork1; fork1 -> ask1; fork1 -> tool2; ask1 -> join1; tool2 -> join1"
     nodes = {
         "fork1": {"type": "parallel"},
@@ -181,7 +181,7 @@ def test_branches_of_a_parallel_do_not_disturb_each_others_gates() -> None:
     assert (world.state.steps[step].gate, gate.digest) == (gate, digest)
 
 
-def test_what_a_join_brings_asks_again_at_a_gate_around_it() -> None:
+def test_writes_of_a_join_open_a_gate_outside_the_parallel_again() -> None:
     drawing = f"{LINE}; start -> fork1; fork1 -> tool2; fork1 -> tool3; tool2 -> join1; tool3 -> join1"
     nodes = {
         "fork1": {"type": "parallel"},
@@ -195,7 +195,7 @@ def test_what_a_join_brings_asks_again_at_a_gate_around_it() -> None:
     assert gate_at(world).digest != digest
 
 
-def test_votes_for_what_was_shown_before_do_not_count_for_what_is_shown_now() -> None:
+def test_votes_for_earlier_contents_of_a_gate_do_not_count_for_the_present_ones() -> None:
     world = asking(approvers={"users": ["ada", "ben"], "quorum": 2})
     step, _ = world.at("ask1")
     world.tell(GateAnswered(step=step, action="approve", by="ada"))
@@ -208,7 +208,7 @@ def test_votes_for_what_was_shown_before_do_not_count_for_what_is_shown_now() ->
     assert world.asked("tool1")["parameters"] == {"letter": "new"}
 
 
-def test_a_gate_that_cannot_be_shown_any_more_fails_as_one_that_cannot_open() -> None:
+def test_a_gate_that_can_no_longer_be_shown_fails_like_one_that_cannot_open() -> None:
     world = asking(message="Send it?", show=["letter + 'x'"])
     write(world, letter="new")
     assert gate_at(world).displayed == {"letter + 'x'": "newx"}
@@ -216,7 +216,7 @@ def test_a_gate_that_cannot_be_shown_any_more_fails_as_one_that_cannot_open() ->
     assert (world.status, world.state.steps) == ("failed", {})
 
 
-def test_names_of_the_engine_in_a_message_do_not_ask_again() -> None:
+def test_values_of_the_engine_in_a_message_do_not_open_the_gate_again() -> None:
     drawing = f"{LINE}; start -> tool2; tool2 -> tool3"
     world = asking(drawing, message="Step {_currentStep}, visit {_currentNodeIteration}: {letter}?", show=[])
     before = gate_at(world).message
@@ -226,7 +226,7 @@ def test_names_of_the_engine_in_a_message_do_not_ask_again() -> None:
     assert gate_at(world).message == before.replace("old", "new")
 
 
-def test_another_definition_asks_again_where_its_gate_differs() -> None:
+def test_a_migration_opens_a_gate_again_when_its_definition_differs() -> None:
     world = asking()
     digest = gate_at(world).digest
     form = {"type": "object", "properties": {"why": {"type": "string"}}}
@@ -243,7 +243,7 @@ def test_another_definition_asks_again_where_its_gate_differs() -> None:
     assert gate.digest != digest
 
 
-def test_another_definition_with_the_same_gate_does_not_ask_again() -> None:
+def test_a_migration_with_the_same_gate_does_not_open_it_again() -> None:
     world = asking()
     digest = gate_at(world).digest
     decision = decide(world.simulation.plan, world.state, MigrationRequested(definition="d2"), world.now)
@@ -251,7 +251,7 @@ def test_another_definition_with_the_same_gate_does_not_ask_again() -> None:
     assert not any(isinstance(event, GateChanged) for event in decision.events)
 
 
-def test_a_step_that_waits_to_start_is_asked_again_where_another_definition_would_do_something_else() -> None:
+def test_a_migration_opens_an_approval_before_a_step_again_when_the_step_differs() -> None:
     def plan(tool: str, to: str):
         work = {"config": {"tool": tool, "parameters": {"to": to}}, "requiresApproval": True}
         return plan_of("start -> tool1", nodes={"tool1": work})
@@ -270,7 +270,7 @@ def test_a_step_that_waits_to_start_is_asked_again_where_another_definition_woul
         assert gate.displayed["parameters"] == {"to": to}
 
 
-def test_a_row_of_an_older_journal_has_a_digest_when_it_is_folded() -> None:
+def test_a_gate_in_an_older_journal_gets_a_digest_when_folded() -> None:
     world = asking(editable=["letter"])
     digest = gate_at(world).digest
     rows = world.simulation.rows
@@ -296,7 +296,7 @@ DEEDS: Final = st.lists(
 
 
 @given(DEEDS, st.sampled_from([[], ["letter"], ["nodes"]]))
-def test_what_an_approval_releases_is_what_the_person_saw(deeds: list[tuple[str, Json]], show: list[str]) -> None:
+def test_an_approval_releases_exactly_the_shown_contents(deeds: list[tuple[str, Json]], show: list[str]) -> None:
     """The law: for any interleaving of writes and answers, the data an answer releases are those whose digest it
     carries."""
     drawing = f"{LINE}; start -> wait1; wait1 -> wait2; wait2 -> wait1"
@@ -350,7 +350,7 @@ def must_hold(world: World, report: Report, digest: str, letter: Json) -> None:
         assert is_same(before, letter)
 
 
-def test_an_answer_to_a_closed_gate_is_refused_as_closed_whatever_digest_it_carries() -> None:
+def test_an_answer_to_a_closed_gate_is_refused_as_closed_with_any_digest() -> None:
     world = asking()
     step, _ = world.at("ask1")
     digest = gate_at(world).digest
@@ -359,7 +359,7 @@ def test_an_answer_to_a_closed_gate_is_refused_as_closed_whatever_digest_it_carr
         decide(world.simulation.plan, world.state, GateAnswered(step=step, action="approve", digest=digest), world.now)
 
 
-def test_a_gate_in_a_branch_is_asked_again_when_the_data_of_its_branch_are_edited() -> None:
+def test_a_gate_in_a_branch_opens_again_when_the_data_of_its_branch_change() -> None:
     drawing = "start -> fork1; fork1 -> ask1; ask1 -> join1"
     nodes = {"fork1": {"type": "parallel", "config": {"items": "['x', 'y']"}}, "join1": {"type": "join"}}
     world = asking(drawing, nodes)
@@ -374,7 +374,7 @@ def proposed(to: str) -> ToolCallsProposed:
     return ToolCallsProposed(step=Step("tool1"), attempt=1, calls=(call,))
 
 
-def test_consent_to_a_tool_call_is_consent_to_exactly_that_call() -> None:
+def test_an_approval_of_a_tool_call_covers_exactly_that_call() -> None:
     world = started("start -> tool1")
     world.simulation.asked.work.clear()
     world.tell(proposed("ada"))

@@ -31,7 +31,7 @@ def told(world: World) -> Json:
     return (world.failure.details or {})["compensation"]
 
 
-def test_what_was_done_is_undone_the_last_first_and_the_failure_stays_the_reason() -> None:
+def test_compensation_runs_in_reverse_order_and_the_failure_stays_the_reason() -> None:
     world = trip(tool8=SEES, tool9=SEES).fails("tool3")
     assert (world.status, world.working) == ("running", ["tool9"])
     assert world.asked("tool9")["parameters"] == {"was": "hotel", "of": "tool2"}
@@ -42,14 +42,14 @@ def test_what_was_done_is_undone_the_last_first_and_the_failure_stays_the_reason
     assert told(world) == {"undone": ["tool2", "tool1"], "notUndone": []}
 
 
-def test_nothing_is_undone_where_nothing_was_done_or_a_failure_is_caught() -> None:
+def test_no_compensation_runs_without_finished_steps_or_after_a_caught_failure() -> None:
     world = started(TRIP, nodes=UNDONE).fails("tool1")
     assert (world.status, world.events(CompensationBegan)) == ("failed", [])
     caught = started("start -> tool1; tool1 -> tool2; tool2 -error-> tool3; tool8", nodes=UNDONE | {"tool2": {}})
     assert caught.done("tool1").fails("tool2").done("tool3").status == "completed"
 
 
-def test_the_input_of_the_undone_step_is_seen() -> None:
+def test_a_compensation_reads_the_input_of_its_step() -> None:
     nodes = {
         "tool1": {"compensate": "tool8", "config": {"tool": "book", "parameters": {"seat": "4a"}}},
         "tool8": {"config": {"tool": "t", "parameters": {"seat": "{{compensated.input.parameters.seat}}"}}},
@@ -58,7 +58,7 @@ def test_the_input_of_the_undone_step_is_seen() -> None:
     assert world.asked("tool8")["parameters"] == {"seat": "4a"}
 
 
-def test_a_compensation_that_fails_is_tried_again_told_and_the_rest_goes_on() -> None:
+def test_a_failed_compensation_is_retried_and_reported_and_the_others_continue() -> None:
     world = trip(tool9={"execution": {"retries": 1}}).fails("tool3").fails("tool9", "down", retryable=True)
     world.ring().fails("tool9", "down", retryable=True)
     assert world.working == ["tool8"]
@@ -71,7 +71,7 @@ def test_a_compensation_that_fails_is_tried_again_told_and_the_rest_goes_on() ->
     }
 
 
-def test_a_cancelled_execution_is_undone_first_and_a_second_cancel_changes_nothing() -> None:
+def test_a_cancel_runs_compensations_first_and_a_second_cancel_has_no_effect() -> None:
     world = trip().cancel()
     assert (world.status, world.working) == ("running", ["tool9"])
     rows = len(world.simulation.rows)
@@ -81,18 +81,18 @@ def test_a_cancelled_execution_is_undone_first_and_a_second_cancel_changes_nothi
     assert world.state.steps == {}
 
 
-def test_cancelled_with_something_that_cannot_be_undone_it_has_failed() -> None:
+def test_an_execution_whose_compensation_fails_after_a_cancel_has_failed() -> None:
     world = trip().cancel().fails("tool9").done("tool8")
     assert (world.status, world.failure.code) == ("failed", "compensation-failed")
     assert world.failure.message == "it was cancelled; could not be undone: 'tool2'"
 
 
-def test_a_workflow_may_say_that_a_cancel_undoes_nothing() -> None:
+def test_a_workflow_can_disable_compensation_on_cancel() -> None:
     world = started(TRIP, nodes=UNDONE, config={"onCancel": "stop"}).done("tool1").cancel()
     assert (world.status, world.events(CompensationBegan)) == ("cancelled", [])
 
 
-def test_a_cancel_at_once_stops_the_undoing_and_names_what_is_left() -> None:
+def test_an_immediate_cancel_stops_compensation_and_lists_the_steps_left() -> None:
     world = trip().fails("tool3").cancel_now()
     assert (world.status, world.working) == ("failed", [])
     assert told(world) == {
@@ -105,7 +105,7 @@ def test_a_cancel_at_once_stops_the_undoing_and_names_what_is_left() -> None:
     assert trip().cancel_now().status == "cancelled", "nothing had begun to be undone"
 
 
-def test_each_visit_and_each_branch_is_undone_with_its_own_item() -> None:
+def test_each_visit_and_branch_is_compensated_with_its_own_item() -> None:
     drawing = "start -> fan; fan -> tool1; tool1 -> join; join -> tool2; tool9"
     nodes = {
         "fan": {"config": {"items": "input.items", "as": "city"}},
@@ -120,7 +120,7 @@ def test_each_visit_and_each_branch_is_undone_with_its_own_item() -> None:
     assert undone(world) == ["fan[1.0]/tool1", "fan[1.1]/tool1"]
 
 
-def test_the_rounds_of_a_loop_are_undone_one_by_one() -> None:
+def test_the_rounds_of_a_loop_are_compensated_one_by_one() -> None:
     drawing = "start -> loop; loop -body-> tool1; tool1 -> loop; loop -exit-> tool2; tool9"
     nodes = {"loop": {"config": {"maxIterations": 3}}, "tool1": {"compensate": "tool9"}}
     world = started(drawing, nodes=nodes).done("tool1").done("tool1").done("tool1").fails("tool2")
@@ -128,7 +128,7 @@ def test_the_rounds_of_a_loop_are_undone_one_by_one() -> None:
     assert (undone(world), world.path.count("tool9")) == (["tool1#3", "tool1#2", "tool1"], 3)
 
 
-def test_what_is_at_work_beside_the_failure_is_stopped_and_its_late_result_refused() -> None:
+def test_running_steps_are_stopped_before_compensation_and_late_results_refused() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool9"
     world = started(drawing, nodes={name: {"compensate": "tool9"} for name in ("tool1", "tool3")}).done("tool1")
     step, attempt = world.at("tool3")
@@ -140,7 +140,7 @@ def test_what_is_at_work_beside_the_failure_is_stopped_and_its_late_result_refus
     assert undone(world.done("tool9")) == ["tool1"]
 
 
-def test_a_failed_branch_that_others_go_on_without_is_undone_only_when_all_of_it_fails() -> None:
+def test_a_tolerated_failed_branch_is_compensated_only_when_the_execution_fails() -> None:
     drawing = "start -> fan; fan -> tool1, tool2; tool1 -> tool3; tool3 -> join; tool2 -> join; join -> tool4; tool9"
     nodes = {"fan": {"config": {"onBranchError": "continue"}}, "tool1": {"compensate": "tool9"}}
     world = started(drawing, nodes=nodes).done("tool1").fails("tool3").done("tool2")
@@ -148,7 +148,7 @@ def test_a_failed_branch_that_others_go_on_without_is_undone_only_when_all_of_it
     assert world.fails("tool4").working == ["tool9"]
 
 
-def test_a_sub_workflow_is_undone_by_what_its_node_names() -> None:
+def test_a_sub_workflow_is_compensated_by_the_compensation_of_its_node() -> None:
     drawing = "start -> child1; child1 -> tool2; child9"
     nodes = {
         "child1": {"type": "workflow", "config": {"workflow": "book"}, "compensate": "child9"},
@@ -160,7 +160,7 @@ def test_a_sub_workflow_is_undone_by_what_its_node_names() -> None:
     assert world.child_ended("child9").status == "failed"
 
 
-def test_a_person_may_undo_and_may_say_that_it_cannot_be_done() -> None:
+def test_a_person_can_perform_a_compensation_or_report_that_it_is_impossible() -> None:
     drawing = "start -> tool1; tool1 -> tool2; ask9"
     nodes = {"tool1": {"compensate": "ask9"}}
     world = started(drawing, nodes=nodes).done("tool1").fails("tool2").answer("ask9", "approve")
@@ -170,25 +170,25 @@ def test_a_person_may_undo_and_may_say_that_it_cannot_be_done() -> None:
     assert "compensation-rejected" in str(told(world))
 
 
-def test_limits_do_not_stop_it() -> None:
+def test_limits_do_not_stop_compensation() -> None:
     world = started(TRIP, nodes=UNDONE, config=limits(steps=4)).done("tool1", cost=1.0).done("tool2").fails("tool3")
     assert world.done("tool9").done("tool8").status == "failed"
     assert world.state.counters.steps == 6
 
 
-def test_a_time_limit_that_rings_meanwhile_is_not_heard() -> None:
+def test_a_time_limit_that_fires_during_compensation_is_ignored() -> None:
     world = started(TRIP, nodes=UNDONE, config=limits(executionTime="10s")).done("tool1").fails("tool2").ring()
     assert world.working == ["tool8"]
 
 
-def test_it_can_be_paused_and_taken_up_again() -> None:
+def test_compensation_can_be_paused_and_resumed() -> None:
     world = trip().fails("tool3").pause().done("tool9")
     assert (world.status, world.working) == ("paused", [])
     assert world.resume().working == ["tool8"]
     assert world.done("tool8").status == "failed"
 
 
-def test_a_crash_forgets_nothing_of_it() -> None:
+def test_compensation_continues_after_a_crash() -> None:
     world = trip().fails("tool3").crash()
     assert world.working == ["tool9"]
     assert world.done("tool9").crash().working == ["tool8"]
@@ -197,13 +197,13 @@ def test_a_crash_forgets_nothing_of_it() -> None:
     assert (again.status, again.outcome.failure) == ("failed", world.failure)
 
 
-def test_what_was_undone_cannot_be_retried() -> None:
+def test_a_compensated_execution_cannot_be_retried() -> None:
     world = trip().fails("tool3").done("tool9").done("tool8")
     with pytest.raises(WrongStatus, match="it was compensated"):
         world.refused_retry()
 
 
-def test_the_handler_of_the_workflow_comes_first_and_what_it_repairs_is_not_undone() -> None:
+def test_the_failure_handler_of_the_workflow_runs_before_compensation_and_can_prevent_it() -> None:
     drawing = "start -> tool1; tool1 -> tool2; tool5; tool9"
     nodes = {"tool1": {"compensate": "tool9"}}
     world = started(drawing, nodes=nodes, onError="tool5").done("tool1").fails("tool2")
@@ -213,7 +213,7 @@ def test_the_handler_of_the_workflow_comes_first_and_what_it_repairs_is_not_undo
     assert again.working == ["tool9"]
 
 
-def test_an_output_that_cannot_be_computed_fails_the_execution_and_undoes_it() -> None:
+def test_an_output_that_cannot_be_computed_fails_and_compensates_the_execution() -> None:
     drawing = "start -> tool1; tool9"
     world = started(drawing, nodes={"tool1": {"compensate": "tool9"}}, output={"n": "1 / 0"}).done("tool1")
     assert world.working == ["tool9"]
@@ -221,6 +221,6 @@ def test_an_output_that_cannot_be_computed_fails_the_execution_and_undoes_it() -
     assert (len(world.events(ExecutionFailed)), world.status) == (1, "failed")
 
 
-def test_a_compensation_that_is_passed_over_counts_as_done() -> None:
+def test_a_skipped_compensation_counts_as_done() -> None:
     world = trip(tool9={"skipWhen": "result == 'hotel'"}).fails("tool3")
     assert (world.working, [str(one.step) for one in world.events(UndoBegan)]) == (["tool8"], ["tool2", "tool1"])

@@ -16,25 +16,25 @@ def writes(path: str, *names: str) -> dict[str, dict[str, object]]:
 
 @pytest.mark.requirement("S1-102")
 @pytest.mark.parametrize("order", [["tool2", "tool3"], ["tool3", "tool2"]])
-def test_two_that_run_at_once_and_set_one_path_are_a_conflict_whoever_was_faster(order: list[str]) -> None:
+def test_two_concurrent_steps_that_set_one_path_conflict_in_any_order(order: list[str]) -> None:
     world = started(SPLIT, nodes=writes("x", "tool2", "tool3")).done("tool1").done(order[0]).done(order[1])
     assert (world.status, world.failure.code) == ("failed", "write-conflict")
 
 
 @pytest.mark.parametrize("path", ["x", "x.y", "x.y.z"])
-def test_paths_above_and_below_conflict_too(path: str) -> None:
+def test_writes_to_a_path_and_to_its_parent_conflict(path: str) -> None:
     nodes = {**writes("x.y", "tool2"), **writes(path, "tool3")}
     world = started(SPLIT, nodes=nodes).done("tool1").done("tool2", {}).done("tool3", {})
     assert world.failure.code == "write-conflict"
 
 
-def test_it_is_a_conflict_when_one_of_them_takes_no_time() -> None:
+def test_an_instant_step_and_a_running_one_conflict() -> None:
     drawing = "start -> tool1; tool1 -> set1, tool3"
     nodes = {"set1": {"config": {"set": {"x": "1"}}}, **writes("x", "tool3")}
     assert started(drawing, nodes=nodes).done("tool1").done("tool3").failure.code == "write-conflict"
 
 
-def test_it_is_a_conflict_when_one_of_them_has_ended_long_ago() -> None:
+def test_a_step_conflicts_with_a_concurrent_step_that_ended_earlier() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool3 -> tool5"
     nodes = writes("x", "tool2", "tool5")
     for order in (["tool2", "tool3", "tool5"], ["tool3", "tool2", "tool5"], ["tool3", "tool5", "tool2"]):
@@ -44,20 +44,20 @@ def test_it_is_a_conflict_when_one_of_them_has_ended_long_ago() -> None:
         assert world.failure.code == "write-conflict"
 
 
-def test_after_they_met_the_same_path_may_be_written_again() -> None:
+def test_a_path_may_be_written_again_after_the_paths_of_control_have_met() -> None:
     world = started(SPLIT, nodes=writes("x", "tool1", "tool2", "tool4")).done("tool1", 1).done("tool3").done("tool2", 2)
     assert world.done("tool4", 3).data == {"x": 3}
 
 
 @pytest.mark.parametrize("order", [["tool2", "tool3"], ["tool3", "tool2"]])
-def test_a_node_that_waited_for_a_way_that_ended_comes_after_it(order: list[str]) -> None:
+def test_a_node_that_waited_for_a_path_that_ended_is_ordered_after_it(order: list[str]) -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n > 5-> tool4; tool3 -> tool4"
     world = started(drawing, nodes=writes("x", "tool2", "tool4"), input={"n": 1}).done("tool1")
     world.done(order[0]).done(order[1]).done("tool4", "later")
     assert (world.status, world.data["x"]) == ("completed", "later")
 
 
-def test_a_round_of_a_free_cycle_comes_after_the_one_before() -> None:
+def test_the_rounds_of_an_edge_cycle_are_ordered() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4; tool4 -n < 1-> tool1"
     world = started(drawing, nodes=writes("x", "tool2"), input={"n": 0})
     for value in (1, 2):
@@ -65,7 +65,7 @@ def test_a_round_of_a_free_cycle_comes_after_the_one_before() -> None:
     assert world.data["x"] == 2
 
 
-def test_a_side_line_of_one_round_is_at_once_with_that_of_the_next() -> None:
+def test_side_paths_of_successive_rounds_are_concurrent() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
     world = started(drawing, nodes=writes("x", "tool3"), input={"n": 0}).done("tool1").done("tool2").done("tool1")
     assert world.done("tool3~tool1.2.2").done("tool3~tool1.1.2").failure.code == "write-conflict"
@@ -82,7 +82,7 @@ def test_a_side_line_of_one_round_is_at_once_with_that_of_the_next() -> None:
         ("last", "tool5"),
     ],
 )
-def test_reducers_apply_in_document_order_whoever_was_faster(reduce: str, expected: object, order: list[str]) -> None:
+def test_reducers_apply_in_document_order_in_any_schedule(reduce: str, expected: object, order: list[str]) -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3, tool5"
     nodes = writes("log", "tool1", "tool2", "tool3", "tool5")
     world = started(drawing, nodes=nodes, state={"log": {"reduce": reduce}}).done("tool1", "one")
@@ -101,7 +101,7 @@ def test_reducers_apply_in_document_order_whoever_was_faster(reduce: str, expect
         ("merge", [{"a": 1}, {"b": 2}, {"a": 3}], {"a": 3, "b": 2}),
     ],
 )
-def test_every_reducer_joins_what_branches_wrote(reduce: str, values: list[object], expected: object) -> None:
+def test_every_reducer_merges_the_writes_of_branches(reduce: str, values: list[object], expected: object) -> None:
     drawing = "start -> fan; fan -> tool1, tool2, tool3; tool1 -> join; tool2 -> join; tool3 -> join"
     world = started(drawing, nodes=writes("x", "tool1", "tool2", "tool3"), state={"x": {"reduce": reduce}})
     for name, value in reversed(list(zip(["tool1", "tool2", "tool3"], values, strict=True))):
@@ -130,7 +130,7 @@ def test_branches_must_not_overwrite_one_another(other: str, conflicts: bool) ->
     assert (world.status, conflicts) == (("failed", True) if conflicts else ("completed", False))
 
 
-def test_a_branch_and_a_line_beside_its_parallel_must_not_either() -> None:
+def test_a_branch_and_a_step_beside_the_parallel_must_not_write_one_path() -> None:
     drawing = "start -> tool1; tool1 -> fan, tool3; fan -> tool2; tool2 -> join"
     nodes = writes("x", "tool2", "tool3")
     for order in (["tool2", "tool3"], ["tool3", "tool2"]):
@@ -138,7 +138,7 @@ def test_a_branch_and_a_line_beside_its_parallel_must_not_either() -> None:
         assert world.failure.code == "write-conflict"
 
 
-def test_a_branch_that_fails_or_is_cancelled_gives_nothing() -> None:
+def test_a_failed_or_cancelled_branch_contributes_no_writes() -> None:
     drawing = "start -> fan; fan -> tool1, tool3; tool1 -> tool2; tool2 -> join; tool3 -> join"
     nodes = {"fan": {"config": {"onBranchError": "continue"}}, **writes("half", "tool1"), **writes("whole", "tool3")}
     world = started(drawing, nodes=nodes).done("tool1").done("tool3").fails("tool2")
@@ -154,7 +154,7 @@ def test_a_branch_that_fails_or_is_cancelled_gives_nothing() -> None:
         ({"text": "result + 1"}, {}),
     ],
 )
-def test_a_write_that_cannot_be_applied_fails_its_step_and_changes_nothing(outputs: object, result: object) -> None:
+def test_a_write_that_cannot_be_applied_fails_its_step_and_leaves_the_state(outputs: object, result: object) -> None:
     world = started(
         "start -> tool1; tool1 -error-> tool2", nodes={"tool1": {"outputs": outputs}}, input={"text": "t", "list": []}
     )
@@ -165,13 +165,13 @@ def test_a_write_that_cannot_be_applied_fails_its_step_and_changes_nothing(outpu
 @pytest.mark.parametrize(
     ("reduce", "held", "value"), [("append", "text", 1), ("merge", {}, 1), ("add", 1, "x"), ("union", 3, 1)]
 )
-def test_a_reducer_that_does_not_fit_fails_the_step(reduce: str, held: object, value: object) -> None:
+def test_a_reducer_that_does_not_fit_the_value_fails_the_step(reduce: str, held: object, value: object) -> None:
     world = started("start -> tool1", nodes=writes("x", "tool1"), state={"x": {"reduce": reduce}}, input={"x": held})  # pyright: ignore[reportArgumentType] - plain JSON
     assert world.done("tool1", value).failure.code == "write-failed"  # pyright: ignore[reportArgumentType] - plain JSON
 
 
 @pytest.mark.requirement("S1-99", "T1-19")
-def test_a_state_that_grows_too_large_fails_its_step_before_the_write_and_names_the_largest_fields() -> None:
+def test_a_too_large_state_fails_its_step_before_the_write_and_lists_the_largest_fields() -> None:
     world = started(
         "start -> tool1; tool1 -error-> tool2",
         nodes=writes("big", "tool1"),
@@ -184,7 +184,7 @@ def test_a_state_that_grows_too_large_fails_its_step_before_the_write_and_names_
     assert (world.working, "big" in world.data) == (["tool2"], False)
 
 
-def test_what_is_replaced_is_not_counted_among_the_largest_fields() -> None:
+def test_replaced_values_are_not_listed_among_the_largest_fields() -> None:
     drawing = "start -> tool1; tool1 -n > 0-> tool1; tool1 -error-> tool2"
     world = started(drawing, nodes=writes("big", "tool1"), config=limits(stateSize="1KB"), input={"n": 1})
     world.done("tool1", "x" * 900)
@@ -192,7 +192,7 @@ def test_what_is_replaced_is_not_counted_among_the_largest_fields() -> None:
     assert "big (1102 bytes)" in str(world.state.root.nodes["tool1"])
 
 
-def test_what_is_replaced_does_not_count() -> None:
+def test_replaced_values_do_not_count_towards_the_size() -> None:
     drawing = "start -> tool1; tool1 -n > 0-> tool1"
     world = started(drawing, nodes=writes("big", "tool1"), config=limits(stateSize="1KB"), input={"n": 1})
     for _ in range(5):
@@ -201,7 +201,7 @@ def test_what_is_replaced_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("kind", ["transform", "start", "human", "loop"])
-def test_data_nodes_gates_and_loops_are_held_to_the_size_too(kind: str) -> None:
+def test_data_nodes_gates_and_loops_obey_the_size_limit_too(kind: str) -> None:
     nodes: dict[str, dict[str, object]] = {
         "transform": {"set1": {"config": {"set": {"x": "big + big"}}}},
         "start": {"start": {"config": {"set": {"x": "big + big"}}}},
@@ -224,7 +224,7 @@ def test_data_nodes_gates_and_loops_are_held_to_the_size_too(kind: str) -> None:
     assert world.failure.code == "state-too-large"
 
 
-def test_what_passes_in_no_time_does_not_make_a_row_without_end() -> None:
+def test_a_chain_of_instant_steps_is_split_into_bounded_rows() -> None:
     """Every value fits, and the state stays small; but all of them together are one row."""
     names = [f"set{number}" for number in range(1, 9)]
     drawing = "; ".join(f"{one} -> {other}" for one, other in zip(["start", *names], names, strict=False))
@@ -235,21 +235,21 @@ def test_what_passes_in_no_time_does_not_make_a_row_without_end() -> None:
     assert many.failure.code == "state-too-large"
 
 
-def test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from() -> None:
+def test_a_copied_list_does_not_grow_with_its_original() -> None:
     drawing = "start -> tool1; tool1 -> set1; set1 -> tool2"
     nodes = {**writes("log", "tool1", "tool2"), "set1": {"config": {"set": {"copy": "log"}}}}
     world = started(drawing, nodes=nodes, state={"log": {"reduce": "append"}}).done("tool1", 1).done("tool2", 2)
     assert world.data == {"log": [1, 2], "copy": [1]}
 
 
-def test_outputs_are_evaluated_over_the_result_and_see_the_data() -> None:
+def test_outputs_read_the_result_and_the_data() -> None:
     nodes = {"tool1": {"outputs": {"sum": "result.n + base", "all": "result"}}}
     world = started("start -> tool1", nodes=nodes, input={"base": 2}).done("tool1", {"n": 3})
     assert world.data == {"base": 2, "sum": 5, "all": {"n": 3}}
 
 
 @pytest.mark.requirement("S1-43")
-def test_each_operation_of_a_transform_sees_what_the_ones_before_it_wrote() -> None:
+def test_each_operation_of_a_transform_reads_earlier_writes() -> None:
     operations = [
         {"set": "a", "value": 1},
         {"increment": "a", "by": 2},
@@ -260,7 +260,7 @@ def test_each_operation_of_a_transform_sees_what_the_ones_before_it_wrote() -> N
     assert (world.data, world.status) == ({"a": 3, "b": 3, "c": [3]}, "completed")
 
 
-def test_a_transform_that_fails_writes_nothing_at_all() -> None:
+def test_a_failed_transform_writes_nothing() -> None:
     operations = [{"set": "a", "value": 1}, {"push": "a", "to": "text"}]
     world = started(
         "start -> set1; set1 -error-> tool1",
@@ -270,7 +270,7 @@ def test_a_transform_that_fails_writes_nothing_at_all() -> None:
     assert (world.working, world.data) == (["tool1"], {"text": "t"})
 
 
-def test_the_input_is_copied_into_the_state_then_start_sets_then_defaults_hold() -> None:
+def test_the_initial_state_is_the_input_then_start_values_then_defaults() -> None:
     nodes = {"start": {"config": {"set": {"twice": "n * 2"}}}}
     world = started(
         "start -> tool1", nodes=nodes, state={"lang": {"default": "en"}, "n": {"default": 9}}, input={"n": 4}
@@ -278,19 +278,19 @@ def test_the_input_is_copied_into_the_state_then_start_sets_then_defaults_hold()
     assert world.data == {"lang": "en", "n": 4, "twice": 8}
 
 
-def test_a_step_that_is_skipped_does_no_work_and_lets_the_value_pass() -> None:
+def test_a_skipped_step_does_no_work_and_passes_the_value_on() -> None:
     nodes = {"tool2": {"skipWhen": "n > 1", "outputs": {"x": "result"}}}
     world = started("start -> tool1; tool1 -> tool2; tool2 -> end", nodes=nodes, input={"n": 2}).done("tool1", "v")
     assert (world.status, world.output, world.data) == ("completed", "v", {"n": 2})
 
 
-def test_a_parallel_that_is_skipped_goes_on_at_its_join() -> None:
+def test_a_skipped_parallel_continues_at_its_join() -> None:
     drawing = "start -> tool1; tool1 -> fan; fan -> tool2; tool2 -> join; join -> tool3"
     world = started(drawing, nodes={"fan": {"skipWhen": "true"}}).done("tool1", "v")
     assert (world.working, world.state.root.nodes["join"]) == (["tool3"], "v")
 
 
-def test_templates_that_found_nothing_are_said() -> None:
+def test_template_references_without_a_value_are_reported() -> None:
     world = started(
         "start -> tool1", nodes={"tool1": {"config": {"tool": "t", "parameters": {"a": "x {{nothing}} y"}}}}
     )
@@ -298,7 +298,7 @@ def test_templates_that_found_nothing_are_said() -> None:
 
 
 @pytest.mark.requirement("T3-25")
-def test_the_state_is_open_a_field_that_is_not_declared_is_kept() -> None:
+def test_an_undeclared_field_of_the_state_is_kept() -> None:
     nodes = {"tool1": {"outputs": {"other.deep": "result"}}}
     world = started("start -> tool1", nodes=nodes, state={"known": {"schema": {"type": "string"}}})
     assert world.done("tool1", 7).crash().data == {"other": {"deep": 7}}
@@ -309,7 +309,7 @@ READS = {"tool3": {"config": {"tool": "t", "parameters": {"n": "{{x}}"}}}}
 
 @pytest.mark.parametrize("order", [["tool2", "tool3"], ["tool3", "tool2"]])
 @pytest.mark.parametrize("state", [{}, {"x": {"reduce": "append"}}])
-def test_who_reads_what_another_writes_meanwhile_fails_whoever_was_faster(
+def test_a_step_that_reads_a_concurrently_written_path_fails_in_any_schedule(
     order: list[str], state: dict[str, object]
 ) -> None:
     """The way over `tool5` is taken under a condition, so that only running tells."""
@@ -328,20 +328,20 @@ def test_who_reads_what_another_writes_meanwhile_fails_whoever_was_faster(
     assert one.done("tool1").done("tool2").done("tool5").status == "completed"
 
 
-def test_what_was_written_before_the_split_or_is_read_after_it_is_no_race() -> None:
+def test_a_write_before_the_split_and_a_read_after_the_join_are_not_a_race() -> None:
     nodes = {**writes("x", "tool1", "tool2"), "tool4": READS["tool3"]}
     world = started(SPLIT, nodes=nodes).done("tool1", 1).done("tool3").done("tool2", 2)
     assert world.asked("tool4")["parameters"] == {"n": 2}
 
 
-def test_a_condition_that_looks_at_what_another_writes_meanwhile_is_a_race_too() -> None:
+def test_a_condition_on_a_concurrently_written_path_is_a_race() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -x > 1-> tool4"
     world = started(drawing, nodes=writes("x", "tool2")).done("tool1").done("tool3")
     assert world.status == "running"
     assert world.done("tool2", 5).failure.code == "read-race"
 
 
-def test_only_races_are_said_and_only_where_there_can_be_one() -> None:
+def test_only_possible_races_are_reported() -> None:
     quiet = started(SPLIT, nodes={**writes("x", "tool2"), **writes("y", "tool3")}).done("tool1").done("tool2")
     assert quiet.events(StateRead) == []
     told = started(SPLIT, nodes={**writes("x", "tool2"), **READS}).done("tool1")
@@ -349,7 +349,7 @@ def test_only_races_are_said_and_only_where_there_can_be_one() -> None:
     assert (read.node, read.paths) == ("tool3", (("x",),))
 
 
-def test_the_sources_of_a_workflow_reach_its_agents() -> None:
+def test_agents_receive_the_sources_of_their_workflow() -> None:
     said: dict[str, object] = {"model": "scripted", "prompt": "Answer."}
     for system, expected in (
         (None, "Sources:\n\nOne.\n\nTwo."),

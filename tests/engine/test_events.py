@@ -24,7 +24,7 @@ def sent(name: str, data: Json = None, *, key: str = "") -> EventReceived:
     return EventReceived(name=name, data=data, key=key, keeps=True)
 
 
-def test_an_event_sent_before_its_wait_opens_is_kept_for_it() -> None:
+def test_an_event_sent_before_its_wait_opens_is_buffered() -> None:
     world = waiting_for("paid").hear(sent("paid", 5))
     assert world.working == ["tool1"]
     assert world.done("tool1").working == ["tool2"]
@@ -32,33 +32,33 @@ def test_an_event_sent_before_its_wait_opens_is_kept_for_it() -> None:
     assert world.state.events.buffered == {}
 
 
-def test_a_published_event_that_nobody_waits_for_has_passed() -> None:
+def test_a_published_event_without_a_waiter_is_not_buffered() -> None:
     world = waiting_for("paid").hear(EventReceived(name="paid", data=5)).done("tool1")
     assert world.working == []
     assert world.signal("paid").working == ["tool2"]
 
 
-def test_kept_events_are_taken_in_the_order_in_which_they_came_and_once_each() -> None:
+def test_buffered_events_are_consumed_once_in_their_order() -> None:
     world = waiting_for("paid", "paid", "paid").hear(sent("paid", 1)).hear(sent("paid", 2)).done("tool1")
     assert world.working == [], "two of three waits are over"
     assert [event.name for event in world.state.events.buffered.values()] == []
     assert world.hear(sent("paid", 3)).working == ["tool2"]
 
 
-def test_a_kept_event_that_does_not_match_stays_for_another_wait() -> None:
+def test_a_buffered_event_that_does_not_match_stays_for_another_wait() -> None:
     world = waiting_for("paid", match="event > 3").hear(sent("paid", 1)).hear(sent("paid", 9)).done("tool1")
     assert world.working == ["tool2"]
     assert [event.data for event in world.state.events.buffered.values()] == [1]
 
 
-def test_a_match_that_fails_on_a_kept_event_fails_the_wait() -> None:
+def test_a_match_that_fails_on_a_buffered_event_fails_the_wait() -> None:
     nodes = {"wait1": {"config": {"event": "paid", "match": "event + {}"}}}
     drawing = "start -> tool1; tool1 -> wait1; wait1 -error-> tool2; wait1 -> tool3"
     world = started(drawing, nodes=nodes).hear(sent("paid", 1)).done("tool1")
     assert world.working == ["tool2"]
 
 
-def test_an_event_of_a_known_key_decides_nothing() -> None:
+def test_an_event_with_a_known_key_has_no_effect() -> None:
     world = waiting_for("paid", "paid").hear(sent("paid", 1, key="k"))
     seq = world.state.seq
     world.hear(sent("paid", 1, key="k"))
@@ -67,7 +67,7 @@ def test_an_event_of_a_known_key_decides_nothing() -> None:
     assert world.hear(sent("paid", 1, key="other")).working == ["tool2"]
 
 
-def test_no_more_events_are_kept_than_there_is_room_for() -> None:
+def test_the_number_of_buffered_events_is_bounded() -> None:
     world = waiting_for("paid")
     for number in range(KEPT_MAX):
         world.hear(sent("paid", number))
@@ -79,7 +79,7 @@ def test_no_more_events_are_kept_than_there_is_room_for() -> None:
     assert len(world.state.events.buffered) == KEPT_MAX
 
 
-def test_an_event_of_an_execution_that_has_ended_decides_nothing() -> None:
+def test_an_event_for_an_ended_execution_has_no_effect() -> None:
     world = waiting_for("paid").done("tool1").signal("paid").done("tool2")
     assert world.state.ended
     assert decide(world.simulation.plan, world.state, sent("paid"), 0.0).events == ()

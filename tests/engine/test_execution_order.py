@@ -59,14 +59,14 @@ PACE = "rules: [{node: quick, text: q, delay: 1s}, {node: slow, text: s, delay: 
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-61", "S1-62", "S1-63", "S1-65", "T1-4")
-def test_a_node_runs_once_all_it_depends_on_have_and_what_is_independent_runs_at_once() -> None:
+def test_a_node_runs_after_its_dependencies_and_independent_nodes_run_concurrently() -> None:
     played = play(DIAMOND, {}, script=PACE)
     assert (played.path, played.view["durationMs"]) == (["begin", "quick", "slow", "both"], 5000)
     assert played.data == {"quick": "q", "slow": "s", "both": "done"}
 
 
 @pytest.mark.requirement("S1-64")
-def test_branches_change_copies_and_their_writes_meet_at_the_join() -> None:
+def test_branches_change_copies_and_the_join_merges_their_writes() -> None:
     document = """\
 pointsman: 1
 id: branches
@@ -87,7 +87,7 @@ edges: [{source: split, target: grow}, {source: grow, target: look}, {source: lo
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-09", "S1-15", "S1-13")
-def test_the_rules_run_without_store_models_tools_or_faces() -> None:
+def test_the_engine_runs_without_store_models_tools_or_interfaces() -> None:
     program = """
 import json, sys
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -139,7 +139,7 @@ NEEDED: dict[str, JsonObject] = {
 
 @pytest.mark.requirement("S1-72", "S1-45")
 @pytest.mark.parametrize("kind", TYPES)
-async def test_every_type_of_node_has_its_rule_or_its_executor(kind: str) -> None:
+async def test_every_node_type_has_a_rule_or_an_executor(kind: str) -> None:
     config: JsonObject = NEEDED.get(kind, {})
     plan = compile_workflow(written({"id": "w", "nodes": [{"id": "a", "type": kind, "config": config}]}).definition)
     does = plan.nodes["a"].action
@@ -162,7 +162,7 @@ async def test_every_type_of_node_has_its_rule_or_its_executor(kind: str) -> Non
 
 
 @pytest.mark.requirement("S1-45")
-def test_a_type_that_nobody_performs_is_an_error_that_names_it() -> None:
+def test_a_node_type_without_an_executor_is_an_error_that_names_it() -> None:
     with pytest.raises(WorkflowInvalid, match="teleport"):
         play({"id": "w", "nodes": [{"id": "a", "type": "teleport"}]})
 
@@ -177,7 +177,7 @@ def test_a_type_that_nobody_performs_is_an_error_that_names_it() -> None:
     ],
     ids=["none: control runs out", "one", "several"],
 )
-def test_ends_are_as_many_as_the_author_likes(ends: list[JsonObject], path: list[str]) -> None:
+def test_a_workflow_may_have_any_number_of_ends(ends: list[JsonObject], path: list[str]) -> None:
     document: JsonObject = {
         "id": "w",
         "nodes": [{"id": "a", "type": "start"}, {"id": "b", "type": "transform", "config": {"set": {"n": "1"}}}, *ends],
@@ -188,7 +188,7 @@ def test_ends_are_as_many_as_the_author_likes(ends: list[JsonObject], path: list
 
 
 @pytest.mark.requirement("X-2", "S1-32")
-def test_control_begins_at_the_start_the_entry_or_the_node_nothing_leads_to() -> None:
+def test_an_execution_begins_at_the_start_the_entry_or_the_node_without_incoming_edges() -> None:
     chain: JsonObject = {
         "nodes": [{"id": "a", "type": "transform"}, {"id": "b", "type": "transform"}],
         "edges": [{"source": "a", "target": "b"}],
@@ -198,7 +198,7 @@ def test_control_begins_at_the_start_the_entry_or_the_node_nothing_leads_to() ->
 
 
 @pytest.mark.requirement("X-2")
-def test_an_explicit_end_stops_what_still_runs() -> None:
+def test_a_terminating_end_stops_running_steps() -> None:
     document = """\
 pointsman: 1
 id: w
@@ -213,7 +213,7 @@ edges: [{source: a, target: slow}, {source: a, target: quick}]
 
 
 @pytest.mark.requirement("T1-18")
-def test_what_is_stored_grows_with_what_changes() -> None:
+def test_stored_bytes_grow_with_the_changes() -> None:
     document = """\
 pointsman: 1
 id: rounds
@@ -234,7 +234,7 @@ state: {log: {reduce: append, default: []}}
 
 
 @pytest.mark.requirement("S1-59", "S1-121", "S1-154")
-def test_the_state_is_what_its_journal_says_and_nothing_else() -> None:
+def test_the_state_equals_the_fold_of_its_journal() -> None:
     outcome = Simulation(compile_workflow(written(DIAMOND).definition), 1).run({})
     assert describe(refolded(outcome.state.id, list(outcome.rows))) == describe(outcome.state)
 
@@ -278,7 +278,7 @@ def test_cost_is_counted_in_tokens_and_calls() -> None:
 
 
 @pytest.mark.requirement("S1-122", "S1-123", "S1-127", "S1-119")
-def test_start_agent_tool_decision_and_end_run_in_one_process_one_after_another() -> None:
+def test_start_agent_tool_decision_and_end_run_in_sequence_in_one_process() -> None:
     document = """\
 pointsman: 1
 id: w
@@ -306,7 +306,7 @@ edges:
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-70")
-async def test_a_step_is_on_disk_before_the_next_one_starts(tmp_path: Path) -> None:
+async def test_a_step_is_stored_before_the_next_one_starts(tmp_path: Path) -> None:
     seen: list[list[str]] = []
     settings = Settings(store=f"sqlite:///{tmp_path / 'a.db'}")
 
@@ -335,7 +335,7 @@ edges: [{source: a, target: b}]
 
 
 @pytest.mark.requirement("S1-100")
-def test_of_ten_thousand_branches_only_those_that_run_take_room() -> None:
+def test_of_ten_thousand_branches_only_running_ones_use_memory() -> None:
     document = """\
 pointsman: 1
 id: wide
@@ -360,7 +360,7 @@ edges: [{source: split, target: each}, {source: each, target: all}]
         (None, None, "ollama:house", None),
     ],
 )
-def test_a_model_is_the_nodes_else_the_workflows_else_the_installations(
+def test_the_model_comes_from_the_node_then_the_workflow_then_the_settings(
     own: str | None, default: str | None, settings: str, asked: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[str | None] = []

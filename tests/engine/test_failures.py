@@ -21,7 +21,7 @@ def retrying(**execution: object) -> dict[str, dict[str, object]]:
 
 
 @pytest.mark.requirement("S3-85", "S3-15")
-def test_a_failed_attempt_is_repeated_with_growing_waits_until_tries_run_out() -> None:
+def test_a_failed_attempt_is_retried_with_growing_waits_until_no_attempt_is_left() -> None:
     world = started("start -> tool1", nodes=retrying(retries=3, retryDelay="1s", backoff=2))
     inputs = [world.asked("tool1")]
     for base in (1.0, 2.0, 4.0):
@@ -34,7 +34,7 @@ def test_a_failed_attempt_is_repeated_with_growing_waits_until_tries_run_out() -
     assert (world.status, world.failure.code, len(world.events(StepFailed))) == ("failed", "boom", 4)
 
 
-def test_the_jitter_of_waits_comes_from_the_seed_and_the_step() -> None:
+def test_the_jitter_of_retries_is_derived_from_the_seed_and_the_step() -> None:
     def waits(input: int) -> list[float]:
         drawing = "start -> tool1, tool2"
         nodes = {name: {"execution": {"retries": 1}} for name in ("tool1", "tool2")}
@@ -45,11 +45,11 @@ def test_the_jitter_of_waits_comes_from_the_seed_and_the_step() -> None:
     assert len(set(waits(1))) == 2, "not all at once"
 
 
-def test_a_failure_that_cannot_be_mended_by_repeating_is_not_repeated() -> None:
+def test_a_permanent_failure_is_not_retried() -> None:
     assert started("start -> tool1", nodes=retrying(retries=3)).fails("tool1").status == "failed"
 
 
-def test_the_other_side_may_ask_for_a_longer_wait() -> None:
+def test_the_provider_can_request_a_longer_wait() -> None:
     world = started("start -> tool1", nodes=retrying(retries=1)).fails("tool1", retryable=True, after_s=90.0)
     assert world.timers == [90.0]
 
@@ -57,12 +57,12 @@ def test_the_other_side_may_ask_for_a_longer_wait() -> None:
 @pytest.mark.parametrize(
     ("limit", "waits"), [({}, 3600.0), ({"retryAfter": "5m"}, 300.0), ({"retryAfter": "2h"}, 5000.0)]
 )
-def test_nobody_is_waited_for_longer_than_the_limit(limit: dict[str, object], waits: float) -> None:
+def test_a_requested_wait_is_bounded_by_the_limit(limit: dict[str, object], waits: float) -> None:
     world = started("start -> tool1", nodes=retrying(retries=1), config=limits(**limit))
     assert world.fails("tool1", retryable=True, after_s=5000.0).timers == [waits]
 
 
-def test_the_operator_caps_how_long_anybody_is_waited_for() -> None:
+def test_the_operator_caps_the_requested_wait() -> None:
     drawn = document("start -> tool1")
     drawn["config"] = {"limits": {"retryAfter": "10m"}}
     workflow, _ = WorkflowDefinition.from_document(drawn)
@@ -72,7 +72,7 @@ def test_the_operator_caps_how_long_anybody_is_waited_for() -> None:
     assert compile_workflow(workflow).limits.retry_after_s == 600.0
 
 
-def test_a_node_may_name_the_failures_after_which_it_is_tried_again() -> None:
+def test_a_node_can_list_the_failures_that_it_retries() -> None:
     nodes = retrying(retries=1, retryOn=["boom"])
     once = started("start -> tool1", nodes=nodes).fails("tool1", "boom", retryable=False)
     assert len(once.timers) == 1, "the node knows better than the failure"
@@ -81,7 +81,7 @@ def test_a_node_may_name_the_failures_after_which_it_is_tried_again() -> None:
 
 
 @pytest.mark.requirement("S1-06", "S1-23")
-def test_a_workflow_that_retries_gives_three_tries_where_a_node_says_nothing() -> None:
+def test_a_workflow_with_retries_gives_three_attempts_by_default() -> None:
     world = started("start -> tool1", config={"errorHandling": "retry"})
     for _ in range(3):
         world.fails("tool1", retryable=True).ring()
@@ -109,13 +109,13 @@ def test_an_error_edge_takes_the_failures_it_names(codes: list[str] | None, take
     assert (world.working, world.status) == (([taken], "running") if taken else ([], "failed"))
 
 
-def test_error_edges_are_taken_only_after_the_last_try() -> None:
+def test_error_edges_are_taken_only_after_the_last_attempt() -> None:
     world = started("start -> tool1; tool1 -error-> tool2", nodes=retrying(retries=1)).fails("tool1", retryable=True)
     assert world.working == []
     assert world.ring().fails("tool1", retryable=True).working == ["tool2"]
 
 
-def test_behind_an_error_edge_the_failure_is_the_value() -> None:
+def test_the_failure_is_the_value_after_an_error_edge() -> None:
     seen = {"tool2": {"config": {"tool": "t", "parameters": {"why": "{{result.error.code}}"}}}}
     world = started("start -> tool1; tool1 -error-> tool2", nodes=seen).fails("tool1")
     assert world.asked("tool2")["parameters"] == {"why": "boom"}
@@ -140,7 +140,7 @@ def test_continue_makes_the_failure_the_result() -> None:
     assert "boom" in str(world.state.root.nodes["tool1"])
 
 
-def test_a_failure_that_goes_on_leaves_the_outputs_as_they_were_and_says_so() -> None:
+def test_a_continued_failure_leaves_outputs_unchanged_and_warns() -> None:
     nodes = {"tool1": {"execution": {"errorHandler": "continue"}, "outputs": {"kept": "result", "score": "result.n"}}}
     world = started("start -> tool1; tool1 -> tool2", nodes=nodes, input={"kept": "old"}).fails("tool1")
     assert (world.working, world.data["kept"]) == (["tool2"], "old")
@@ -149,7 +149,7 @@ def test_a_failure_that_goes_on_leaves_the_outputs_as_they_were_and_says_so() ->
     assert bare.fails("tool1").warnings == []
 
 
-def test_continue_holds_for_failures_that_no_error_edge_names() -> None:
+def test_continue_applies_to_failures_without_an_error_edge() -> None:
     edges = {"tool1->tool3": {"condition": {"type": "error", "codes": ["other"]}}}
     drawing = "start -> tool1; tool1 -> tool2; tool1 -error-> tool3"
     assert started(drawing, nodes=retrying(errorHandler="continue"), edges=edges).fails("tool1").working == ["tool2"]
@@ -172,18 +172,18 @@ def advised(**advice: object) -> World:
     return world.done("tool1", advice)  # pyright: ignore[reportArgumentType] - plain JSON
 
 
-def test_a_model_may_advise_to_try_again_with_other_inputs() -> None:
+def test_a_model_can_advise_a_retry_with_other_inputs() -> None:
     world = advised(choice="retry", inputs={"parameters": {"q": "better"}})
     assert world.asked("tool1") == {"tool": "look_up", "parameters": {"q": "better"}}
     assert world.done("tool1", "found").data == {"x": "found"}
 
 
-def test_a_model_may_give_a_substitute_for_the_result() -> None:
+def test_a_model_can_substitute_the_result() -> None:
     world = advised(choice="substitute", value="good enough")
     assert (world.working, world.data) == (["tool2"], {"x": "good enough"})
 
 
-def test_a_model_may_send_control_elsewhere_or_give_up() -> None:
+def test_a_model_can_route_to_another_node_or_give_up() -> None:
     assert advised(choice="route", route="tool3").working == ["tool3"]
     assert advised(choice="give_up").status == "failed"
     assert advised(choice="route", route="nowhere").status == "failed"
@@ -192,7 +192,7 @@ def test_a_model_may_send_control_elsewhere_or_give_up() -> None:
 @pytest.mark.parametrize(
     "advice", [{"choice": "retry"}, {"choice": "substitute", "value": 1}, {"choice": "route", "route": "tool3"}, {}]
 )
-def test_the_reason_of_a_models_advice_is_a_warning_and_replays_alike(advice: dict[str, object]) -> None:
+def test_the_reason_of_a_models_advice_is_a_warning_and_replays_identically(advice: dict[str, object]) -> None:
     world = advised(**advice, reason="The service is down: wait.")
     (told,) = [event for event in world.events(WarningRaised) if event.code == "recovery-advice"]
     assert (told.message, str(told.step)) == ("advice of the model: The service is down: wait.", "tool1")
@@ -201,7 +201,7 @@ def test_the_reason_of_a_models_advice_is_a_warning_and_replays_alike(advice: di
     assert (len(found.differences), found.rows, len(found.untold)) == (0, len(simulation.rows), 0)
 
 
-def test_a_model_is_asked_twice_at_most_and_what_it_said_is_in_the_journal() -> None:
+def test_a_model_is_asked_at_most_twice_and_its_advice_is_in_the_journal() -> None:
     world = advised(choice="retry").fails("tool1").done("tool1", {"choice": "retry"}).fails("tool1")
     assert (world.status, [event.reason for event in world.events(AttemptStarted)]) == (
         "failed",
@@ -209,38 +209,38 @@ def test_a_model_is_asked_twice_at_most_and_what_it_said_is_in_the_journal() -> 
     )
 
 
-def test_a_failing_adviser_leaves_the_first_failure() -> None:
+def test_a_failing_adviser_keeps_the_original_failure() -> None:
     world = started("start -> tool1", nodes=ADVISED).fails("tool1", "first").fails("tool1", "adviser")
     assert world.failure.code == "first"
 
 
 @pytest.mark.parametrize(("handler", "result"), [("continue", 2), ("ignore", 1)])
-def test_a_branch_that_fails_may_be_seen_or_forgotten(handler: str, result: int) -> None:
+def test_a_failed_branch_can_be_included_or_ignored(handler: str, result: int) -> None:
     world = started(FAN, nodes={"fan": {"config": {"onBranchError": handler}}}).fails("tool1").done("tool2", "b")
     joined = world.state.root.nodes["join"]
     assert isinstance(joined, list)
     assert (len(joined), joined[-1]) == (result, "b")
 
 
-def test_a_branch_that_fails_takes_its_siblings_with_it() -> None:
+def test_a_failed_branch_cancels_its_siblings() -> None:
     world = started(FAN).fails("tool1")
     assert (world.status, world.failure.code) == ("failed", "boom")
     world = started(FAN + "; fan -error-> tool4").fails("tool1")
     assert world.working == ["tool4"], "tool2 was stopped"
 
 
-def test_what_a_step_caught_never_reaches_its_parallel() -> None:
+def test_a_failure_caught_by_a_step_does_not_reach_its_parallel() -> None:
     drawing = FAN + "; tool1 -error-> tool4; tool4 -> join"
     world = started(drawing).fails("tool1").done("tool4", "a").done("tool2", "b")
     assert world.state.root.nodes["join"] == ["a", "b"]
 
 
-def test_all_branches_failing_still_fire_a_join_that_goes_on() -> None:
+def test_a_tolerant_join_fires_when_all_branches_fail() -> None:
     world = started(FAN, nodes={"fan": {"config": {"onBranchError": "ignore"}}}).fails("tool1").fails("tool2")
     assert (world.working, world.state.root.nodes["join"]) == (["tool3"], [])
 
 
-def test_failures_of_nested_parallels_go_outwards_until_one_goes_on() -> None:
+def test_failures_propagate_outwards_until_a_parallel_tolerates_them() -> None:
     drawing = """start -> fan1; fan1 -> fan2, tool3; fan2 -> tool1, tool2
         tool1 -> join2; tool2 -> join2; join2 -> join1; tool3 -> join1; join1 -> tool4"""
     world = started(drawing, nodes={"fan1": {"config": {"onBranchError": "continue"}}}).fails("tool1")
@@ -252,7 +252,7 @@ def test_failures_of_nested_parallels_go_outwards_until_one_goes_on() -> None:
 
 
 @pytest.mark.requirement("S1-97")
-def test_a_workflow_may_have_a_node_for_failures_nobody_caught() -> None:
+def test_a_workflow_can_have_a_node_for_uncaught_failures() -> None:
     drawing = "start -> tool1, tool2; tool1 -> tool3; tool2 -> tool3; tool9"
     world = started(drawing, onError="tool9").done("tool2").fails("tool1")
     assert (world.working, world.state.root.parked) == (["tool9"], {})
@@ -260,7 +260,7 @@ def test_a_workflow_may_have_a_node_for_failures_nobody_caught() -> None:
     assert (world.status, world.output) == ("completed", "mended")
 
 
-def test_a_failure_of_that_node_fails_the_execution() -> None:
+def test_a_failure_of_the_failure_handler_fails_the_execution() -> None:
     world = started("start -> tool1; tool9", onError="tool9").fails("tool1").fails("tool9", "worse")
     assert (world.status, world.failure.code) == ("failed", "worse")
 
@@ -284,7 +284,7 @@ def test_a_failure_of_that_node_fails_the_execution() -> None:
         ({"set1": {"config": {"set": {"x": "n + {}"}}}}, "start -> set1; set1 -error-> tool1"),
     ],
 )
-def test_formulas_that_fail_are_failures_of_their_node(nodes: dict[str, dict[str, object]], drawing: str) -> None:
+def test_a_failing_expression_fails_its_node(nodes: dict[str, dict[str, object]], drawing: str) -> None:
     world = started(drawing, nodes=nodes, input={"n": 1})
     assert world.working == ["tool1"]
 

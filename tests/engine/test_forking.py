@@ -22,7 +22,7 @@ def fork(world: World, *edits: DataEdit, **limits: float) -> World:
     return copy
 
 
-def test_what_was_open_is_asked_again_and_nothing_else() -> None:
+def test_a_fork_reissues_only_open_commands() -> None:
     world = started("tool1 -> tool2; tool2 -> tool3").done("tool1", "one")
     copy = fork(world)
     assert (copy.working, copy.data) == (["tool2"], world.data)
@@ -30,7 +30,7 @@ def test_what_was_open_is_asked_again_and_nothing_else() -> None:
     assert (copy.status, world.status) == ("completed", "running")
 
 
-def test_an_edit_covers_what_a_step_wrote_and_later_steps_see_it() -> None:
+def test_an_edit_of_a_fork_overrides_a_write_and_later_steps_read_it() -> None:
     world = started("tool1 -> tool2", nodes={"tool1": {"outputs": {"a.b": "result"}}}).done("tool1", "old")
     copy = fork(world, DataEdit(("a", "b"), "new"))
     assert (copy.data, world.data) == ({"a": {"b": "new"}}, {"a": {"b": "old"}})
@@ -38,7 +38,7 @@ def test_an_edit_covers_what_a_step_wrote_and_later_steps_see_it() -> None:
     assert copy.data == {"a": {"b": "new"}}
 
 
-def test_an_edit_in_a_branch_reaches_the_data_around_it_at_the_join() -> None:
+def test_an_edit_in_a_branch_reaches_the_outer_data_at_the_join() -> None:
     world = started(
         "fork1 -> tool1; tool1 -> tool2; tool2 -> join1",
         nodes={
@@ -62,7 +62,7 @@ def test_an_edit_in_a_branch_reaches_the_data_around_it_at_the_join() -> None:
         DataEdit(("x",), "y" * 2_000),
     ],
 )
-def test_an_edit_without_a_place_or_over_the_limit_is_refused_before_anything_is_written(edit: DataEdit) -> None:
+def test_an_edit_without_a_target_or_over_the_limit_is_refused_before_any_write(edit: DataEdit) -> None:
     world = started(
         "tool1 -> tool2", nodes={"tool1": {"outputs": {"text": "result"}}}, config={"limits": {"stateSize": "1KB"}}
     ).done("tool1", "text")
@@ -79,7 +79,7 @@ def _decide(world: World, report: ForkRequested) -> None:
     decide(world.simulation.plan, world.state, report, world.now)
 
 
-def test_a_failed_execution_forked_tries_its_step_again() -> None:
+def test_a_fork_of_a_failed_execution_retries_its_step() -> None:
     world = started("tool1 -> tool2").fails("tool1")
     assert world.status == "failed"
     copy = fork(world)
@@ -88,7 +88,7 @@ def test_a_failed_execution_forked_tries_its_step_again() -> None:
     assert (copy.status, world.status) == ("completed", "failed")
 
 
-def test_a_paused_one_forked_goes_on_and_a_late_result_of_the_origin_is_not_its_own() -> None:
+def test_a_fork_of_a_paused_execution_runs_and_ignores_late_results_of_its_origin() -> None:
     world = started("tool1 -> tool2").pause()
     copy = fork(world)
     assert copy.status == "running"
@@ -97,12 +97,12 @@ def test_a_paused_one_forked_goes_on_and_a_late_result_of_the_origin_is_not_its_
     assert copy.working == ["tool1"]
 
 
-def test_timers_keep_their_times() -> None:
+def test_a_fork_keeps_the_due_times_of_timers() -> None:
     world = started("wait1 -> tool1", nodes={"wait1": {"config": {"duration": "1h"}}}).later(600)
     assert fork(world).timers == [3600.0]
 
 
-def test_a_fork_undoes_what_it_did_itself_and_its_origin_the_rest() -> None:
+def test_a_fork_compensates_only_its_own_steps() -> None:
     """Both could undo what was done before the cut, and it was done once."""
     nodes = {"tool1": {"compensate": "tool8"}, "tool2": {"compensate": "tool8"}}
     world = started("tool1 -> tool2; tool2 -> tool3; tool8", nodes=nodes, entry="tool1").done("tool1")
@@ -114,7 +114,7 @@ def test_a_fork_undoes_what_it_did_itself_and_its_origin_the_rest() -> None:
     assert [str(event.step) for event in world.events(UndoBegan)] == ["tool2", "tool1"]
 
 
-def test_forks_of_old_journals_owe_what_they_owed() -> None:
+def test_forks_of_older_journals_keep_their_compensations() -> None:
     nodes = {"tool1": {"compensate": "tool8"}}
     world = started("tool1 -> tool2; tool8", nodes=nodes, entry="tool1").done("tool1")
     plan, rows = world.simulation.plan, tuple(world.simulation.rows)
@@ -124,7 +124,7 @@ def test_forks_of_old_journals_owe_what_they_owed() -> None:
 
 
 @pytest.mark.parametrize("ends", ["runs", "failed", "interrupted", "paused"])
-def test_limits_given_to_a_fork_count_however_its_origin_stands(ends: str) -> None:
+def test_limits_given_to_a_fork_apply_in_any_status_of_its_origin(ends: str) -> None:
     world = started("tool1 -> tool2; tool2 -> tool3; tool3 -> tool4", config=limits(steps=2)).done("tool1")
     match ends:
         case "failed":

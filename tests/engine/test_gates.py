@@ -21,7 +21,7 @@ def gate(**config: object) -> dict[str, dict[str, object]]:
 
 
 @pytest.mark.requirement("S1-42", "S1-94", "S1-129")
-def test_a_gate_shows_what_it_asks_and_leaves_by_the_action() -> None:
+def test_a_gate_shows_its_request_and_leaves_by_the_chosen_action() -> None:
     nodes = gate(
         message="Publish {{result}}?",
         options=[{"value": "approve"}, {"value": "reject", "style": "danger"}],
@@ -44,7 +44,7 @@ def test_a_gate_shows_what_it_asks_and_leaves_by_the_action() -> None:
     assert world.state.steps[world.at("tool3")[0]].incoming.value == "draft", "the value passes a gate"
 
 
-def test_answers_nobody_offered_and_gates_that_are_closed_are_refused() -> None:
+def test_unoffered_answers_and_answers_to_closed_gates_are_refused() -> None:
     world = started(GATE, nodes=gate()).done("tool1")
     step, _ = world.at("ask1")
     with pytest.raises(ActionNotOffered, match="'maybe'"):
@@ -60,19 +60,19 @@ def test_a_rejection_without_an_edge_cancels_the_execution() -> None:
     assert world.status == "cancelled"
 
 
-def test_another_action_ends_the_branch_only_where_the_gate_has_no_edges() -> None:
+def test_an_action_without_an_edge_ends_the_branch_only_if_the_gate_has_no_edges() -> None:
     options = gate(options=[{"value": "later"}, {"value": "approve"}])
     assert started("start -> ask1", nodes=options).answer("ask1", "later").status == "completed"
     world = started("start -> ask1; ask1 -#approve-> tool1", nodes=options).answer("ask1", "later")
     assert (world.status, world.failure.code) == ("failed", "no-route")
 
 
-def test_conditions_on_the_branch_count_as_labels() -> None:
+def test_conditions_on_edges_count_as_labels() -> None:
     drawing = "start -> ask1; ask1 -nodes.ask1.branch == 'approve'-> tool1"
     assert started(drawing).answer("ask1", "approve").working == ["tool1"]
 
 
-def test_a_person_may_change_what_the_gate_lets_them() -> None:
+def test_a_person_can_change_the_editable_fields_of_a_gate() -> None:
     nodes = gate(actions=["approve", "edit"], editable=["draft.text", "draft.title"])
     drawing = "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1"
     world = started(drawing, nodes=nodes, input={"draft": {"text": "old", "kept": 1}})
@@ -88,7 +88,7 @@ def test_a_person_may_change_what_the_gate_lets_them() -> None:
     assert (world.data, world.working) == ({"draft": {"text": "new", "kept": 1}}, ["tool1"])
 
 
-def test_a_lone_editable_field_may_be_given_bare() -> None:
+def test_a_single_editable_field_can_be_given_as_a_bare_value() -> None:
     nodes = gate(actions=["edit"], editable=["draft"])
     world = started("start -> ask1; ask1 -#edit-> tool1", nodes=nodes, input={"draft": "old"})
     assert world.answer("ask1", "edit", "new").data == {"draft": "new"}
@@ -106,7 +106,7 @@ def test_a_lone_editable_field_may_be_given_bare() -> None:
         ({"autoProceed": True}, ["tool2"], "running"),
     ],
 )
-def test_a_gate_nobody_answers_in_time(config: dict[str, object], working: list[str], status: str) -> None:
+def test_an_unanswered_gate_times_out(config: dict[str, object], working: list[str], status: str) -> None:
     world = started(GATE, nodes=gate(timeout="1h", **config)).done("tool1")
     assert world.timers == [3600.0]
     world.ring()
@@ -115,12 +115,12 @@ def test_a_gate_nobody_answers_in_time(config: dict[str, object], working: list[
         assert world.failure.code == "gate-timeout"
 
 
-def test_a_gate_that_proceeds_by_itself_does_so_at_once_without_a_timeout() -> None:
+def test_a_gate_that_proceeds_automatically_needs_no_timeout() -> None:
     world = started(GATE, nodes=gate(autoProceed=True)).done("tool1").ring()
     assert (world.working, [event.by for event in world.events(GateClosed)]) == (["tool2"], ["timeout"])
 
 
-def test_an_answer_is_no_longer_awaited_after_the_timer_and_the_other_way_round() -> None:
+def test_the_first_of_answer_and_timeout_closes_the_gate() -> None:
     world = started(GATE, nodes=gate(timeout="1h", onTimeout="approve")).done("tool1").answer("ask1", "reject")
     assert (world.timers, world.working) == ([], ["tool3"])
 
@@ -132,12 +132,12 @@ def test_a_gate_survives_a_crash() -> None:
     assert world.answer("ask1", "approve").working == ["tool2"]
 
 
-def test_a_gate_writes_its_answer_where_it_is_told() -> None:
+def test_a_gate_writes_its_answer_to_its_output_path() -> None:
     world = started("start -> ask1; ask1 -> tool1", nodes={"ask1": {"outputs": {"verdict": "result.response"}}})
     assert world.answer("ask1", "approve").data == {"verdict": "approve"}
 
 
-def test_a_wait_lasts_as_long_as_it_says() -> None:
+def test_a_wait_lasts_for_its_duration() -> None:
     world = started("start -> wait1; wait1 -> tool1", nodes={"wait1": {"config": {"duration": "5m"}}})
     assert world.timers == [300.0]
     assert world.ring().working == ["tool1"]
@@ -149,7 +149,7 @@ def test_a_wait_until_a_time_that_has_passed_ends_at_once() -> None:
     assert world.ring().working == ["tool1"]
 
 
-def test_a_wait_for_an_event_takes_the_one_that_matches() -> None:
+def test_a_wait_for_an_event_consumes_the_matching_event() -> None:
     config = {"event": "paid-{{order}}", "match": "event.amount > 5"}
     nodes = {"wait1": {"config": config, "outputs": {"paid": "result.amount"}}}
     world = started("start -> wait1; wait1 -> tool1", nodes=nodes, input={"order": 7})
@@ -165,13 +165,13 @@ def test_a_wait_for_an_event_may_time_out(on_timeout: str, working: list[str]) -
     assert world.working == working
 
 
-def test_a_match_that_cannot_be_evaluated_fails_its_wait_alone() -> None:
+def test_a_match_that_cannot_be_evaluated_fails_only_its_wait() -> None:
     nodes = {"wait1": {"config": {"event": "e", "match": "event + {}"}}, "wait2": {"config": {"event": "e"}}}
     world = started("start -> wait1, wait2; wait1 -error-> tool1; wait2 -> tool2", nodes=nodes).signal("e", 1)
     assert world.working == ["tool1", "tool2"]
 
 
-def test_an_emitted_event_reaches_the_world_and_who_waits_here() -> None:
+def test_an_emitted_event_reaches_the_outside_and_waits_of_this_execution() -> None:
     nodes = {
         "wait1": {"config": {"event": "ready"}},
         "emit1": {"type": "emit", "config": {"event": "ready", "data": {"n": "{{n}}"}}},
@@ -199,7 +199,7 @@ def test_a_sub_workflow_is_started_with_its_input_and_its_output_is_the_result()
     assert world.child_ended("child", {"a": 1}).data["x"] == {"a": 1}
 
 
-def test_a_sub_workflow_that_fails_is_tried_again_as_another_child() -> None:
+def test_a_failed_sub_workflow_is_retried_as_another_child() -> None:
     nodes = {"child": {**CHILD["child"], "execution": {"retries": 1}}}
     world = started("start -> child; child -error-> tool1", nodes=nodes)
     lost = Failure(code="lost", message="lost", retryable=True)
@@ -211,13 +211,13 @@ def test_a_sub_workflow_that_fails_is_tried_again_as_another_child() -> None:
     assert world.child_ended("child", failure=lost).working == ["tool1"]
 
 
-def test_a_sub_workflow_may_go_on_with_its_failure() -> None:
+def test_a_node_can_continue_with_the_failure_of_its_sub_workflow() -> None:
     nodes = {"child": {**CHILD["child"], "execution": {"errorHandler": "continue"}}}
     world = started("start -> child; child -> tool1", nodes=nodes)
     assert world.child_ended("child", failure=Failure(code="lost", message="lost")).working == ["tool1"]
 
 
-def test_a_sub_workflow_that_is_only_started_is_not_waited_for() -> None:
+def test_a_detached_sub_workflow_is_not_awaited() -> None:
     nodes = {"child": {"type": "workflow", "config": {"workflow": "other", "mode": "start"}}}
     world = started("start -> child; child -> tool1", nodes=nodes)
     assert [one.wait for one in world.simulation.asked.children.values()] == [False]
@@ -237,7 +237,7 @@ SEVERAL = {
 }
 
 
-def test_people_are_asked_in_every_language_that_the_definition_has() -> None:
+def test_a_gate_has_its_texts_in_every_language_of_the_definition() -> None:
     nodes = gate(**SEVERAL)
     nodes["ask1"]["name"] = {"en": "Review", "de": "Durchsicht"}
     world = started(GATE, nodes=nodes).done("tool1", "draft")
@@ -249,7 +249,7 @@ def test_people_are_asked_in_every_language_that_the_definition_has() -> None:
     assert world.simulation.check() is None
 
 
-def test_what_is_said_in_one_language_is_said_once() -> None:
+def test_a_text_in_one_language_is_stored_once() -> None:
     world = started(GATE, nodes=gate(message={"de": "Gut?"})).done("tool1", "draft")
     (opened,) = world.events(GateOpened)
     assert (opened.message, opened.messages, opened.called) == ("Gut?", {}, None)

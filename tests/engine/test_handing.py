@@ -25,7 +25,7 @@ def asked(*, options: object = OPTIONS, drawing: str = ASKED, **gate: object) ->
     return started(drawing, nodes=nodes, config={**limits(steps=4), "onLimit": "ask9"}).done("tool1")
 
 
-def test_the_gate_shows_which_limit_was_reached_and_everything_else_is_kept() -> None:
+def test_a_limit_gate_shows_the_reached_limit_and_keeps_the_rest_of_the_state() -> None:
     world = asked()
     assert (world.gates, world.working, status_of(world.state)) == (["ask9"], [], "waiting")
     gate = world.state.steps[world.at("ask9")[0]].gate
@@ -37,7 +37,7 @@ def test_the_gate_shows_which_limit_was_reached_and_everything_else_is_kept() ->
 
 
 @pytest.mark.parametrize("crashed", [False, True])
-def test_an_action_that_gives_more_takes_up_all_that_was_stopped(crashed: bool) -> None:
+def test_an_action_that_raises_the_limit_resumes_all_stopped_steps(crashed: bool) -> None:
     world = asked()
     if crashed:
         world.crash()
@@ -50,21 +50,21 @@ def test_an_action_that_gives_more_takes_up_all_that_was_stopped(crashed: bool) 
     assert world.path.count("tool4") == 1
 
 
-def test_another_action_drops_everything_else_and_takes_its_edge() -> None:
+def test_another_action_drops_stopped_steps_and_takes_its_edge() -> None:
     world = asked().crash().answer("ask9", "stop")
     assert (world.status, world.working, world.timers, world.state.held_arrivals) == ("running", ["tool9"], [], [])
     assert [event.gate is None for event in world.events(LimitEscalated)] == [False, True]
     assert world.done("tool9", "a person called").output == "a person called"
 
 
-def test_an_action_without_an_edge_ends_it_and_reject_cancels_it() -> None:
+def test_an_action_without_an_edge_ends_the_execution_and_reject_cancels_it() -> None:
     silent = "start -> tool1, tool2, wait1; tool1 -> tool3; tool3 -> tool4; ask9"
     assert asked(drawing=silent).answer("ask9", "stop").status == "completed"
     options = [*OPTIONS, {"value": "reject"}]
     assert asked(drawing=silent, options=options).answer("ask9", "reject").status == "cancelled"
 
 
-def test_people_are_asked_each_time_a_limit_is_reached() -> None:
+def test_a_limit_gate_opens_each_time_a_limit_is_reached() -> None:
     options = [{"value": "continue", "more": {"steps": 1}}]
     world = asked(options=options, drawing=ASKED.replace(" -#stop-> tool9", "")).answer("ask9", "continue")
     assert world.gates == []
@@ -74,14 +74,14 @@ def test_people_are_asked_each_time_a_limit_is_reached() -> None:
     assert world.status == "completed"
 
 
-def test_what_finishes_while_people_are_asked_is_not_lost() -> None:
+def test_results_that_arrive_during_a_limit_gate_are_not_lost() -> None:
     world = asked().done("tool2", "paid for")
     assert (world.gates, world.status) == (["ask9"], "interrupted")
     world.answer("ask9", "continue").done("tool3").done("tool4").ring()
     assert (world.status, world.path.count("tool2")) == ("completed", 1)
 
 
-def test_no_timer_but_the_gates_own_is_heard_while_people_are_asked() -> None:
+def test_only_the_timer_of_the_limit_gate_fires_while_it_is_open() -> None:
     world = asked(timeout="10s", onTimeout="continue")
     waiting = next(name for name, timer in world.state.timers.items() if timer.purpose == "wait")
     world.tell(TimerFired(timer=waiting))
@@ -90,19 +90,19 @@ def test_no_timer_but_the_gates_own_is_heard_while_people_are_asked() -> None:
     assert (world.status, world.working) == ("running", ["tool2", "tool3"])
 
 
-def test_where_nobody_answers_in_time_it_stays_interrupted_and_can_be_resumed() -> None:
+def test_an_unanswered_limit_gate_leaves_the_execution_interrupted_and_resumable() -> None:
     world = asked(timeout="10s").ring()
     assert (world.status, status_of(world.state), world.warnings) == ("interrupted", "interrupted", ["handoff-failed"])
     assert world.crash().resume(steps=20).working == ["tool2", "tool3"]
 
 
-def test_resuming_is_an_answer_too() -> None:
+def test_a_resume_answers_the_limit_gate() -> None:
     world = asked().resume(steps=20)
     assert (world.gates, world.working) == ([], ["tool2", "tool3"])
     assert world.rest().status == "completed"
 
 
-def test_time_on_the_clock_is_given_from_the_answer_on() -> None:
+def test_more_wall_clock_time_counts_from_the_answer() -> None:
     options = [{"value": "continue", "more": {"deadline": "30s"}}]
     nodes = {"ask9": {"config": {"options": options}}}
     world = started("start -> tool1; ask9", nodes=nodes, config={**limits(deadline="60s"), "onLimit": "ask9"}).ring()
@@ -111,7 +111,7 @@ def test_time_on_the_clock_is_given_from_the_answer_on() -> None:
     assert (world.working, world.timers) == (["tool1"], [30.0])
 
 
-def test_time_of_work_does_not_count_while_people_are_asked() -> None:
+def test_execution_time_does_not_count_while_a_limit_gate_is_open() -> None:
     options = [{"value": "continue", "more": {"executionTime": "5s"}}]
     nodes = {"ask9": {"config": {"options": options}}}
     world = started("start -> tool1; ask9", nodes=nodes, config={**limits(executionTime="10s"), "onLimit": "ask9"})
@@ -119,7 +119,7 @@ def test_time_of_work_does_not_count_while_people_are_asked() -> None:
     assert (world.working, world.timers) == (["tool1"], [5.0])
 
 
-def test_a_budget_is_raised_from_what_was_spent() -> None:
+def test_a_budget_is_raised_from_the_spent_amount() -> None:
     options = [{"value": "continue", "more": {"tokens": 100, "modelCalls": 1}}]
     nodes = {"ask9": {"config": {"options": options}}}
     config = {**limits(tokens=50), "onLimit": "ask9"}
@@ -129,7 +129,7 @@ def test_a_budget_is_raised_from_what_was_spent() -> None:
     assert world.done("agent2", usage=Usage(input_tokens=100)).gates == ["ask9#2"]
 
 
-def test_an_agent_that_makes_no_progress_is_given_more_tries_by_people() -> None:
+def test_a_person_can_give_a_stalled_agent_more_attempts() -> None:
     options: list[Json] = [{"value": "continue", "more": {}}, {"value": "reject"}]
     nodes = {"ask9": {"config": {"options": options}}}
     world = started("start -> agent1; agent1 -> agent1; ask9", nodes=nodes, config={"onLimit": "ask9"})
@@ -144,7 +144,7 @@ def test_an_agent_that_makes_no_progress_is_given_more_tries_by_people() -> None
     assert world.done(world.working[0], "the same").gates == ["ask9#2"]
 
 
-def test_what_the_operator_does_not_allow_nobody_can_answer() -> None:
+def test_an_answer_cannot_exceed_the_limits_of_the_operator() -> None:
     document: JsonObject = {
         "id": "capped",
         "config": {"limits": {"steps": 2}, "onLimit": "ask"},

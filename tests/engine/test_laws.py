@@ -52,7 +52,7 @@ def some(plan: Plan | None) -> Plan:
 @pytest.mark.requirement("S1-59", "S3-92")
 @law
 @given(graphs, schedules, st.booleans())
-def test_the_rows_mean_the_state_and_outstanding_is_what_was_asked_and_not_answered(
+def test_folding_rows_gives_the_state_and_outstanding_lists_unanswered_commands(
     graph: int, schedule: int, unruly: bool
 ) -> None:
     run(some(plan_for(graph, 6, unruly=unruly)), schedule, wild=True, checked=True)
@@ -67,7 +67,7 @@ def test_the_outcome_does_not_depend_on_schedule_crashes_duplicates_or_zombies(g
 
 @law
 @given(graphs, schedules)
-def test_it_does_not_in_graphs_without_any_structure_either(graph: int, schedule: int) -> None:
+def test_the_outcome_of_unstructured_graphs_does_not_depend_on_the_schedule(graph: int, schedule: int) -> None:
     plan = some(net_for(graph))
     assume(run(plan, 0, wild=False, checked=False).status == "completed")
     must_not_depend_on_the_schedule(plan, schedule)
@@ -75,24 +75,24 @@ def test_it_does_not_in_graphs_without_any_structure_either(graph: int, schedule
 
 @law
 @given(graphs)
-def test_what_people_let_go_on_after_a_limit_ends_as_if_there_had_been_none(graph: int) -> None:
+def test_an_execution_continued_after_a_limit_ends_as_without_the_limit(graph: int) -> None:
     must_go_on_as_it_was(graph)
 
 
 @pytest.mark.parametrize("graph", [280, 290, 455, 493])
-def test_what_starts_together_is_stopped_together(graph: int) -> None:
+def test_steps_that_start_together_are_stopped_together(graph: int) -> None:
     must_go_on_as_it_was(graph)
 
 
 @law
 @given(graphs)
-def test_whose_budget_is_spent_goes_on_as_it_was_once_there_is_more(graph: int) -> None:
+def test_an_execution_with_a_raised_budget_continues_unchanged(graph: int) -> None:
     must_keep_to_its_budget(graph)
 
 
 @law
 @given(graphs)
-def test_what_failed_and_is_retried_comes_to_the_same(graph: int) -> None:
+def test_a_retried_execution_has_the_same_outcome(graph: int) -> None:
     must_come_to_the_same_when_retried(graph)
 
 
@@ -116,9 +116,7 @@ def test_every_graph_ends_under_a_step_limit(graph: int, schedule: int) -> None:
 
 @law
 @given(graphs, schedules, st.booleans())
-def test_what_was_done_is_undone_once_and_the_last_first_whatever_happens_meanwhile(
-    graph: int, schedule: int, unruly: bool
-) -> None:
+def test_compensation_runs_once_in_reverse_order_under_any_disturbance(graph: int, schedule: int, unruly: bool) -> None:
     plan = some(plan_for(graph, 6, unruly=unruly, undone=True))
     outcome = run(plan, schedule, wild=True, checked=True)
     must_end(outcome)
@@ -129,25 +127,25 @@ def test_what_was_done_is_undone_once_and_the_last_first_whatever_happens_meanwh
 
 @law
 @given(graphs, schedules)
-def test_what_becomes_of_it_does_not_depend_on_the_schedule_either(graph: int, schedule: int) -> None:
+def test_the_outcome_of_compensation_does_not_depend_on_the_schedule(graph: int, schedule: int) -> None:
     must_not_depend_on_the_schedule(some(plan_for(graph, 6, undone=True)), schedule)
 
 
 @law
 @given(graphs, schedules)
-def test_a_cancel_anywhere_undoes_what_was_done_until_then(graph: int, schedule: int) -> None:
+def test_a_cancel_after_any_row_compensates_the_finished_steps(graph: int, schedule: int) -> None:
     must_undo_when_cancelled(some(plan_for(graph, 6, undone=True)), schedule)
 
 
 @law
 @given(graphs, schedules)
-def test_a_pause_anywhere_changes_nothing(graph: int, schedule: int) -> None:
+def test_a_pause_after_any_row_does_not_change_the_outcome(graph: int, schedule: int) -> None:
     must_survive_a_pause(some(plan_for(graph, 8)), schedule)
 
 
 @law
 @given(graphs, schedules)
-def test_a_trial_comes_to_the_same_whatever_happens_and_performs_nothing_it_should_not(
+def test_a_partial_run_has_the_same_outcome_under_disturbance_and_runs_only_its_nodes(
     graph: int, schedule: int
 ) -> None:
     must_come_to_the_same_in_every_trial(some(plan_for(graph, 8)), schedule)
@@ -155,7 +153,7 @@ def test_a_trial_comes_to_the_same_whatever_happens_and_performs_nothing_it_shou
 
 @law
 @given(graphs, schedules, st.floats(0, 1))
-def test_rows_may_be_folded_in_any_number_of_goes(graph: int, schedule: int, share: float) -> None:
+def test_rows_can_be_folded_in_any_number_of_batches(graph: int, schedule: int, share: float) -> None:
     outcome = run(some(plan_for(graph, 6, unruly=True)), schedule, wild=False, checked=False)
     cut = int(share * len(outcome.rows))
     again = [stored(row) for row in (*outcome.rows[:cut], *outcome.rows[cut:])]
@@ -164,7 +162,7 @@ def test_rows_may_be_folded_in_any_number_of_goes(graph: int, schedule: int, sha
 
 @law
 @given(graphs, schedules, st.integers(0, 5))
-def test_two_states_are_alike_exactly_when_nothing_in_them_differs(graph: int, schedule: int, place: int) -> None:
+def test_two_states_are_equal_exactly_when_all_their_parts_are(graph: int, schedule: int, place: int) -> None:
     outcome = run(some(plan_for(graph, 6, unruly=True)), schedule, wild=True, checked=False)
     state, again = outcome.state, refolded("simulated", list(outcome.rows))
     assert are_alike(again, state)
@@ -196,25 +194,25 @@ def test_one_seed_gives_one_execution(graph: int, schedule: int) -> None:
 @pytest.mark.requirement("S1-133")
 @law
 @given(graphs, schedules, st.booleans())
-def test_every_journal_decided_again_is_the_same(graph: int, schedule: int, unruly: bool) -> None:
+def test_deciding_a_journal_again_gives_the_same_journal(graph: int, schedule: int, unruly: bool) -> None:
     plan = some(plan_for(graph, 7, unruly=unruly))
     must_replay(plan, run(plan, schedule, wild=True, checked=False))
 
 
 @law
 @given(graphs, schedules)
-def test_every_journal_of_a_graph_without_structure_is_too(graph: int, schedule: int) -> None:
+def test_deciding_a_journal_of_an_unstructured_graph_again_gives_the_same(graph: int, schedule: int) -> None:
     plan = some(net_for(graph))
     must_replay(plan, run(plan, schedule, wild=True, checked=False))
 
 
 @law
 @given(graphs, schedules)
-def test_a_fork_anywhere_that_changes_nothing_comes_to_the_same(graph: int, schedule: int) -> None:
+def test_a_fork_without_changes_at_any_row_has_the_same_outcome(graph: int, schedule: int) -> None:
     must_fork_anywhere(some(plan_for(graph, 8)), schedule)
 
 
 @law
 @given(graphs, schedules)
-def test_any_step_run_again_without_a_change_comes_to_the_same(graph: int, schedule: int) -> None:
+def test_any_step_that_runs_again_unchanged_has_the_same_outcome(graph: int, schedule: int) -> None:
     must_run_any_step_again(some(plan_for(graph, 8)), schedule)

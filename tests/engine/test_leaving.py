@@ -10,18 +10,18 @@ from tests.engine.world import started
 LABELLED = {"routing": "label"}
 
 
-def test_under_all_every_edge_that_holds_is_taken() -> None:
+def test_mode_all_takes_every_edge_whose_condition_is_true() -> None:
     world = started("start -> tool1; tool1 -n > 1-> tool2; tool1 -n > 2-> tool3; tool1 -> tool4", input={"n": 2})
     assert world.done("tool1").working == ["tool2", "tool4"]
 
 
-def test_under_all_no_edge_ends_the_branch_and_the_journal_says_so() -> None:
+def test_mode_all_without_a_true_edge_ends_the_branch_and_records_it() -> None:
     world = started("start -> tool1; tool1 -n > 1-> tool2", input={"n": 1}).done("tool1")
     assert (world.status, world.output) == ("completed", "tool1")
     assert [(event.after.node, event.reason) for event in world.events(TokenEnded)] == [("tool1", "no-edge")]
 
 
-def test_under_first_the_first_edge_in_document_order_is_taken() -> None:
+def test_mode_first_takes_the_first_true_edge_in_document_order() -> None:
     nodes = {"tool1": {"routing": "first"}}
     drawing = "start -> tool1; tool1 -n > 5-> tool2; tool1 -n > 1-> tool3; tool1 -n > 0-> tool4"
     assert started(drawing, nodes=nodes, input={"n": 2}).done("tool1").working == ["tool3"]
@@ -59,7 +59,7 @@ def test_conditions_read_the_result(condition: dict[str, object], taken: bool) -
 
 
 @pytest.mark.requirement("S0-22", "S0-25", "S0-26")
-def test_an_agent_leaves_by_the_label_it_emits() -> None:
+def test_an_agent_takes_the_edge_with_its_label() -> None:
     world = started("start -> agent1; agent1 -#RC1-> agent2; agent1 -#RC2-> agent3", nodes={"agent1": LABELLED})
     assert world.done("agent1", "to two", next="RC2").working == ["agent3"]
 
@@ -76,7 +76,7 @@ def test_labels_match_exactly_else_uniquely_ignoring_case() -> None:
 
 
 @pytest.mark.requirement("S0-28", "T0-5")
-def test_an_agent_that_finds_no_way_is_told_the_legal_values_and_asked_again_at_most_twice() -> None:
+def test_an_agent_without_a_valid_label_is_asked_again_at_most_twice_with_the_valid_ones() -> None:
     world = started("start -> agent1; agent1 -#A-> agent2; agent1 -#B-> agent3", nodes={"agent1": LABELLED})
     world.done("agent1", next="C")
     assert world.working == ["agent1"]
@@ -86,7 +86,7 @@ def test_an_agent_that_finds_no_way_is_told_the_legal_values_and_asked_again_at_
     assert world.failure.details == {"legal": ["A", "B"], "left": ["E"]}
 
 
-def test_a_second_answer_may_be_right() -> None:
+def test_a_corrected_label_is_accepted() -> None:
     world = started("start -> agent1; agent1 -#A-> agent2; agent1 -#B-> agent3", nodes={"agent1": LABELLED})
     assert world.done("agent1", next="C").done("agent1", next="B").working == ["agent3"]
 
@@ -137,32 +137,32 @@ def test_next_belongs_to_the_step_and_is_read_as_state_next_on_its_own_edges_onl
     assert "next" not in world.data
 
 
-def test_a_decision_emits_a_label_and_lets_the_value_pass() -> None:
+def test_a_decision_emits_a_label_and_passes_the_value_on() -> None:
     nodes = {"dec1": {"config": {"expression": "result.score >= 80"}}}
     drawing = "start -> tool1; tool1 -> dec1; dec1 -#true-> tool2; dec1 -#false-> tool3"
     world = started(drawing, nodes=nodes).done("tool1", {"score": 90})
     assert (world.working, world.state.root.nodes["dec1"]) == (["tool2"], {"branch": "true"})
 
 
-def test_a_decision_by_cases_takes_the_first_that_holds_else_its_default() -> None:
+def test_a_decision_takes_its_first_true_case_or_its_default() -> None:
     cases = {"cases": [{"when": "n > 5", "label": "big"}, {"when": "n > 1", "label": "some"}], "default": "none"}
     drawing = "start -> dec1; dec1 -#big-> tool1; dec1 -#some-> tool2; dec1 -#none-> tool3"
     found = [started(drawing, nodes={"dec1": {"config": cases}}, input={"n": n}).working for n in (9, 3, 0)]
     assert found == [["tool1"], ["tool2"], ["tool3"]]
 
 
-def test_a_decision_with_only_edges_takes_the_first_that_holds() -> None:
+def test_a_decision_without_cases_takes_its_first_true_edge() -> None:
     drawing = "start -> dec1; dec1 -n > 5-> tool1; dec1 -n > 1-> tool2; dec1 -default-> tool3"
     assert [started(drawing, input={"n": n}).working for n in (9, 3, 0)] == [["tool1"], ["tool2"], ["tool3"]]
 
 
-def test_a_decision_without_a_way_on_fails_with_no_route() -> None:
+def test_a_decision_without_a_true_edge_fails_with_no_route() -> None:
     world = started("start -> dec1; dec1 -#yes-> tool1", nodes={"dec1": {"config": {"expression": "'no'"}}})
     assert (world.status, world.failure.code) == ("failed", "no-route")
 
 
 @pytest.mark.requirement("S1-49")
-def test_a_question_on_an_edge_is_asked_of_a_model_and_its_answer_is_recorded() -> None:
+def test_a_model_answers_a_question_on_an_edge_and_the_answer_is_recorded() -> None:
     asks = {"condition": {"type": "llm", "prompt": "Is {{result}} good?"}}
     world = started("tool1 -> tool2; tool1 -default-> tool3", edges={"tool1->tool2": asks}).done("tool1", "it")
     questions = world.asked("tool1?")["questions"]

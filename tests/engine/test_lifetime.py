@@ -35,7 +35,7 @@ def test_a_pause_outlives_a_crash() -> None:
     assert world.resume().working == ["tool4"]
 
 
-def test_gates_timers_and_events_are_heard_while_paused() -> None:
+def test_answers_timers_and_events_are_accepted_during_a_pause() -> None:
     nodes = {"wait1": {"config": {"duration": "5s"}}, "wait2": {"config": {"event": "e"}}}
     world = started("start -> ask1, wait1, wait2; ask1 -> tool1; wait1 -> tool2; wait2 -> tool3", nodes=nodes).pause()
     world.answer("ask1", "approve").ring().signal("e")
@@ -43,7 +43,7 @@ def test_gates_timers_and_events_are_heard_while_paused() -> None:
     assert world.resume().working == ["tool1", "tool2", "tool3"]
 
 
-def test_branches_begin_after_a_pause_with_what_reached_their_parallel() -> None:
+def test_branches_begin_after_a_pause_with_the_input_of_their_parallel() -> None:
     drawing = "start -> tool1; tool1 -> fan; fan -> tool2, tool3; tool2 -> join; tool3 -> join; join -> tool4"
     seen = {"tool3": {"config": {"tool": "t", "parameters": {"saw": "{{result}}"}}}}
     nodes = {"fan": {"config": {"maxParallel": 1}}, **seen}
@@ -54,13 +54,13 @@ def test_branches_begin_after_a_pause_with_what_reached_their_parallel() -> None
     assert world.done("tool3", "c").state.root.nodes["join"] == ["b", "c"]
 
 
-def test_a_parallel_that_opens_while_paused_begins_afterwards() -> None:
+def test_a_parallel_that_opens_during_a_pause_begins_afterwards() -> None:
     drawing = "start -> ask1; ask1 -> fan; fan -> tool1, tool2; tool1 -> join; tool2 -> join"
     world = started(drawing).pause().answer("ask1", "approve").resume()
     assert world.working == ["fan[1.0]/tool1", "fan[1.1]/tool2"]
 
 
-def test_a_branch_that_fails_during_a_pause_takes_what_was_held_with_it() -> None:
+def test_a_branch_that_fails_during_a_pause_drops_its_held_steps() -> None:
     drawing = "start -> fan; fan -> tool1, tool2; tool1 -> tool3; tool3 -> join; tool2 -> join; fan -error-> tool4"
     world = started(drawing).pause().done("tool1").fails("tool2")
     assert [one.node for one in world.state.held_arrivals] == ["tool4"]
@@ -80,7 +80,7 @@ def test_a_branch_that_fails_during_a_pause_takes_what_was_held_with_it() -> Non
         (RetryRequested(), "cancelled"),
     ],
 )
-def test_what_cannot_be_done_in_a_status_is_refused_and_changes_nothing(report: Report, before: str) -> None:
+def test_a_request_that_the_status_forbids_is_refused_without_effect(report: Report, before: str) -> None:
     world = started("start -> tool1")
     if before == "completed":
         world.done("tool1")
@@ -93,14 +93,14 @@ def test_what_cannot_be_done_in_a_status_is_refused_and_changes_nothing(report: 
 
 
 @pytest.mark.requirement("S1-87")
-def test_cancelling_stops_everything_for_good_and_twice_is_once() -> None:
+def test_a_cancel_stops_everything_and_is_idempotent() -> None:
     world = started(SPLIT).done("tool1").cancel()
     rows = len(world.simulation.rows)
     world.cancel()
     assert (world.status, world.working, len(world.simulation.rows)) == ("cancelled", [], rows)
 
 
-def test_pausing_twice_is_once() -> None:
+def test_a_pause_is_idempotent() -> None:
     world = started(SPLIT).pause()
     rows = len(world.simulation.rows)
     assert len(world.pause().simulation.rows) == rows
@@ -128,13 +128,13 @@ def test_an_execution_can_be_cancelled_or_paused_after_every_row(seed: int) -> N
                 assert world.state.outcome.output == calm.output
 
 
-def test_a_failed_execution_takes_up_its_failed_step_again() -> None:
+def test_a_retry_runs_the_failed_step_again() -> None:
     world = started("start -> tool1; tool1 -> tool2").done("tool1").fails("tool2").crash().retry()
     assert world.working == ["tool2"]
     assert world.done("tool2", "at last").output == "at last"
 
 
-def test_what_ran_beside_the_failure_is_taken_up_too() -> None:
+def test_a_retry_resumes_steps_that_ran_beside_the_failure() -> None:
     world = started(SPLIT).done("tool1").fails("tool3")
     assert world.status == "failed"
     world.retry()
@@ -142,7 +142,7 @@ def test_what_ran_beside_the_failure_is_taken_up_too() -> None:
     assert world.done("tool2").done("tool3").working == ["tool4"]
 
 
-def test_what_was_on_its_way_when_it_failed_is_taken_up_too() -> None:
+def test_a_retry_resumes_transitions_that_were_pending_at_the_failure() -> None:
     nodes = {"set1": {"config": {"set": {"x": "n + {}"}}}}
     world = started("start -> set1, set2, tool1; set2 -> tool2", nodes=nodes, input={"n": 1})
     assert (world.status, world.failure.code, [one.node for one in world.state.held_arrivals]) == (
@@ -154,7 +154,7 @@ def test_what_was_on_its_way_when_it_failed_is_taken_up_too() -> None:
     assert (world.status, world.path.count("tool2"), world.path.count("set1")) == ("failed", 1, 2)
 
 
-def test_a_retry_begins_its_tries_anew() -> None:
+def test_a_retry_resets_the_number_of_attempts() -> None:
     world = started("start -> tool1", nodes={"tool1": {"execution": {"retries": 1}}}).fails("tool1", retryable=True)
     world.ring().fails("tool1", retryable=True)
     assert world.status == "failed"
@@ -181,7 +181,7 @@ def test_a_failure_inside_branches_keeps_them_for_a_retry() -> None:
     assert world.done("tool2", "b").state.root.nodes["join1"] == [["a", "b"]]
 
 
-def test_several_failures_are_all_taken_up() -> None:
+def test_a_retry_resumes_all_failed_steps() -> None:
     drawing = "start -> dec1, dec2, tool1; dec1 -#yes-> tool2; dec2 -#yes-> tool3"
     nodes = {name: {"config": {"expression": "answer"}} for name in ("dec1", "dec2")}
     world = started(drawing, nodes=nodes)
@@ -197,7 +197,7 @@ def test_a_failed_output_cannot_be_retried() -> None:
         decide(world.simulation.plan, world.state, RetryRequested(), world.now)
 
 
-def test_time_does_not_count_while_it_stands_still() -> None:
+def test_execution_time_does_not_count_during_a_pause() -> None:
     world = started("start -> tool1, tool2", config=limits(steps=2)).later(5)
     assert world.status == "interrupted"
     world.later(1_000).resume(steps=9).later(3).done("tool1").done("tool2")
@@ -220,11 +220,11 @@ def test_several_ends_give_their_outputs_in_document_order() -> None:
     assert world.output == [{"one": 1}, 2]
 
 
-def test_ends_count_for_more_than_where_other_ways_stopped() -> None:
+def test_ends_take_precedence_over_paths_that_stopped_elsewhere() -> None:
     assert started("start -> tool1, tool2; tool1 -> end").done("tool2", 2).done("tool1", 1).output == 1
 
 
-def test_the_output_mapping_counts_most() -> None:
+def test_the_output_mapping_takes_precedence_over_ends() -> None:
     world = started("start -> tool1; tool1 -> end", output={"x": "n", "r": "nodes.tool1"}, input={"n": 3}).done(
         "tool1", 1
     )
@@ -239,12 +239,12 @@ def test_an_end_that_terminates_ends_everything() -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_an_end_may_say_how_it_ended(status: str) -> None:
+def test_an_end_can_set_the_outcome(status: str) -> None:
     world = started("start -> tool1; tool1 -> end", nodes={"end": {"config": {"status": status}}}).done("tool1")
     assert world.status == status
 
 
-def test_an_end_inside_a_branch_ends_the_branch_alone() -> None:
+def test_an_end_inside_a_branch_ends_only_the_branch() -> None:
     world = started("start -> fan; fan -> tool1, tool2; tool1 -> end; tool2 -> join; join -> tool3")
     assert world.done("tool1", "x").status == "running"
     world.done("tool2", "b").done("tool3")
@@ -257,25 +257,25 @@ def test_the_target_end_ends_the_execution_from_anywhere() -> None:
 
 
 @pytest.mark.requirement("S3-83", "T3-24")
-def test_of_a_line_that_ends_again_and_again_the_latest_counts() -> None:
+def test_the_latest_of_repeated_ends_gives_the_output() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -n < 1-> tool1"
     world = started(drawing, input={"n": 0}).done("tool1").done("tool2").done("tool1")
     world.done("tool3~tool1.2.2", "second").done("tool3~tool1.1.2", "first").cancel()
     assert [ended.value for ended in world.state.outcome.branch_results.values()] == ["second"]
 
 
-def test_a_line_that_ends_where_nothing_was_made_gives_the_last_result_of_its_work() -> None:
+def test_a_path_that_ends_without_a_result_gives_its_last_result() -> None:
     drawing = "start -> tool1, tool2, set2; tool1 -> set1; tool2 -> dec1; dec1 -n > 5-> tool3; dec1 -default-> wait1"
     nodes = {"wait1": {"config": {"duration": "1s"}}}
     world = started(drawing, nodes=nodes, input={"n": 1}).done("tool1", "a").done("tool2", "b").ring()
     assert sorted(map(str, world.output if isinstance(world.output, list) else [])) == ["a", "b"]
 
 
-def test_a_start_without_anything_else_completes() -> None:
+def test_a_workflow_with_only_a_start_completes() -> None:
     assert (started("start").status, started("start").output) == ("completed", None)
 
 
-def test_nothing_is_decided_about_an_execution_that_has_ended() -> None:
+def test_an_ended_execution_accepts_no_report() -> None:
     world = started("start -> tool1").done("tool1")
     rows = len(world.simulation.rows)
     world.signal("anything")
@@ -283,7 +283,7 @@ def test_nothing_is_decided_about_an_execution_that_has_ended() -> None:
 
 
 @pytest.mark.parametrize("order", [["tool1", "tool2"], ["tool2", "tool1"]])
-def test_a_join_that_failed_is_tried_again_with_all_that_had_arrived(order: list[str]) -> None:
+def test_a_retried_join_has_all_its_arrivals(order: list[str]) -> None:
     drawing = "start -> tool1, tool2; tool1 -> join1; tool2 -> join1; join1 -> tool3"
     nodes = {"join1": {"outputs": {"all": "result"}}}
     world = started(drawing, nodes=nodes, config={"limits": {"stateSize": "1KB"}})
@@ -295,7 +295,7 @@ def test_a_join_that_failed_is_tried_again_with_all_that_had_arrived(order: list
     assert world.done("tool3").status == "completed"
 
 
-def test_a_join_that_a_limit_stops_when_it_is_tried_again_still_has_all_that_had_arrived() -> None:
+def test_a_retried_join_that_a_limit_stops_keeps_all_its_arrivals() -> None:
     drawing = "start -> tool1, tool2; tool1 -> join1; tool2 -> join1; join1 -> tool3"
     nodes = {"join1": {"outputs": {"all": "result"}}}
     world = started(drawing, nodes=nodes, config={"limits": {"stateSize": "1KB", "steps": 4}})

@@ -16,7 +16,7 @@ CYCLE = "start -> tool1; tool1 -> tool1"
 
 
 @pytest.mark.requirement("S0-50", "S0-51", "S0-52", "S0-53", "T0-6", "S3-22")
-def test_the_step_limit_interrupts_keeps_everything_and_can_be_raised() -> None:
+def test_the_step_limit_interrupts_the_execution_keeps_its_state_and_can_be_raised() -> None:
     world = started(CYCLE, config=limits(steps=3)).done("tool1").done("tool1")
     assert (world.status, world.state.limits.interruption, world.steps) == (
         "interrupted",
@@ -28,7 +28,7 @@ def test_the_step_limit_interrupts_keeps_everything_and_can_be_raised() -> None:
     assert world.done("tool1").done("tool1").status == "interrupted"
 
 
-def test_a_limit_that_stops_a_node_that_waited_keeps_what_had_arrived() -> None:
+def test_a_limit_that_stops_a_waiting_node_keeps_its_arrivals() -> None:
     drawing = "start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4"
     world = started(drawing, config=limits(steps=4)).done("tool1").done("tool3", "c").done("tool2", "b")
     assert (world.status, len(world.state.root.parked["tool4"])) == ("interrupted", 2)
@@ -36,7 +36,7 @@ def test_a_limit_that_stops_a_node_that_waited_keeps_what_had_arrived() -> None:
     assert world.state.steps[world.at("tool4")[0]].incoming.value == "c"
 
 
-def test_a_limit_stops_what_runs_and_a_resumption_asks_for_it_again() -> None:
+def test_a_limit_stops_running_steps_and_a_resume_runs_them_again() -> None:
     world = started(
         "start -> tool1, wait1, tool2; tool2 -> tool3",
         nodes={"wait1": {"config": {"duration": "60s"}}},
@@ -58,7 +58,7 @@ def test_a_result_that_comes_after_the_interruption_is_not_lost() -> None:
     assert world.resume(steps=9).working == ["tool3", "tool4"]
 
 
-def test_branches_that_a_limit_stopped_at_the_door_begin_later() -> None:
+def test_branches_that_a_limit_kept_from_starting_begin_after_it_is_raised() -> None:
     drawing = "start -> fan; fan -> tool1; tool1 -> join; join -> tool2"
     nodes = {"fan": {"config": {"items": "input.items", "maxParallel": 2}}}
     world = started(drawing, nodes=nodes, input={"items": ["a", "b", "c"]}, config=limits(steps=2))
@@ -68,7 +68,7 @@ def test_branches_that_a_limit_stopped_at_the_door_begin_later() -> None:
 
 
 @pytest.mark.requirement("S0-56", "S0-58", "S0-59", "T0-9")
-def test_a_node_of_last_resort_takes_over_and_everything_else_is_dropped() -> None:
+def test_the_fallback_node_takes_over_and_other_steps_are_dropped() -> None:
     drawing = "start -> tool1, tool2, tool4; tool1 -> tool3; tool2 -> tool3; tool3 -> tool5; tool9"
     world = started(drawing, config={**limits(steps=4), "onLimit": "tool9"}).done("tool1").done("tool2")
     assert (world.working, [event.limit for event in world.events(LimitHit)]) == (["tool9"], ["steps"])
@@ -77,7 +77,7 @@ def test_a_node_of_last_resort_takes_over_and_everything_else_is_dropped() -> No
     assert (world.status, world.output) == ("completed", "a person will call")
 
 
-def test_a_node_of_last_resort_cannot_run_for_ever_either() -> None:
+def test_the_fallback_node_is_limited_too() -> None:
     world = (
         started(CYCLE + "; tool9 -> tool9", config={**limits(steps=3), "onLimit": "tool9"}).done("tool1").done("tool1")
     )
@@ -118,7 +118,7 @@ def test_execution_time_counts_only_while_work_runs() -> None:
 
 
 @pytest.mark.requirement("S0-55", "T0-7", "S3-90")
-def test_after_the_time_limit_what_hangs_was_stopped_and_more_time_goes_on() -> None:
+def test_the_time_limit_stops_hanging_steps_and_more_time_resumes_them() -> None:
     world = started("start -> tool1", config=limits(executionTime="10s")).ring()
     assert world.status == "interrupted"
     world.later(1_000).resume(executionTime=15)
@@ -127,12 +127,12 @@ def test_after_the_time_limit_what_hangs_was_stopped_and_more_time_goes_on() -> 
 
 
 @pytest.mark.requirement("S0-57")
-def test_the_node_of_last_resort_takes_over_after_the_time_limit_once() -> None:
+def test_the_fallback_node_takes_over_once_after_the_time_limit() -> None:
     world = started("start -> tool1; tool9", config={**limits(executionTime="10s"), "onLimit": "tool9"}).ring()
     assert (world.working, world.timers) == (["tool9"], [])
 
 
-def test_a_deadline_is_on_the_wall_clock_waits_included() -> None:
+def test_a_deadline_is_wall_clock_time_and_includes_waits() -> None:
     world = started("start -> ask1; ask1 -#approve-> tool1", config=limits(deadline="60s"))
     assert world.timers == [60.0]
     world.ring()
@@ -142,7 +142,7 @@ def test_a_deadline_is_on_the_wall_clock_waits_included() -> None:
     assert world.answer("ask1", "approve").working == ["tool1"]
 
 
-def test_a_deadline_that_has_passed_already_is_not_given_again() -> None:
+def test_a_deadline_in_the_past_cannot_be_set_again() -> None:
     world = started("start -> ask1", config=limits(deadline="60s")).ring().later(600)
     with pytest.raises(LimitUsed, match="'deadline' cannot be 100: 660 are used already"):
         world.refused_resume(deadline=100)
@@ -150,7 +150,7 @@ def test_a_deadline_that_has_passed_already_is_not_given_again() -> None:
     assert world.ring().status == "interrupted"
 
 
-def test_money_spent_stops_the_next_step() -> None:
+def test_a_spent_cost_budget_stops_the_next_step() -> None:
     world = started("start -> tool1; tool1 -> tool2; tool2 -> tool3", config=limits(costUsd=0.10))
     world.done("tool1", cost=0.06).done("tool2", cost=0.05)
     assert (world.status, world.state.limits.interruption) == ("interrupted", "costUsd")
@@ -170,17 +170,17 @@ def agents(*answers: str) -> World:
 
 
 @pytest.mark.requirement("S0-49")
-def test_agents_that_hand_the_same_to_and_fro_are_stopped() -> None:
+def test_agents_that_pass_the_same_value_back_and_forth_are_stopped() -> None:
     world = agents(*["you do it"] * 20)
     assert (world.status, world.state.limits.interruption) == ("interrupted", "no-progress")
     assert world.path.count("agent1") == 3
 
 
-def test_an_agent_that_says_something_new_makes_progress() -> None:
+def test_a_new_answer_of_an_agent_counts_as_progress() -> None:
     assert agents(*[f"{number}" for number in range(20)]).status == "running"
 
 
-def test_an_agent_stopped_for_no_progress_may_be_given_more_tries() -> None:
+def test_a_stalled_agent_can_be_given_more_attempts() -> None:
     world = agents(*["you do it"] * 20)
     world.resume(**{"no-progress": 5})
     assert world.done("agent2", "you do it", next="one").status == "running"
@@ -200,7 +200,7 @@ def circle(*said: tuple[str, str], between: str = "", nodes: More | None = None,
     return world
 
 
-def test_longer_circles_of_agents_are_seen_too() -> None:
+def test_stall_detection_finds_longer_cycles_of_agents() -> None:
     world = circle(("agent1", "a"), ("agent2", "b"), ("agent3", "c"))
     assert (world.state.limits.interruption, world.path.count("agent3")) == ("no-progress", 3)
     answers = ["a", "b"] * 30
@@ -211,20 +211,20 @@ def test_longer_circles_of_agents_are_seen_too() -> None:
     assert (alone.state.limits.interruption, alone.path.count("agent1")) == ("no-progress", 6)
 
 
-def test_what_others_write_in_between_is_progress() -> None:
+def test_writes_of_other_steps_count_as_progress() -> None:
     counted = {"set1": {"config": {"set": {"n": "(n ?? 0) + 1"}}}}
     assert circle(("agent1", "a"), between="set1", nodes=counted).state.limits.interruption == "steps"
     same = {"set1": {"config": {"set": {"n": "1"}}}}
     assert circle(("agent1", "a"), between="set1", nodes=same).state.limits.interruption == "no-progress"
 
 
-def test_saying_the_same_into_a_list_again_is_no_progress() -> None:
+def test_appending_the_same_value_to_a_list_is_not_progress() -> None:
     nodes = {"agent1": {"outputs": {"log": "result"}}}
     world = circle(("agent1", "a"), ("agent2", "b"), nodes=nodes, state={"log": {"reduce": "append"}})
     assert world.state.limits.interruption == "no-progress"
 
 
-def test_one_agent_that_says_something_new_is_progress_for_all() -> None:
+def test_a_new_answer_of_one_agent_is_progress_for_all() -> None:
     world = started("start -> agent1; agent1 -> agent2; agent2 -> agent1", config=limits(steps=40))
     for number in range(40):
         if world.status == "running":
@@ -232,7 +232,7 @@ def test_one_agent_that_says_something_new_is_progress_for_all() -> None:
     assert world.state.limits.interruption == "steps"
 
 
-def test_what_was_said_before_a_crash_is_remembered() -> None:
+def test_stall_detection_remembers_answers_from_before_a_crash() -> None:
     world = started("start -> agent1; agent1 -> agent1").done("agent1", "a").done("agent1#2", "a").crash()
     assert world.done("agent1#3", "a").state.limits.interruption == "no-progress"
 

@@ -21,14 +21,14 @@ def rounds(world: World) -> int:
 
 
 @pytest.mark.requirement("S3-33", "S3-34", "S3-35", "S3-36", "T3-6")
-def test_a_counted_loop_runs_its_body_so_often_and_leaves_by_its_exit() -> None:
+def test_a_counted_loop_runs_its_body_n_times_and_leaves_by_its_exit() -> None:
     world = started(LOOP, nodes=loop(maxIterations=3))
     for _ in range(3):
         world.done("tool1")
     assert (world.working, rounds(world)) == (["tool2"], 3)
 
 
-def test_while_is_asked_before_each_round_and_until_before_each_but_the_first() -> None:
+def test_while_is_evaluated_before_each_round_and_until_after_each_round() -> None:
     counts = {"tool1": {"outputs": {"n": "result"}}}
     never = started(LOOP, nodes={**loop(**{"while": "n < 2"}), **counts}, input={"n": 5})
     assert (never.working, rounds(never)) == (["tool2"], 0)
@@ -49,7 +49,7 @@ def test_a_loop_over_items_gives_each_round_its_item() -> None:
 
 
 @pytest.mark.parametrize(("items", "count"), [([], 0), ({"a": 1, "b": 2}, 2), (["one"], 1)])
-def test_what_a_loop_goes_over(items: Json, count: int) -> None:
+def test_a_loop_iterates_over_lists_and_objects(items: Json, count: int) -> None:
     world = started(LOOP, nodes=loop(over="input.items"), input={"items": items})
     while world.working == ["tool1"] or world.working == [f"tool1#{rounds(world)}"]:
         world.done("tool1")
@@ -57,7 +57,7 @@ def test_what_a_loop_goes_over(items: Json, count: int) -> None:
 
 
 @pytest.mark.parametrize("items", ["one", "", 3, 0, True, False])
-def test_a_loop_over_a_value_that_is_no_list_fails_as_a_parallel_does(items: Json) -> None:
+def test_a_loop_over_a_value_that_is_not_a_list_fails_like_a_parallel(items: Json) -> None:
     failure = started(LOOP, nodes=loop(over="input.items"), input={"items": items}).failure
     assert (failure.code, "`over`" in failure.hint) == ("items-not-a-list", True)
     assert "[" in failure.hint
@@ -69,13 +69,13 @@ def test_a_loop_over_null_fails_with_a_hint_instead_of_running_no_round() -> Non
     assert started(LOOP, nodes=loop(over="input.itms ?? []"), input={}).working == ["tool2"]
 
 
-def test_steps_inside_see_the_round_and_what_the_last_one_brought() -> None:
+def test_steps_in_a_loop_read_the_round_and_the_previous_result() -> None:
     world = started(LOOP, nodes={**loop(maxIterations=2), "tool1": {"config": SEES}})
     assert world.asked("tool1")["parameters"] == {"round": 1, "before": None}
     assert world.done("tool1", "first").asked("tool1")["parameters"] == {"round": 2, "before": "first"}
 
 
-def test_a_loop_collects_and_counts_what_its_rounds_brought() -> None:
+def test_a_loop_collects_and_counts_the_results_of_its_rounds() -> None:
     world = started(LOOP, nodes=loop(maxIterations=2, collect="found", countInto="done"))
     assert world.data == {"found": [], "done": 0}
     world.done("tool1", "a").done("tool1", "b")
@@ -87,14 +87,14 @@ def test_a_loop_without_rounds_leaves_empty_lists() -> None:
     assert started(LOOP, nodes=nodes, input={"items": []}).data == {"items": [], "found": [], "failed": [], "done": 0}
 
 
-def test_a_new_entry_counts_from_zero() -> None:
+def test_a_loop_entered_again_counts_from_zero() -> None:
     world = started(LOOP + "; tool2 -result == 'again'-> loop", nodes=loop(maxIterations=2, collect="found"))
     world.done("tool1", 1).done("tool1", 2).done("tool2", "again")
     assert (world.working, world.data["found"]) == (["tool1#3"], [])
     assert world.done("tool1").done("tool1").working == ["tool2#2"]
 
 
-def test_nested_loops_count_each_entry_anew() -> None:
+def test_nested_loops_restart_their_count_at_each_entry() -> None:
     drawing = """start -> loop1; loop1 -body-> loop2; loop2 -body-> tool1; tool1 -> loop2
         loop2 -exit-> loop1; loop1 -exit-> tool2"""
     nodes = {"loop1": {"config": {"maxIterations": 2}}, "loop2": {"config": {"maxIterations": 3}}}
@@ -104,7 +104,7 @@ def test_nested_loops_count_each_entry_anew() -> None:
     assert rounds(world) == 6
 
 
-def test_an_edge_out_of_the_body_breaks() -> None:
+def test_an_edge_out_of_the_body_breaks_the_loop() -> None:
     drawing = LOOP + "; tool1 -result == 'stop'-> tool2"
     goes_on = {"condition": {"type": "expression", "expression": "result != 'stop'"}}
     edges = {"tool1->tool2": {"mark": "break"}, "tool1->loop": goes_on}
@@ -112,14 +112,14 @@ def test_an_edge_out_of_the_body_breaks() -> None:
     assert (world.working, rounds(world)) == (["tool2"], 2)
 
 
-def test_an_edge_back_to_the_loop_node_continues() -> None:
+def test_an_edge_to_the_loop_node_continues_the_loop() -> None:
     drawing = """start -> loop; loop -body-> tool1; tool1 -result == 'skip'-> loop
         tool1 -default-> tool3; tool3 -> loop; loop -exit-> tool2"""
     world = started(drawing, nodes=loop(maxIterations=2)).done("tool1", "skip").done("tool1", "on")
     assert world.working == ["tool3"]
 
 
-def test_a_round_is_over_when_nothing_in_the_body_moves() -> None:
+def test_a_round_ends_when_no_step_of_the_body_is_active() -> None:
     drawing = (
         "start -> loop; loop -body-> tool1; tool1 -> tool3, tool4; tool3 -> loop; tool4 -> loop; loop -exit-> tool2"
     )
@@ -129,7 +129,7 @@ def test_a_round_is_over_when_nothing_in_the_body_moves() -> None:
     assert world.path.count("loop") == 2
 
 
-def test_a_side_line_in_the_body_is_waited_for_too() -> None:
+def test_a_round_waits_for_side_paths_in_the_body() -> None:
     drawing = """start -> loop; loop -body-> tool1; tool1 -> tool3, tool4
         tool3 -> loop; tool4 -n > 5-> loop; loop -exit-> tool2"""
     world = started(drawing, nodes=loop(maxIterations=2), input={"n": 1}).done("tool1").done("tool3")
@@ -145,14 +145,14 @@ def test_rounds_finish_before_another_entry_begins() -> None:
     assert world.done("tool4").working == ["tool1"]
 
 
-def test_a_body_that_dies_leaves_the_loop_closed_for_the_next_entry() -> None:
+def test_a_body_that_ends_without_returning_closes_the_loop_for_the_next_entry() -> None:
     drawing = "start -> tool3; tool3 -> loop; loop -body-> tool1; tool1 -n > 5-> loop; loop -exit-> tool2"
     world = started(drawing, nodes=loop(maxIterations=2), input={"n": 1}).done("tool3").done("tool1", "dead")
     assert (world.status, world.output) == ("completed", "dead")
 
 
 @pytest.mark.requirement("S3-73")
-def test_a_body_that_ends_can_take_the_exits_instead() -> None:
+def test_a_body_that_ends_can_take_the_exits_of_the_loop() -> None:
     drawing = "start -> loop; loop -body-> tool1; tool1 -n > 5-> loop; loop -exit-> tool2"
     world = started(drawing, nodes=loop(maxIterations=2, bodyEnd="exit"), input={"n": 1}).done("tool1")
     assert world.working == ["tool2"]
@@ -186,7 +186,7 @@ def test_each_round_opens_its_own_branches() -> None:
 SKIPPING = loop(over="input.items", onRoundError="skip", failuresInto="failed", collect="found")
 
 
-def test_a_round_that_fails_is_over_and_the_next_one_begins() -> None:
+def test_a_failed_round_ends_and_the_next_one_begins() -> None:
     world = started(LOOP, nodes=SKIPPING, input={"items": ["a", "b", "c"]})
     world.done("tool1", "A").fails("tool1").done("tool1", "C")
     assert world.working == ["tool2"]
@@ -194,7 +194,7 @@ def test_a_round_that_fails_is_over_and_the_next_one_begins() -> None:
     assert world.data["failed"] == [{"round": 2, "item": "b", "code": "boom", "message": "boom at tool1"}]
 
 
-def test_a_failed_round_takes_everything_in_the_body_with_it() -> None:
+def test_a_failed_round_cancels_all_steps_of_the_body() -> None:
     drawing = """start -> loop; loop -body-> tool1; tool1 -> tool3, tool4, fan
         fan -> tool5; tool5 -> join; join -> set1; tool3 -> set1; tool4 -> set1; set1 -> loop; loop -exit-> tool2"""
     world = started(drawing, nodes=SKIPPING, input={"items": ["a", "b"]}).done("tool1").done("tool3").fails("tool4")
@@ -209,13 +209,13 @@ def test_a_failure_inside_a_branch_inside_the_body_ends_the_round_too() -> None:
     assert world.working == ["fan[2.0]/tool1", "fan[2.1]/tool3"]
 
 
-def test_a_failure_that_is_caught_is_no_failed_round() -> None:
+def test_a_caught_failure_does_not_fail_the_round() -> None:
     world = started(LOOP + "; tool1 -error-> tool3; tool3 -> loop", nodes=SKIPPING, input={"items": ["a"]})
     assert world.fails("tool1").working == ["tool3"]
     assert world.done("tool3", "mended").data["found"] == ["mended"]
 
 
-def test_a_failure_after_the_loop_is_no_failed_round() -> None:
+def test_a_failure_after_the_loop_does_not_fail_a_round() -> None:
     world = started(LOOP, nodes=SKIPPING, input={"items": []}).fails("tool2")
     assert world.status == "failed"
 
@@ -228,7 +228,7 @@ def test_the_value_passes_through_a_loop() -> None:
 
 
 @pytest.mark.requirement("S3-17")
-def test_a_loop_of_ten_thousand_rounds_needs_no_deep_stack() -> None:
+def test_a_loop_of_ten_thousand_rounds_does_not_recurse() -> None:
     drawing = "start -> loop; loop -body-> set1; set1 -> loop; loop -exit-> end"
     counts = {"set1": {"config": {"operations": [{"increment": "n"}]}}}
     config = {"limits": {"steps": 100_000}}
@@ -237,7 +237,7 @@ def test_a_loop_of_ten_thousand_rounds_needs_no_deep_stack() -> None:
 
 
 @pytest.mark.requirement("S3-11", "X-3")
-def test_a_free_cycle_goes_round_until_its_condition_lets_it_out() -> None:
+def test_an_edge_cycle_repeats_until_its_condition_leaves_it() -> None:
     drawing = "start -> tool1; tool1 -result < 3-> tool1; tool1 -default-> tool2"
     world = started(drawing).done("tool1", 1).done("tool1", 2).done("tool1", 3)
     assert (world.working, rounds(world)) == (["tool2"], 3)
@@ -247,7 +247,7 @@ BREAKS = """start -> tool3; tool3 -> loop; loop -body-> tool1; loop -exit-> tool
     tool1 -> loop; tool1 -break-> tool2; tool2 -> tool3"""
 
 
-def test_a_break_to_a_node_that_leads_back_to_the_loop_leaves_it_all_the_same() -> None:
+def test_a_break_to_a_node_that_leads_back_to_the_loop_still_leaves_it() -> None:
     edges = {
         "tool1->tool2": {"condition": {"type": "expression", "expression": "result == 'stop'"}},
         "tool1->loop": {"condition": {"type": "expression", "expression": "result != 'stop'"}},

@@ -29,7 +29,7 @@ def test_a_join_waits_for_all_branches_and_gives_their_results_in_branch_order()
 
 
 @pytest.mark.requirement("S3-26", "S3-27", "T3-10")
-def test_every_item_gets_a_scope_of_its_own() -> None:
+def test_every_item_gets_its_own_scope() -> None:
     nodes = {
         **ITEMS,
         "tool1": {"config": {"tool": "t", "parameters": {"i": "{{index}}", "k": "{{key}}", "o": "{{one}}"}}},
@@ -57,7 +57,7 @@ def test_an_empty_text_is_the_key_of_its_branch() -> None:
     assert list(by) == ["a", ""]
 
 
-def test_two_items_with_one_key_fail_the_parallel_or_are_numbered() -> None:
+def test_two_items_with_the_same_key_fail_the_parallel_or_are_numbered() -> None:
     items: dict[str, object] = {"items": "input.items"}
     refused = started(EACH, nodes={"fan": {"config": items}}, input={"items": ["a", "a"]})
     assert refused.failure.code == "duplicate-item-key"
@@ -73,7 +73,7 @@ def test_two_items_with_one_key_fail_the_parallel_or_are_numbered() -> None:
 
 @pytest.mark.requirement("S3-31")
 @pytest.mark.parametrize("items", [[], {}])
-def test_no_items_lead_straight_to_the_join_with_an_empty_result(items: object) -> None:
+def test_a_parallel_without_items_goes_to_its_join_with_an_empty_result(items: object) -> None:
     world = started(EACH, nodes=ITEMS, input={"items": items})  # pyright: ignore[reportArgumentType] - plain JSON
     assert (world.working, world.state.root.nodes["join"]) == (["tool2"], [])
 
@@ -83,7 +83,7 @@ def test_items_that_are_null_fail_with_a_hint_instead_of_opening_no_branch() -> 
     assert (failure.code, "?? []" in failure.hint) == ("items-not-a-list", True)
 
 
-def test_no_items_can_mean_one_scope_per_branch() -> None:
+def test_a_parallel_without_items_opens_one_scope_per_edge() -> None:
     nodes = {
         "fan": {"config": {"items": "input.items", "onNoItems": "branches"}},
         "tool1": {"outputs": {"d.current_fanout_item": "result"}},
@@ -100,7 +100,7 @@ def test_an_object_gives_key_value_items_and_anything_else_fails() -> None:
 
 
 @pytest.mark.requirement("S3-70", "T3-4")
-def test_the_key_of_the_item_is_resolved_on_reading_and_on_writing() -> None:
+def test_the_item_key_is_resolved_in_reads_and_writes() -> None:
     drawing = "start -> fan; fan -> tool1; tool1 -> tool3; tool3 -> join; join -> tool2"
     nodes = {
         **ITEMS,
@@ -115,7 +115,7 @@ def test_the_key_of_the_item_is_resolved_on_reading_and_on_writing() -> None:
 
 
 @pytest.mark.requirement("S1-64")
-def test_siblings_do_not_see_each_other_before_the_join() -> None:
+def test_sibling_branches_do_not_read_each_others_writes_before_the_join() -> None:
     drawing = "start -> fan; fan -> tool1, tool2; tool2 -> tool3; tool1 -> join; tool3 -> join; join -> tool4"
     seen = {"config": {"tool": "t", "parameters": {"x": "{{x}}"}}}
     nodes = {"tool1": {"outputs": {"x": "result"}}, "tool3": seen, "tool4": seen}
@@ -158,7 +158,7 @@ def test_seven_percent_of_a_hundred_are_seven() -> None:
     assert "join" in world.path
 
 
-def test_late_arrivals_are_swallowed_and_write_nothing() -> None:
+def test_late_arrivals_at_a_join_are_dropped_and_write_nothing() -> None:
     nodes = {**joined(wait="any"), "tool2": {"outputs": {"late": "result"}}}
     world = started(FAN, nodes=nodes).done("tool1", "first").done("tool4")
     assert world.status == "running", "what still runs is waited for"
@@ -166,7 +166,7 @@ def test_late_arrivals_are_swallowed_and_write_nothing() -> None:
     assert (world.status, world.path.count("join"), world.data) == ("completed", 1, {})
 
 
-def test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results() -> None:
+def test_cancel_rest_stops_running_branches_and_refuses_their_late_results() -> None:
     world = started(FAN, nodes=joined(wait="any", cancelRest=True))
     step, _ = world.at("tool1")
     late, _ = world.at("tool2")
@@ -176,7 +176,7 @@ def test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results() -> Non
     assert (again.events, again.commands) == ((), ())
 
 
-def test_branches_that_had_to_wait_begin_although_the_join_has_fired() -> None:
+def test_queued_branches_begin_after_the_join_has_fired() -> None:
     nodes = {"fan": {"config": {"items": "input.items", "maxParallel": 1}}, **joined(wait="any")}
     world = started(EACH, nodes=nodes, input={"items": ["a", "b", "c"]}).done("tool1")
     assert world.working == ["fan[1.1]/tool1", "tool2"]
@@ -184,7 +184,7 @@ def test_branches_that_had_to_wait_begin_although_the_join_has_fired() -> None:
     assert world.path.count("tool1") == 3
 
 
-def test_with_cancel_rest_branches_that_had_to_wait_never_begin() -> None:
+def test_cancel_rest_prevents_queued_branches_from_starting() -> None:
     nodes = {"fan": {"config": {"items": "input.items", "maxParallel": 1}}, **joined(wait="any", cancelRest=True)}
     world = started(EACH, nodes=nodes, input={"items": ["a", "b", "c"]}).done("tool1")
     assert world.working == ["tool2"]
@@ -205,18 +205,18 @@ def test_with_cancel_rest_branches_that_had_to_wait_never_begin() -> None:
         ({"aggregate": "object", "order": ["tool3"]}, {"tool3": "a", "tool1": "a", "tool2": "b"}),
     ],
 )
-def test_a_join_makes_one_value(config: dict[str, object], result: object) -> None:
+def test_a_join_makes_one_value_from_its_branches(config: dict[str, object], result: object) -> None:
     world = started(FAN, nodes={"join": {"config": config}}).done("tool3", "a").done("tool2", "b").done("tool1", "a")
     assert world.state.root.nodes["join"] == result
 
 
-def test_merge_puts_objects_together_in_branch_order() -> None:
+def test_merge_combines_objects_in_branch_order() -> None:
     world = started(FAN, nodes=joined(aggregate="merge"))
     world.done("tool3", {"x": 3}).done("tool2", {"x": 2, "y": 2}).done("tool1", {"z": 1})
     assert world.state.root.nodes["join"] == {"z": 1, "x": 3, "y": 2}
 
 
-def test_skipped_branches_are_not_waited_for() -> None:
+def test_a_join_does_not_wait_for_skipped_branches() -> None:
     drawing = """start -> fan
         fan -n > 1-> tool1; fan -n > 0-> tool2; fan -default-> tool3
         tool1 -> join; tool2 -> join; tool3 -> join"""
@@ -224,7 +224,7 @@ def test_skipped_branches_are_not_waited_for() -> None:
     assert started(drawing, input={"n": 0}).working == ["fan[1.0]/tool3"]
 
 
-def test_a_branch_that_ends_early_is_settled_with_nothing() -> None:
+def test_a_branch_that_ends_early_is_settled_without_a_result() -> None:
     drawing = "start -> fan; fan -> tool1, tool2; tool1 -> join; tool2 -result == 'go'-> join; join -> tool4"
     world = started(drawing).done("tool1", "a").done("tool2", "stop")
     assert world.state.root.nodes["join"] == ["a"]
@@ -236,14 +236,14 @@ def test_a_branch_may_lead_straight_to_its_join() -> None:
     assert world.state.root.nodes["join"] == ["v", "b"]
 
 
-def test_a_branch_is_over_when_all_of_it_is() -> None:
+def test_a_branch_ends_when_all_its_steps_have_ended() -> None:
     drawing = "start -> fan; fan -> tool1; tool1 -> tool2, tool3; tool2 -> join; join -> tool4"
     world = started(drawing, nodes={"tool3": {"outputs": {"side": "result"}}}).done("tool1").done("tool2")
     assert world.working == ["fan[1.0]/tool3"]
     assert world.done("tool3", "kept").data == {"side": "kept"}
 
 
-def test_inside_a_branch_ways_meet_before_the_join_counts_it() -> None:
+def test_paths_inside_a_branch_meet_before_the_join_counts_the_branch() -> None:
     drawing = "start -> fan; fan -> tool1; tool1 -> tool2, tool3; tool2 -> join; tool3 -> join; join -> tool4"
     world = started(drawing).done("tool1").done("tool2", "a")
     assert world.working == ["fan[1.0]/tool3"]
@@ -251,13 +251,13 @@ def test_inside_a_branch_ways_meet_before_the_join_counts_it() -> None:
 
 
 @pytest.mark.requirement("T3-1")
-def test_without_a_join_every_branch_ends_by_itself_and_all_results_are_the_output() -> None:
+def test_without_a_join_every_branch_ends_separately_and_all_results_are_the_output() -> None:
     world = started("start -> fan; fan -> tool1", nodes=ITEMS, input={"items": ["a", "b"]})
     world.done("fan[1.1]/tool1", "B").done("fan[1.0]/tool1", "A")
     assert (world.status, world.output) == ("completed", ["A", "B"])
 
 
-def test_nested_parallels_have_joins_of_their_own() -> None:
+def test_nested_parallels_have_their_own_joins() -> None:
     drawing = """start -> fan1; fan1 -> fan2; fan2 -> tool1, tool2
         tool1 -> join2; tool2 -> join2; join2 -> join1; join1 -> end"""
     world = started(drawing, nodes={"fan1": {"config": {"items": "input.items"}}}, input={"items": ["a", "b"]})
@@ -276,7 +276,7 @@ def test_one_join_closes_nested_parallels_into_nested_lists() -> None:
 
 
 @pytest.mark.requirement("S3-42")
-def test_a_join_may_go_on_without_who_is_late_or_fail() -> None:
+def test_a_join_can_continue_without_late_branches_or_fail() -> None:
     world = started(FAN, nodes=joined(timeout="10s")).done("tool2", "b")
     assert world.timers == [10.0]
     world.ring()
@@ -286,7 +286,7 @@ def test_a_join_may_go_on_without_who_is_late_or_fail() -> None:
 
 
 @pytest.mark.requirement("S3-38", "S3-40", "T3-13")
-def test_a_join_of_a_path_takes_what_stands_there_and_says_what_is_missing() -> None:
+def test_a_join_of_a_path_takes_the_values_there_and_reports_missing_ones() -> None:
     nodes = {
         **ITEMS,
         "tool1": {"outputs": {"final.current_fanout_item": "result"}},
@@ -306,7 +306,7 @@ def test_ten_thousand_branches_into_one_join_take_linear_time() -> None:
 
 
 @pytest.mark.parametrize("order", [["tool1", "tool2", "tool3"], ["tool3", "tool1", "tool2"]])
-def test_the_test_of_a_join_sees_what_has_come_so_far_in_branch_order(order: list[str]) -> None:
+def test_the_condition_of_a_join_reads_the_arrived_results_in_branch_order(order: list[str]) -> None:
     wait = "results == ['tool1', 'tool3'] or branches[1].key == 'tool2' and branches[0].result == 'tool1'"
     world = started(FAN, nodes=joined(wait=wait))
     world.done(order[0])

@@ -28,7 +28,7 @@ def name_of_node(command: Execute) -> WorkDone | WorkFailed:
 
 @pytest.mark.requirement("S3-09", "S3-12", "S1-128", "X-1")
 @pytest.mark.parametrize("number", PATTERNS)
-def test_a_pattern_comes_out_the_same_in_every_schedule(number: int) -> None:
+def test_a_pattern_has_the_same_outcome_in_every_schedule(number: int) -> None:
     pattern = PATTERNS[number]
     plan = plan_of(pattern.drawing, nodes=pattern.nodes, edges=pattern.edges)
     for seed in range(SCHEDULES):
@@ -53,11 +53,11 @@ def nothing_is_left(state: ExecutionState) -> bool:
     return not state.steps and not state.parallel_frames and not state.held_arrivals and not state.root.parked
 
 
-def test_every_pattern_is_spelled_or_has_a_reason() -> None:
+def test_every_pattern_has_an_example_or_a_reason() -> None:
     assert sorted([*PATTERNS, *UNSUPPORTED]) == list(range(1, 44))
 
 
-def test_the_reference_tells_how_each_is_spelled() -> None:
+def test_the_reference_shows_how_to_write_each_pattern() -> None:
     assert REFERENCE.read_text(encoding="utf-8") == reference()
 
 

@@ -78,7 +78,7 @@ def passed_on(world: World, by: str, to: str) -> None:
         ({"quorum": 1}, "", (), True),
     ],
 )
-def test_a_gate_takes_answers_of_its_approvers_alone(
+def test_a_gate_accepts_answers_only_from_its_approvers(
     approvers: dict[str, object],
     by: str,
     groups: tuple[str, ...],
@@ -131,7 +131,7 @@ def test_a_vote_without_a_name_does_not_count() -> None:
         said(gated(approvers={"quorum": 2}), "approve")
 
 
-def test_approvers_are_told_when_no_action_can_get_its_votes() -> None:
+def test_a_gate_reports_when_no_action_can_reach_its_quorum() -> None:
     world = gated(approvers={"users": ["ada", "ben"], "quorum": 2, "rejectQuorum": 2})
     said(world, "approve", "ada")
     assert world.warnings == []
@@ -150,7 +150,7 @@ def test_votes_for_one_action_carry_the_same_data() -> None:
     assert (world.working, world.data["text"]) == (["tool1"], "new")
 
 
-def test_a_right_is_passed_on_and_passed_back() -> None:
+def test_the_right_to_answer_is_delegated_and_delegated_back() -> None:
     world = gated(approvers={"users": ["ada"]})
     passed_on(world, "ada", "dan")
     with pytest.raises(NotAnApprover, match="'ada'"):
@@ -162,7 +162,7 @@ def test_a_right_is_passed_on_and_passed_back() -> None:
     assert world.working == ["tool1"]
 
 
-def test_passing_a_right_on_withdraws_the_vote() -> None:
+def test_a_delegation_withdraws_the_vote() -> None:
     world = gated(approvers=THREE)
     said(world, "approve", "ada")
     passed_on(world, "ada", "dan")
@@ -181,7 +181,7 @@ def test_passing_a_right_on_withdraws_the_vote() -> None:
         ({"users": ["ada", "ben"], "quorum": 2}, "ben"),
     ],
 )
-def test_rights_that_cannot_be_passed_on_stay(approvers: dict[str, object] | None, to: str) -> None:
+def test_a_right_that_is_not_delegable_stays(approvers: dict[str, object] | None, to: str) -> None:
     world = gated(**({} if approvers is None else {"approvers": approvers}))
     with pytest.raises(NotDelegable):
         passed_on(world, "ada", to)
@@ -208,7 +208,7 @@ def test_a_vote_sent_twice_does_not_undo_a_later_vote() -> None:
         said(world, "skip", "ada", key="k1")
 
 
-def test_a_gate_is_put_to_others_level_by_level_and_then_its_timeout_counts() -> None:
+def test_a_gate_escalates_level_by_level_before_its_timeout_applies() -> None:
     levels = [{"approvers": {"users": ["boss"]}, "timeout": "2h"}, {"approvers": {"groups": ["board"]}}]
     world = gated(approvers=THREE, timeout="1h", escalation=levels, onTimeout="reject")
     said(world, "approve", "ada")
@@ -227,7 +227,7 @@ def test_a_gate_is_put_to_others_level_by_level_and_then_its_timeout_counts() ->
     assert (world.working, closed.action, closed.cause) == (["tool2"], "reject", "timeout")
 
 
-def test_those_it_was_escalated_to_answer() -> None:
+def test_approvers_of_the_escalation_level_can_answer() -> None:
     world = gated(timeout="1h", escalation=[{"approvers": {"users": ["boss"]}}]).ring()
     said(world, "approve", "boss")
     assert (world.working, world.timers) == (["tool1"], [])
@@ -236,7 +236,7 @@ def test_those_it_was_escalated_to_answer() -> None:
 FORM = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "integer"}}}
 
 
-def test_a_form_is_held_by_the_rules_themselves() -> None:
+def test_the_engine_validates_a_form() -> None:
     world = gated(form=FORM)
     with pytest.raises(AnswerInvalid, match="amount"):
         said(world, "approve")
@@ -246,13 +246,13 @@ def test_a_form_is_held_by_the_rules_themselves() -> None:
     assert world.working == ["tool1"]
 
 
-def test_a_rejection_fills_in_no_form() -> None:
+def test_a_rejection_needs_no_form_data() -> None:
     assert (said(gated(form=FORM), "reject")).events
     with pytest.raises(AnswerInvalid):
         said(gated(form=FORM), "reject", data={"amount": "much"})
 
 
-def test_what_a_person_changed_is_recorded_with_what_was_there() -> None:
+def test_a_change_of_a_person_is_recorded_with_the_previous_value() -> None:
     world = gated(editable=["text", "note"])
     said(world, "edit", "ada", data={"text": "new", "note": "n"})
     (closed,) = world.events(GateClosed)
@@ -262,7 +262,7 @@ def test_what_a_person_changed_is_recorded_with_what_was_there() -> None:
     ]
 
 
-def test_an_answer_to_one_gate_of_a_step_is_none_to_the_next() -> None:
+def test_an_answer_to_one_gate_of_a_step_does_not_count_for_the_next() -> None:
     """Who lets a step begin has not agreed to the calls it makes."""
     world = started("start -> tool1", nodes={"tool1": {"requiresApproval": True}})
     step, _ = world.at("tool1")
@@ -283,7 +283,7 @@ def replayed(world: World) -> tuple[list[ReplayDifference], list[int]]:
     return again.differences, again.untold
 
 
-def test_what_people_did_is_decided_again_on_replay() -> None:
+def test_replay_decides_the_actions_of_people_again() -> None:
     world = gated(approvers={"users": ["ada"], "groups": ["editors"], "quorum": 2})
     said(world, "approve", "ada", key="k")
     passed_on(world, "ada", "dan")
@@ -292,7 +292,7 @@ def test_what_people_did_is_decided_again_on_replay() -> None:
     assert (world.working, replayed(world)) == (["tool1"], ([], []))
 
 
-def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:
+def test_a_fallback_gate_shows_the_reached_limit() -> None:
     """Where a limit hands over to people, they see why, and what they answer decides how it goes on."""
     config = {"limits": {"steps": 2}, "onLimit": "ask9"}
     drawing = "start -> tool1; tool1 -> tool2; tool2 -> tool3; ask9 -#approve-> tool4"
@@ -308,7 +308,7 @@ def test_a_gate_of_last_resort_shows_which_limit_was_reached() -> None:
 DECLARED = {"n": {"schema": {"type": "integer"}}, "text": {"schema": {"type": "string", "minLength": 2}}}
 
 
-def test_an_edit_at_a_gate_must_fit_what_is_declared_of_the_field_and_the_gate_stays_open() -> None:
+def test_an_edit_that_does_not_match_the_declared_field_is_refused_and_the_gate_stays_open() -> None:
     world = started(
         GATE,
         nodes={"ask1": {"config": {"actions": ["approve", "edit", "reject"], "editable": ["text"]}}},
@@ -322,7 +322,7 @@ def test_an_edit_at_a_gate_must_fit_what_is_declared_of_the_field_and_the_gate_s
     assert (world.data["text"], world.working) == ("new", ["tool1"])
 
 
-def test_a_vote_for_an_edit_that_does_not_fit_is_refused_when_it_is_cast() -> None:
+def test_a_vote_for_an_invalid_edit_is_refused() -> None:
     world = started(
         GATE,
         nodes={"ask1": {"config": {"actions": ["approve", "edit"], "editable": ["text"], "approvers": THREE}}},

@@ -167,13 +167,13 @@ def takes_whatever_was_kept(ctx: DecisionContext, at: StepState, data: Json) -> 
 BUGS: dict[str, Bug] = {
     "an event that comes again is another event": Bug(context, "is_news", hears_everything),
     "an event that comes too early is lost": Bug(
-        waits, "receive", keeps_nothing, test_events.test_an_event_sent_before_its_wait_opens_is_kept_for_it
+        waits, "receive", keeps_nothing, test_events.test_an_event_sent_before_its_wait_opens_is_buffered
     ),
     "a wait takes events that do not match": Bug(
         waits,
         "_taker",
         takes_whatever_was_kept,
-        test_events.test_a_kept_event_that_does_not_match_stays_for_another_wait,
+        test_events.test_a_buffered_event_that_does_not_match_stays_for_another_wait,
     ),
     "what was done is undone in another order": Bug(completion, "undo_next", first_done_first),
     "nobody says what could not be undone": Bug(completion, "_with_outcome", says_nothing),
@@ -183,19 +183,19 @@ BUGS: dict[str, Bug] = {
         enter_node,
         "_is_ready",
         waits_for_nobody_at_all,
-        test_joining.test_they_start_together_whatever_runs_elsewhere,
+        test_joining.test_mutually_waiting_nodes_start_together_while_other_steps_run,
     ),
     "what is on its way is not counted": Bug(
-        DecisionContext, "alone", sees_only_the_state, test_joining.test_what_passes_in_no_time_is_waited_for_too
+        DecisionContext, "alone", sees_only_the_state, test_joining.test_a_node_waits_for_instant_steps_too
     ),
     "a round begins while its body moves": Bug(
-        loops, "body_moves", never, test_loops.test_a_round_is_over_when_nothing_in_the_body_moves
+        loops, "body_moves", never, test_loops.test_a_round_ends_when_no_step_of_the_body_is_active
     ),
     "a join sees its branches in order of arrival": Bug(parallels, "results", in_order_of_arrival),
     "writes are applied in order of arrival": Bug(LoggedPath, "add", at_the_end),
     "lines that split are one line": Bug(exit_step, "split_lineage", unsplit),
     "who hands out data does not say so": Bug(
-        Data, "shared", unsaid, test_data.test_a_list_that_was_copied_does_not_grow_with_the_one_it_was_copied_from
+        Data, "shared", unsaid, test_data.test_a_copied_list_does_not_grow_with_its_original
     ),
     "stale attempts are believed": Bug(dispatch, "_open", any_attempt),
     "a crash forgets timers": Bug(simulation, "outstanding", without_timers),
@@ -203,49 +203,49 @@ BUGS: dict[str, Bug] = {
         scopes,
         "close_scopes",
         forgets_late_branches,
-        test_parallel.test_late_arrivals_are_swallowed_and_write_nothing,
+        test_parallel.test_late_arrivals_at_a_join_are_dropped_and_write_nothing,
     ),
     "siblings of a failed branch run on": Bug(
-        completion, "cancel_branches", nothing, test_failures.test_a_branch_that_fails_takes_its_siblings_with_it
+        completion, "cancel_branches", nothing, test_failures.test_a_failed_branch_cancels_its_siblings
     ),
     "what arrives during a pause is lost": Bug(limits, "hold", nothing),
     "limits are not asked": Bug(
         limits,
         "before_step",
         nothing,
-        test_limits.test_the_step_limit_interrupts_keeps_everything_and_can_be_raised,
+        test_limits.test_the_step_limit_interrupts_the_execution_keeps_its_state_and_can_be_raised,
     ),
     "conflicts are not seen": Bug(
-        outputs, "check_conflicts", nothing, test_data.test_it_is_a_conflict_when_one_of_them_has_ended_long_ago
+        outputs, "check_conflicts", nothing, test_data.test_a_step_conflicts_with_a_concurrent_step_that_ended_earlier
     ),
     "a failed branch gives what it wrote": Bug(
         scopes,
         "settle_branch",
         takes_failures_for_ends,
-        test_data.test_a_branch_that_fails_or_is_cancelled_gives_nothing,
+        test_data.test_a_failed_or_cancelled_branch_contributes_no_writes,
     ),
     "retries do not wait": Bug(
         failure_handling,
         "retry_wait",
         no_wait,
-        test_failures.test_a_failed_attempt_is_repeated_with_growing_waits_until_tries_run_out,
+        test_failures.test_a_failed_attempt_is_retried_with_growing_waits_until_no_attempt_is_left,
     ),
     "branches that had to wait never begin": Bug(
         parallels, "pump", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
     ),
     "time counts while nothing may work": Bug(
-        scopes, "tick", counts_all_time, test_lifetime.test_time_does_not_count_while_it_stands_still
+        scopes, "tick", counts_all_time, test_lifetime.test_execution_time_does_not_count_during_a_pause
     ),
     "what is cancelled runs on": Bug(
         completion,
         "stop_step",
         nothing,
-        test_parallel.test_cancel_rest_stops_what_still_runs_and_refuses_its_late_results,
+        test_parallel.test_cancel_rest_stops_running_branches_and_refuses_their_late_results,
     ),
     "what others were to be told is lost in a crash": Bug(simulation, "outstanding", without_orders),
     "others are told for ever": Bug(context, "delivered", nothing),
     "a failed round fails the execution": Bug(
-        loops, "skip_round", never, test_loops.test_a_round_that_fails_is_over_and_the_next_one_begins
+        loops, "skip_round", never, test_loops.test_a_failed_round_ends_and_the_next_one_begins
     ),
 }
 
@@ -262,12 +262,12 @@ def short() -> Iterator[None]:
         yield
 
 
-def test_without_a_bug_nothing_is_found() -> None:
+def test_the_laws_hold_without_a_planted_bug() -> None:
     hunt(range(15))
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_laws_find_a_planted_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bug = BUGS[name]
     hunter = bug.hunter or by_laws
     monkeypatch.setattr(bug.place, bug.name, bug.bug)

@@ -25,31 +25,31 @@ def stopped_after_three_steps() -> World:
     return world
 
 
-def test_as_much_once_more_is_offered_and_is_enough_to_go_on() -> None:
+def test_the_offered_raise_equals_the_limit_and_suffices_to_continue() -> None:
     world = stopped_after_three_steps()
     assert offered(world) == RaisableLimit("steps", 3, 3.0, 6.0, None)
     assert world.resume(steps=6).done("tool1").status == "running"
 
 
 @pytest.mark.parametrize(("most", "found"), [(5.0, 5.0), (100.0, 6.0), (3.0, None), (2.0, None)])
-def test_never_more_is_offered_than_the_operator_allows(most: float, found: float | None) -> None:
+def test_the_offered_raise_does_not_exceed_the_operators_limit(most: float, found: float | None) -> None:
     offer = offered(stopped_after_three_steps(), most=most)
     assert offer is not None
     assert (offer.next, offer.most) == (found, most)
 
 
-def test_an_agent_that_repeats_itself_is_offered_as_many_tries_once_more() -> None:
+def test_the_offered_raise_for_a_stalled_agent_equals_its_attempts() -> None:
     world = agents(*["you do it"] * 20)
     assert offered(world) == RaisableLimit("no-progress", 3, 0.0, 6.0, None)
     assert world.resume(**{"no-progress": 6}).done("agent2", "you do it", next="one").status == "running"
 
 
-def test_time_that_passes_while_it_stands_still_is_offered_too() -> None:
+def test_the_offered_raise_of_a_deadline_includes_the_time_of_the_interruption() -> None:
     world = started("start -> ask1", config=limits(deadline="60s")).ring()
     assert offered(world, later_s=600.0) == RaisableLimit("deadline", 60.0, 660.0, 720.0, None)
     assert world.later(600).resume(deadline=720).timers == [60.0]
 
 
-def test_of_a_node_that_is_visited_too_often_the_visits_count() -> None:
+def test_the_offered_raise_of_a_visit_limit_counts_visits() -> None:
     world = started(CYCLE, config=limits(visits=2)).done("tool1").done("tool1")
     assert offered(world) == RaisableLimit("visits", 2, 2.0, 4.0, None)

@@ -26,7 +26,7 @@ def steer(world: World, **said: Json | tuple[object, ...]) -> None:
     world.tell(report)
 
 
-def test_control_is_sent_to_another_node_and_is_nowhere_else() -> None:
+def test_steering_moves_control_to_another_node_only() -> None:
     world = started("start -> tool1, ask1; tool1 -> tool2; ask1 -> tool3; tool9 -> tool4", config=REAL_TIME)
     steer(world, goto="tool9", by="ada", reason="stuck")
     assert (world.working, world.gates) == (["tool9"], [])
@@ -36,20 +36,20 @@ def test_control_is_sent_to_another_node_and_is_nowhere_else() -> None:
     assert world.status == "completed"
 
 
-def test_values_that_a_person_puts_in_are_seen_by_what_starts_next() -> None:
+def test_steps_that_start_after_steering_read_the_new_values() -> None:
     nodes = {"tool2": {"config": {"tool": "t", "parameters": {"n": "{{n}}"}}}}
     world = started(LINE, nodes=nodes, input={"n": 1}, config=REAL_TIME)
     steer(world, edits=[[["n"], 7, []]])
     assert world.done("tool1").asked("tool2")["parameters"] == {"n": 7}
 
 
-def test_a_message_is_said_into_the_conversation() -> None:
+def test_steering_can_add_a_message_to_the_conversation() -> None:
     world = started(LINE, config={**REAL_TIME, "conversational": True})
     steer(world, messages=[{"role": "user", "content": "shorter"}])
     assert world.crash().data["messages"] == [{"role": "user", "content": "shorter"}]
 
 
-def test_what_is_steered_while_paused_waits_for_the_resumption() -> None:
+def test_steering_during_a_pause_takes_effect_on_resume() -> None:
     world = started(LINE, config=REAL_TIME).pause()
     steer(world, goto="tool3")
     assert (world.status, world.working) == ("paused", [])
@@ -65,7 +65,7 @@ def test_what_is_steered_while_paused_waits_for_the_resumption() -> None:
         (REAL_TIME, {"edits": [[["n", "x"], 1, []]]}, EditRefused),
     ],
 )
-def test_a_hand_that_cannot_be_taken_is_refused(
+def test_an_impossible_steering_is_refused(
     config: dict[str, object], said: dict[str, Json], refusal: type[Exception]
 ) -> None:
     world = started(LINE, input={"n": 1}, config=config)
@@ -74,7 +74,7 @@ def test_a_hand_that_cannot_be_taken_is_refused(
     assert world.working == ["tool1"]
 
 
-def test_control_is_not_sent_into_loops_and_parallels() -> None:
+def test_steering_cannot_move_control_into_loops_and_parallels() -> None:
     drawing = "start -> fan1; fan1 -> tool1; tool1 -> join1; join1 -> tool2"
     world = started(drawing, nodes={"fan1": {"config": {"items": "[1, 2]"}}}, config=REAL_TIME)
     for inside in ("tool1", "join1"):
@@ -84,7 +84,7 @@ def test_control_is_not_sent_into_loops_and_parallels() -> None:
     assert world.working == ["tool2"]
 
 
-def test_control_is_not_sent_to_what_undoes_steps_nor_away_from_it() -> None:
+def test_steering_cannot_move_control_to_or_from_compensations() -> None:
     drawing = "start -> tool1; tool1 -> tool2; tool8"
     world = started(drawing, nodes={"tool1": {"compensate": "tool8"}}, config=REAL_TIME).done("tool1")
     with pytest.raises(NotSteerable, match="undoes steps"):
@@ -106,7 +106,7 @@ DECLARED = {"n": {"schema": {"type": "integer"}}, "text": {"schema": {"type": "s
         ([[["deep"], {"list": 3}, []]], r"'deep\.list' does not fit"),
     ],
 )
-def test_what_people_put_into_the_data_must_fit_what_is_declared_of_it(edits: Json, told: str) -> None:
+def test_steered_values_must_match_the_declared_fields(edits: Json, told: str) -> None:
     whole = {"schema": {"properties": {"list": {"type": "array", "items": {"type": "integer"}}}}}
     world = started(LINE, input={"n": 1}, config=REAL_TIME, state={**DECLARED, "deep": whole})
     with pytest.raises(EditRefused, match=told):
@@ -115,14 +115,14 @@ def test_what_people_put_into_the_data_must_fit_what_is_declared_of_it(edits: Js
     assert (world.crash().data["n"], world.data["deep"]) == (7, {"list": [1]})
 
 
-def test_what_a_step_left_in_a_declared_field_does_not_stand_in_the_way_of_edits_elsewhere() -> None:
+def test_an_invalid_value_from_a_step_does_not_block_edits_of_other_fields() -> None:
     writes = {"tool1": {"outputs": {"n": "result"}}}
     world = started(LINE, nodes=writes, config=REAL_TIME, state=DECLARED).done("tool1", "no number")
     steer(world, edits=[[["text"], "fine", []]])
     assert world.data == {"n": "no number", "text": "fine"}
 
 
-def test_what_was_steered_is_decided_again_on_replay() -> None:
+def test_replay_decides_steering_again() -> None:
     world = started(LINE, input={"n": 1}, config=REAL_TIME)
     steer(world, edits=[[["n"], 2, []]], goto="tool3", by="ada")
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)

@@ -29,7 +29,7 @@ def paused_before(world: World) -> list[str]:
     return [str(event.before) for event in world.events(ExecutionPaused) if event.before is not None]
 
 
-def test_what_is_pinned_is_not_performed_and_brings_what_was_said() -> None:
+def test_a_pinned_node_is_not_executed_and_returns_its_pinned_value() -> None:
     nodes = {"tool2": {"config": {"tool": "t", "parameters": {"of": "{{nodes.tool1.name}}"}}}}
     world = trial(LINE, nodes=nodes, pinned={"tool1": {"name": "ada"}})
     assert (world.working, world.asked("tool2")["parameters"]) == (["tool2"], {"of": "ada"})
@@ -43,7 +43,7 @@ def test_a_pinned_answer_of_a_person_leaves_by_its_action() -> None:
     assert (world.gates, world.working) == ([], ["tool2"])
 
 
-def test_each_branch_and_each_round_brings_what_was_pinned_of_its_step() -> None:
+def test_each_branch_and_round_returns_the_pin_of_its_step() -> None:
     nodes = {"fan1": {"config": {"items": "input.all"}}}
     pinned: JsonObject = {"fan1[1.0]/tool1": "north", "fan1[1.2]/tool1": "south", "tool2": "drawn"}
     world = trial(FAN, nodes=nodes, input={"all": [1, 2, 3]}, pinned=pinned, until=["join1"])
@@ -55,7 +55,7 @@ def test_each_branch_and_each_round_brings_what_was_pinned_of_its_step() -> None
     assert (world.status, world.output) == ("completed", ["drawn"] * 3)
 
 
-def test_what_is_pinned_of_a_step_goes_before_what_is_pinned_of_its_node() -> None:
+def test_the_pin_of_a_step_takes_precedence_over_the_pin_of_its_node() -> None:
     drawing = "start -> tool1; tool1 -> ask1; ask1 -#again-> tool1; ask1 -#done-> tool2"
     pinned: JsonObject = {"tool1": "any", "tool1#2": "second", "ask1#1": "again", "ask1#2": "again", "ask1": "done"}
     world = trial(drawing, pinned=pinned)
@@ -67,21 +67,21 @@ def test_what_is_pinned_of_a_step_goes_before_what_is_pinned_of_its_node() -> No
     assert world.working == ["tool2"]
 
 
-def test_it_ends_behind_the_node_it_was_to_run_to_with_what_that_brought() -> None:
+def test_a_partial_run_ends_after_its_target_with_the_result_of_the_target() -> None:
     world = trial(LINE, until=["tool2"]).done("tool1").done("tool2", {"found": 1})
     assert (world.status, world.output, world.working) == ("completed", {"found": 1}, [])
     (event,) = world.events(ExecutionCompleted)
     assert event.until == ("tool2",)
 
 
-def test_what_does_not_lead_there_is_not_performed() -> None:
+def test_nodes_that_do_not_lead_to_the_target_are_not_executed() -> None:
     world = trial("start -> tool1; tool1 -> tool2, tool3; tool2 -> tool4; tool3 -> tool4", until=["tool2"])
     assert world.done("tool1").working == ["tool2"]
     world.crash().done("tool2")
     assert (world.status, world.output) == ("completed", "tool2")
 
 
-def test_inside_of_a_parallel_every_branch_comes_to_its_end_and_nothing_follows() -> None:
+def test_a_target_inside_a_parallel_ends_every_branch_and_nothing_follows() -> None:
     nodes = {"fan1": {"config": {"items": "input.all"}}}
     world = trial(FAN, nodes=nodes, input={"all": [1, 2]}, until=["tool1"])
     for branch, name in enumerate(world.working):
@@ -89,7 +89,7 @@ def test_inside_of_a_parallel_every_branch_comes_to_its_end_and_nothing_follows(
     assert (world.status, world.output) == ("completed", ["found 0", "found 1"])
 
 
-def test_to_run_to_a_parallel_is_to_run_to_its_join() -> None:
+def test_a_partial_run_to_a_parallel_runs_to_its_join() -> None:
     nodes = {"fan1": {"config": {"items": "input.all"}}}
     world = trial(FAN, nodes=nodes, input={"all": [1, 2]}, until=["fan1"], pinned={"tool1": "x"})
     for name in world.working:
@@ -97,7 +97,7 @@ def test_to_run_to_a_parallel_is_to_run_to_its_join() -> None:
     assert (world.status, world.output, "tool3" in world.path) == ("completed", ["y", "y"], False)
 
 
-def test_one_node_is_tried_alone_with_the_data_that_it_is_given() -> None:
+def test_a_single_node_runs_alone_with_the_given_data() -> None:
     nodes = {"tool2": {"config": {"tool": "t", "parameters": {"n": "{{n}}", "got": "{{result}}"}}}}
     world = trial(LINE, nodes=nodes, input={"n": 7}, node="tool2", given="before")
     assert (world.working, world.asked("tool2")["parameters"]) == (["tool2"], {"n": 7, "got": "before"})
@@ -105,7 +105,7 @@ def test_one_node_is_tried_alone_with_the_data_that_it_is_given() -> None:
     assert (world.status, world.output) == ("completed", "after")
 
 
-def test_it_pauses_once_before_each_step_of_a_breakpoint_and_goes_on_past_it() -> None:
+def test_a_breakpoint_pauses_once_before_each_step_and_resumes_past_it() -> None:
     world = trial(LINE, breakpoints=["tool2"]).done("tool1")
     assert (world.status, world.working, paused_before(world)) == ("paused", [], ["tool2"])
     world.crash().resume()
@@ -114,7 +114,7 @@ def test_it_pauses_once_before_each_step_of_a_breakpoint_and_goes_on_past_it() -
     assert world.status == "completed"
 
 
-def test_a_node_at_which_several_meet_stops_before_it_starts_and_starts_with_all_of_them() -> None:
+def test_a_breakpoint_at_a_joining_node_keeps_all_its_arrivals() -> None:
     world = trial("start -> tool1, tool2; tool1 -> tool3; tool2 -> tool3", breakpoints=["tool3"])
     world.done("tool1").done("tool2")
     assert (world.status, paused_before(world)) == ("paused", ["tool3"])
@@ -122,7 +122,7 @@ def test_a_node_at_which_several_meet_stops_before_it_starts_and_starts_with_all
     assert world.working == ["tool3"]
 
 
-def test_any_execution_goes_on_one_step_at_a_time() -> None:
+def test_any_execution_can_continue_one_step_at_a_time() -> None:
     world = World(plan_of(LINE)).begin().pause().done("tool1")
     step(world)
     assert (world.status, paused_before(world)) == ("paused", ["tool2"])
@@ -134,7 +134,7 @@ def test_any_execution_goes_on_one_step_at_a_time() -> None:
     assert world.status == "completed"
 
 
-def test_a_journal_of_a_trial_is_decided_again_as_it_was() -> None:
+def test_replay_of_a_partial_run_gives_the_same_journal() -> None:
     plan = tried(plan_of(LINE), {"pinned": {"tool1": 1}, "breakpoints": ["tool2"], "until": ["tool3"]})
     world = World(plan).begin()
     step(world.resume().done("tool2"))
@@ -144,7 +144,7 @@ def test_a_journal_of_a_trial_is_decided_again_as_it_was() -> None:
     assert found.differences == []
 
 
-def test_the_start_of_an_execution_that_is_no_trial_says_nothing_of_one() -> None:
+def test_the_start_event_of_a_full_run_has_no_partial_run() -> None:
     world = World(plan_of(LINE)).begin()
     (event,) = world.events(ExecutionStarted)
     assert event.options == {}
@@ -161,7 +161,7 @@ def test_the_start_of_an_execution_that_is_no_trial_says_nothing_of_one() -> Non
         ({"pinned": {"fan1[1.0]/nowhere": 1}}, "'nowhere'"),
     ],
 )
-def test_what_cannot_be_tried_is_refused_before_anything_starts(said: JsonObject, message: str) -> None:
+def test_an_impossible_partial_run_is_refused_before_it_starts(said: JsonObject, message: str) -> None:
     with pytest.raises(TrialUnfit, match=message):
         tried(plan_of(FAN, nodes={"fan1": {"config": {"items": "input.all"}}}), said)
 
@@ -181,7 +181,7 @@ ROUTED = "start -> agent1; agent1 -> ask1; ask1 -#yes-> decision1; ask1 -#no-> t
         ({"agent1": "no object"}, "output schema forbids"),
     ],
 )
-def test_a_value_that_the_node_could_never_bring_is_refused(pinned: JsonObject, message: str) -> None:
+def test_a_pin_that_the_node_could_never_return_is_refused(pinned: JsonObject, message: str) -> None:
     nodes = {
         "agent1": {"config": {"prompt": "x", "outputSchema": SCHEMA}},
         "decision1": {"config": {"expression": "1 == 1"}},
