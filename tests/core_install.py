@@ -18,7 +18,8 @@ TESTS: Final = "tests/cli/test_extras.py"
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="pointsman-core-") as folder:
         place = Path(folder)
-        subprocess.run(["uv", "build", "--wheel", "--no-build-isolation", "-q", "-o", place], cwd=ROOT, check=True)
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*build, "--wheel-dir", place, "."], cwd=ROOT, check=True)
         venv.create(place / "venv", with_pip=True)
         python = place / "venv" / "bin" / "python"
         pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]

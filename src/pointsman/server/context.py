@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, Any, ClassVar, Final, TypeVar, cast
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -227,12 +227,12 @@ def desk_of(request: Request) -> ServerContext:
     return cast("ServerContext", request.state.desk)
 
 
-async def caller_of(
-    request: Request,
-    desk: Annotated[ServerContext, Depends(desk_of)],
-    shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
-    cookie: Annotated[str | None, Security(LOGIN)],
-) -> Caller:
+async def current_server(request: Request) -> ServerContext:
+    """Dependency on the server context. Async, because FastAPI calls sync dependencies in another thread."""
+    return desk_of(request)
+
+
+async def caller_of(request: Request) -> Caller:
     """Authenticate a request by its key, else by its cookie. The result is cached in the state of the request.
 
     Raises `NotSignedIn`, `TooManyRequests`, `ProxyUnknown`, `IssuerUnreachable`, `Refused`.
@@ -240,7 +240,8 @@ async def caller_of(
     known = cast("Caller | None", request.scope["state"].get(CALLER))
     if known is not None:
         return known
-    caller = await _let_in(request, desk, shown, cookie)
+    desk = desk_of(request)
+    caller = await _let_in(request, desk, await BEARER(request), await LOGIN(request))
     request.scope["state"][CALLER] = caller
     if caller.entrance != "local":
         request.scope["state"][ADMITTED] = True
@@ -314,25 +315,35 @@ def _must_be_own_page(request: Request) -> None:
         )
 
 
-CurrentServer = Annotated[ServerContext, Depends(desk_of)]
-CurrentCaller = Annotated[Caller, Depends(caller_of)]
+CurrentServer = Annotated[ServerContext, Depends(current_server)]
 
 
-async def session_of(request: Request, desk: CurrentServer, caller: CurrentCaller) -> Session:
-    """Return the session of a request: the verbs of all domains for its caller. Cached in the state of the request."""
-    state = request.scope["state"]
-    if SESSION not in state:
-        what, target = named_action(request)
-        state[SESSION] = desk.app.acting_as(caller, via=what, target=target, origin=address_of(request))
-    return cast("Session", state[SESSION])
+async def open_session(request: Request) -> Caller:
+    """Authenticate a request and open its session: the verbs of all domains for its caller. Raises as `caller_of`."""
+    caller = await caller_of(request)
+    what, target = named_action(request)
+    session = desk_of(request).app.acting_as(caller, via=what, target=target, origin=address_of(request))
+    request.scope["state"][SESSION] = session
+    return caller
 
 
-CallerSession = Annotated[Session, Depends(session_of)]
+async def current_caller(request: Request) -> Caller:
+    """Dependency on the caller. The route has authenticated it before FastAPI resolves dependencies."""
+    return cast("Caller", request.scope["state"][CALLER])
+
+
+async def current_session(request: Request) -> Session:
+    """Dependency on the session that the route has opened."""
+    return cast("Session", request.scope["state"][SESSION])
+
+
+CurrentCaller = Annotated[Caller, Depends(current_caller)]
+CallerSession = Annotated[Session, Depends(current_session)]
 
 
 @dataclass(frozen=True, slots=True)
 class RunsVerb:
-    """FastAPI dependency of an operation that calls a verb: it requires the role of the verb before the body is read.
+    """Dependency that names the verb of an operation. The route requires the role of the verb before the body is read.
 
     The verb checks the role again, and writes the audit entry.
     """
@@ -347,5 +358,5 @@ class RunsVerb:
     def what(self) -> str:
         return self.rule.what
 
-    def __call__(self, caller: CurrentCaller) -> None:
-        caller.must_have(self.role, self.what)
+    async def __call__(self) -> None:
+        """Do nothing: the route reads the rule, see `ApiRoute`."""

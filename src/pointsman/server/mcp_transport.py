@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pointsman.auth.callers import Caller
 from pointsman.errors import PointsmanError
 from pointsman.server.bodies import body_of
-from pointsman.server.context import BEARER, LOGIN, ServerContext, address_of, caller_of
+from pointsman.server.context import ServerContext, address_of, caller_of
 from pointsman.server.middleware.security import Refused, refused
 from pointsman.server.problems import refusal
 from pointsman.server.streaming.sse import while_seated
@@ -106,7 +106,7 @@ class McpDoor:
             return
         request = Request(scope, receive)
         try:
-            caller = await caller_of(request, self._desk, await BEARER(request), await LOGIN(request))
+            caller = await caller_of(request)
             body = body_of(scope)
             body.allow(BODY_BYTES_MAX)
             # For any media type: the SDK reads more types as JSON than the API does.

@@ -12,13 +12,15 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from pointsman.server.context import BEARER, LOGIN
 from pointsman.server.middleware.security import READING
-from pointsman.server.operation import described
+from pointsman.server.operation import asks_for_key, described
 from pointsman.server.routes.openai import in_chat
 from pointsman.server.schemas.answers import refusal_of, refusals, with_code
 from pointsman.server.schemas.requests import ProblemDocument, unmarked
 from pointsman.server.schemas.views import view_schemas
 
+CREDENTIALS: Final = (BEARER, LOGIN)
 METHODS: Final = ("get", "put", "post", "delete", "patch")
 TAGS: Final = {
     "workflows": "Saved workflows: written, checked, compared, run.",
@@ -67,6 +69,10 @@ def document_of(api: FastAPI) -> Described:
     )
     schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
     schemas.update(view_schemas() | _problem_shape())
+    made["components"]["securitySchemes"] = {
+        scheme.scheme_name: scheme.model.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for scheme in CREDENTIALS
+    }
     made["components"]["responses"] = {code: refusal_of(code) for code in BEFORE.values()}
     made = cast("Described", unmarked(made))
     schemas = cast("dict[str, Described]", made["components"]["schemas"])
@@ -87,6 +93,8 @@ def operations_of(document: Described) -> Iterator[Described]:
 
 def _announce(operation: Described, route: APIRoute, method: str) -> None:
     """Complete the errors of an operation: add those of the middleware, remove the impossible ones."""
+    if asks_for_key(route):
+        operation["security"] = [{scheme.scheme_name: []} for scheme in CREDENTIALS]
     for parameter in operation.get("parameters", ()):
         _drop_null(parameter["schema"])
     said = cast("dict[str, Described]", operation["responses"])

@@ -19,7 +19,7 @@ from starlette.types import Scope
 from pointsman.auth.callers import ROLES, Role
 from pointsman.auth.verbs import VerbRule, rule_of
 from pointsman.server.bodies import JsonRequest, body_of, bytes_for
-from pointsman.server.context import BEARER, LOGIN, RULE, RunsVerb, caller_of, desk_of, session_of
+from pointsman.server.context import RULE, RunsVerb, current_caller, current_session, open_session
 
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
@@ -54,9 +54,7 @@ class ApiRoute(APIRoute):
             if rule is not None:
                 request.scope["state"][RULE] = rule
             if asks:
-                desk = desk_of(request)
-                caller = await caller_of(request, desk, await BEARER(request), await LOGIN(request))
-                await session_of(request, desk, caller)
+                caller = await open_session(request)
                 for demand in demands:
                     caller.must_have(demand.role, demand.what)
             body = body_of(request.scope)
@@ -148,7 +146,11 @@ def verb_of(route: APIRoute) -> VerbRule | None:
 
 def asks_for_key(route: APIRoute) -> bool:
     """Return whether an operation requires an authenticated caller."""
-    return caller_of in _calls(route.dependant)
+    return any(call in KNOW_CALLER or isinstance(call, RunsVerb) for call in _calls(route.dependant))
+
+
+KNOW_CALLER: Final[tuple[object, ...]] = (current_caller, current_session)
+"""Dependencies that need an authenticated caller."""
 
 
 def _calls(dependant: Dependant) -> Iterator[object]:

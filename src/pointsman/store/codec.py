@@ -53,9 +53,6 @@ def encoded_row(row: Row, codec: Codec[Event]) -> EncodedRow:
 UPCASTERS: Final[tuple[Upcaster, ...]] = ()
 
 
-HOLD_S: Final = 600.0
-"""How long a blob stays after it was put, until an execution uses it."""
-
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _FIELDS: Final = ("definition", "options")
 

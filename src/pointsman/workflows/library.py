@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
@@ -14,6 +13,7 @@ import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller, together
 from pointsman.auth.subjects import DefinitionGone, UnknownWorkflow
+from pointsman.caches import BoundedCache
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
@@ -173,8 +173,8 @@ class Library:
         self._saved = store.workflows if workflows is None else workflows
         self.workflows = WithShelf(self._saved, settings.language)
         self._settings = settings
-        self._plans: OrderedDict[tuple[str, str, str, bool, str], Plan] = OrderedDict()
-        self._model_uses: OrderedDict[str, tuple[ModelUse, ...]] = OrderedDict()
+        self._plans = BoundedCache[tuple[str, str, str, bool, str], Plan](PLANS_MAX)
+        self._model_uses = BoundedCache[str, tuple[ModelUse, ...]](PLANS_MAX)
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
@@ -238,7 +238,6 @@ class Library:
         key = (definition, str(model or ""), language, all_languages, tries)
         found = self._plans.get(key)
         if found is not None:
-            self._plans.move_to_end(key)
             return found
         data = await self._blob(definition)
 
@@ -255,9 +254,7 @@ class Library:
             return tried(plan, trial) if isinstance(trial, dict) else plan
 
         plan = await beside(len(data), compiled)
-        self._plans[key] = plan
-        if len(self._plans) > PLANS_MAX:
-            self._plans.popitem(last=False)
+        self._plans.put(key, plan)
         return plan
 
     async def model_uses(self, definition: str) -> tuple[ModelUse, ...]:
@@ -266,9 +263,7 @@ class Library:
         if found is None:
             data = await self._blob(definition)
             found = await beside(len(data), lambda: tuple(model_uses(_kept(data, definition), self.agents)))
-            self._model_uses[definition] = found
-            if len(self._model_uses) > PLANS_MAX:
-                self._model_uses.popitem(last=False)
+            self._model_uses.put(definition, found)
         return found
 
     async def kept(self, definition: str) -> WorkflowDefinition:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, Final
 
 import msgspec
 
+from pointsman.caches import BoundedCache
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
@@ -28,9 +29,10 @@ from pointsman.values import Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.models import model_uses
 from pointsman.workflows.variables import variables_in
 
-KEPT_MAX: Final = 64
-KEPT_CHARS_MAX: Final = 100_000
-"""Longer documents are not cached: every start reads them again."""
+CACHED_CHARS_MAX: Final = 4_000_000
+"""Sum over all cached documents. A longer document is read again by every start."""
+CACHED_CHARS_EACH: Final = 20_000
+"""Added to each document, so that at most 200 are cached."""
 
 
 class FileUnreadable(CallerError):
@@ -192,12 +194,18 @@ def draft_of(workflow: Workflow, language: str) -> WorkflowDraft:
 
 
 def source_of(draft: WorkflowDraft) -> Workflow:
-    """Return a saved workflow as its author wrote it. Revisions are immutable, so short ones are cached."""
-    make = _unread_once if len(draft.text) <= KEPT_CHARS_MAX else _unread
-    return make(draft.text, draft.id, draft.dialect)
+    """Return a saved workflow as its author wrote it. Revisions are immutable, so the last ones are cached."""
+    key = (draft.text, draft.id, draft.dialect)
+    found = _cached.get(key)
+    if found is None:
+        found = _unread(*key)
+        _cached.put(key, found)
+    return found
 
 
-_unread_once = lru_cache(maxsize=KEPT_MAX)(_unread)
+_cached: Final = BoundedCache[tuple[str, str, str], Workflow](
+    CACHED_CHARS_MAX, lambda found: found.chars + CACHED_CHARS_EACH
+)
 
 
 @dataclass(frozen=True, slots=True)

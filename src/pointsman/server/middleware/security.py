@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,14 +27,14 @@ USUAL_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
 PART_BYTES: Final = 65_536
 """Largest part of a response body that is written at once, in bytes."""
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-SAFE: Final[Mapping[str, str]] = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
+SAFE: Final[tuple[tuple[bytes, bytes], ...]] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 """Default headers, for data; pages set their own content security policy."""
 SAYS: Final[Mapping[int, str]] = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
 """Error codes of HTTP exceptions of the framework, by status; `body-invalid` for the others."""
@@ -85,9 +85,9 @@ class SecurityMiddleware:
 
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SAFE.items():
-                    headers.setdefault(name, value)
+                headers = list(message["headers"])
+                given = {name for name, _ in headers}
+                message["headers"] = headers + [pair for pair in SAFE if pair[0] not in given]
             for part in _parts_of(message):
                 await send(part)
 

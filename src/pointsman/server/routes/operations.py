@@ -23,7 +23,7 @@ from pointsman.operations.metrics import OPENMETRICS, PLAIN
 from pointsman.operations.readiness import HealthView, ReadyView, readiness
 from pointsman.operations.usage import BudgetReport, csv_of
 from pointsman.operations.verbs import OperationVerbs
-from pointsman.server.context import BEARER, COOKIE, CallerSession, CurrentServer, ServerContext, caller_of
+from pointsman.server.context import BEARER, CallerSession, CurrentServer, ServerContext, caller_of
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.pages import api_page
@@ -167,7 +167,7 @@ async def metrics(
     if _is_scraper(server, shown):
         text = await server.measuring.text(openmetrics_format=wants)
     else:
-        caller = await caller_of(request, server, shown, request.cookies.get(COOKIE))
+        caller = await caller_of(request)
         text = await server.app.acting_as(caller).operations.metrics(server.measuring, openmetrics_format=wants)
     return Response(text, media_type=OPENMETRICS if wants else PLAIN)
 

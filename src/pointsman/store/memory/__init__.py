@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
 from pointsman.store.chain import moved
-from pointsman.store.codec import HOLD_S, blobs_named
+from pointsman.store.codec import blobs_named
+from pointsman.store.compression import HOLD_S
 from pointsman.store.coordination import Followers, Leadership, Listener, leader_exists
 from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.store.memory.memories import MemoryMemories, MemoryVectors

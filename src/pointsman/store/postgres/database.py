@@ -83,7 +83,7 @@ class PostgresDatabase:
         self._turn = asyncio.Lock()
         self.dialect = PostgresDialect()
 
-    async def read(self, work: Callable[[], Work[T]]) -> T:
+    async def read(self, work: Callable[[], Work[T]], *, brief: bool = False) -> T:
         return await self._connections.read(lambda connection: run(work(), connection))
 
     async def write(self, work: Callable[[], Work[T]], *, repeatable: bool = True, in_order: bool = False) -> T:

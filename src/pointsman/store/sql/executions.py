@@ -65,7 +65,8 @@ class SqlExecutions:
         await self._database.write(partial(self._database.dialect.put_summary, summary, seq))
 
     async def find(self, execution: ExecutionId) -> Summary | None:
-        found = await self._database.read(partial(summaries, Statement(f"{SELECT} WHERE execution = %s", (execution,))))
+        statement = Statement(f"{SELECT} WHERE execution = %s", (execution,))
+        found = await self._database.read(partial(summaries, statement), brief=True)
         return found[0] if found else None
 
     async def list(self, query: ExecutionQuery = ExecutionQuery()) -> list[Summary]:  # noqa: B008 - frozen

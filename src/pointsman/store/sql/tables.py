@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
-from typing import Any, Final, LiteralString, TypeAlias
+from typing import Any, Final, LiteralString, NamedTuple, TypeAlias
 
 import msgspec
 
+from pointsman.caches import BoundedCache
 from pointsman.store.codec import decode_json, encode_json
 from pointsman.store.compression import PACKED_BYTES_MAX, Packed, large_values, pack
 from pointsman.store.errors import EntryMoved, RevisionMoved, SessionClosed, SessionMoved
@@ -40,13 +41,25 @@ REVISION: Final = "id, revision, name, version, dialect, created, author, digest
 WHOLE_REVISION: Final = f"{REVISION}, text, native"
 INSERT_REVISION: Final = f"INSERT INTO workflows ({WHOLE_REVISION}) VALUES ({marks(10)})"
 NEWEST_REVISION: Final = f"SELECT {WHOLE_REVISION} FROM workflows WHERE id = %s"
+NEWEST_KEY: Final = "SELECT id, revision, digest FROM workflows WHERE id = %s"
 IS_WORKFLOW_DELETED: Final = "SELECT 1 FROM deleted_workflows WHERE id = %s"
 LIVING_WORKFLOWS: Final = (
     "id NOT IN (SELECT id FROM deleted_workflows)"
     " AND revision = (SELECT max(revision) FROM workflows WHERE id = w.id) ORDER BY id"
 )
 
+CACHED_CHARS_MAX: Final = 4_000_000
+"""Sum of the texts of all cached revisions."""
+
 Columns: TypeAlias = tuple[Any, ...]
+
+
+class RevisionKey(NamedTuple):
+    """Identity of a revision, which never changes."""
+
+    id: str
+    revision: int
+    digest: str
 
 
 class SqlWorkflows:
@@ -54,12 +67,20 @@ class SqlWorkflows:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._cached = BoundedCache[RevisionKey, SavedWorkflow](CACHED_CHARS_MAX, lambda saved: len(saved.draft.text))
 
     async def save(self, draft: WorkflowDraft, *, after: int | None = None) -> SavedWorkflow:
         return await self._database.write(partial(save_revision, draft, encode_json(draft.native), after))
 
     async def find(self, reference: str) -> SavedWorkflow | None:
-        return await self._database.read(partial(find_revision, reference))
+        key = await self._database.read(partial(find_revision, reference), brief=True)
+        if key is None:
+            return None
+        found = self._cached.get(key)
+        if found is None:
+            found = await self._database.read(partial(read_revision, key))
+            self._cached.put(key, found)
+        return found
 
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
         statement: LiteralString = (
@@ -92,16 +113,27 @@ def save_revision(draft: WorkflowDraft, native: bytes, after: int | None) -> Wor
     return SavedWorkflow(draft=draft, revision=revision, digest=digest)
 
 
-def find_revision(reference: str) -> Work[SavedWorkflow | None]:
+def find_revision(reference: str) -> Work[RevisionKey | None]:
     """Find `id`, `id@3` or `id@1.2.0`; a deleted one by its revision only."""
     name, _, wanted = reference.partition("@")
     if (revision := revision_named(wanted)) is not None:
-        return (yield from newest(name, " AND revision = %s", revision))
+        return (yield from key_of(name, " AND revision = %s", revision))
     if (yield from is_deleted(name)):
         return None
     if wanted:
-        return (yield from newest(name, " AND version = %s", wanted))
-    return (yield from newest(name))
+        return (yield from key_of(name, " AND version = %s", wanted))
+    return (yield from key_of(name))
+
+
+def key_of(workflow: str, narrowing: LiteralString = "", *values: str | int) -> Work[RevisionKey | None]:
+    found = yield from first(f"{NEWEST_KEY}{narrowing} ORDER BY revision DESC LIMIT 1", workflow, *values)
+    return None if found is None else RevisionKey(*found)
+
+
+def read_revision(key: RevisionKey) -> Work[SavedWorkflow]:
+    found = yield from newest(key.id, " AND revision = %s", key.revision)
+    assert found is not None, "revisions are not removed"
+    return found
 
 
 def delete_workflow(workflow: WorkflowId, after: int | None) -> Work[bool]:
@@ -180,7 +212,7 @@ class SqlConfigStore:
         return await self._database.write(work, repeatable=after is None)
 
     async def find(self, kind: str, key: str) -> ConfigEntry | None:
-        found = await self._database.read(partial(first, FIND_ENTRY, kind, key))
+        found = await self._database.read(partial(first, FIND_ENTRY, kind, key), brief=True)
         return None if found is None else ConfigEntry(kind=kind, key=key, value=decode_json(found[1]), version=found[0])
 
     async def list(self, kind: str) -> list[ConfigEntry]:

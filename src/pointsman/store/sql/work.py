@@ -138,8 +138,9 @@ class Database(Protocol):
     @property
     def dialect(self) -> SqlDialect: ...
 
-    async def read(self, work: Callable[[], Work[T]]) -> T:
-        """Run a work that only reads, without a transaction around its statements."""
+    async def read(self, work: Callable[[], Work[T]], *, brief: bool = False) -> T:
+        """Run a work that only reads, without a transaction around its statements. `brief`: it finds a few short rows
+        by their keys."""
         ...
 
     async def write(self, work: Callable[[], Work[T]], *, repeatable: bool = True, in_order: bool = False) -> T:

@@ -12,6 +12,7 @@ from typing import Any, Final, LiteralString, TypeVar, assert_never, cast
 import msgspec
 
 from pointsman.extras import is_installed
+from pointsman.store.compression import RecentBlobs, content_hash
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.remembered_values import folded
 from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
@@ -62,11 +63,12 @@ class SqliteDatabase:
 
     def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._submit = writer.submit
-        self._read = reader.run
+        self._reader = reader
         self.dialect = SqliteDialect()
 
-    async def read(self, work: Callable[[], Work[T]]) -> T:
-        return await self._read(lambda connection: run(work(), connection))
+    async def read(self, work: Callable[[], Work[T]], *, brief: bool = False) -> T:
+        read = self._reader.run_brief if brief else self._reader.run
+        return await read(lambda connection: run(work(), connection))
 
     async def write(self, work: Callable[[], Work[T]], *, repeatable: bool = True, in_order: bool = False) -> T:
         # The writer applies requests in order, and none is lost on the way.
@@ -79,9 +81,14 @@ class SqliteBlobs:
     def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._submit = writer.submit
         self._read = reader.run
+        self._recent = RecentBlobs()
 
     async def put(self, content: bytes) -> str:
-        return (await self._submit(lambda transaction: hold_blob(transaction.connection, content))).hex()
+        digest = content_hash(content)
+        if not self._recent.has(digest):
+            await self._submit(lambda transaction: hold_blob(transaction.connection, content))
+            self._recent.note((digest,))
+        return digest.hex()
 
     async def get(self, digest: str) -> bytes | None:
         return await self._read(lambda connection: run(find_content(bytes.fromhex(digest)), connection))

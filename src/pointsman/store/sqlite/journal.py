@@ -21,9 +21,21 @@ from pointsman.store.sqlite.database import put_summary, run
 from pointsman.store.sqlite.writer import SEQ_BITS, SEQ_MASK, Transaction, WriterThread, read_head
 from pointsman.values import ExecutionId
 
-PAGE_ROWS: Final = 256
-PAGE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes held in memory by one step of reading; a single larger row is read alone."""
+
+class PageBounds(NamedTuple):
+    """Bounds of one page of a journal."""
+
+    rows_min: int
+    rows: int
+    bytes: int
+
+
+LONG: Final = PageBounds(1, 256, 4 * 1024 * 1024)
+"""What one step of reading holds in memory; a single larger row is read alone."""
+BRIEF: Final = PageBounds(0, 64, 64 * 1024)
+"""Short enough for the thread of the event loop; the page ends before a row that refers to another content."""
+ALONE: Final = frozenset({Form.PLAIN, Form.ZSTD})
+"""Forms of rows that refer to no other content."""
 
 
 class Stored(NamedTuple):
@@ -42,7 +54,7 @@ class SqliteJournal:
 
     def __init__(self, writer: WriterThread, reader: ReaderPool, codec: Codec[Event]) -> None:
         self._writer = writer
-        self._read = reader.run
+        self._reader = reader
         self._codec = codec
 
     async def append(
@@ -78,12 +90,20 @@ class SqliteJournal:
             await self._writer.submit(apply)
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
-        while page := await self._read(partial(read_page, execution=execution, after=after)):
-            page.reverse()
-            while page:
+        is_last = True
+        while True:
+            if is_last:
+                page = await self._reader.run_brief(partial(read_page, execution=execution, after=after, bounds=BRIEF))
+            else:
+                page = await self._reader.run(partial(read_page, execution=execution, after=after, bounds=LONG))
+            is_last = page.is_last
+            if is_last and not page.rows:
+                return
+            page.rows.reverse()
+            while page.rows:
                 after += 1
                 # Rows that were read are dropped at once: one row may be as large as a state.
-                yield self._row(page.pop(), execution, after)
+                yield self._row(page.rows.pop(), execution, after)
 
     def _row(self, stored: Stored, execution: ExecutionId, seq: int) -> Row:
         if stored.seq != seq:
@@ -92,28 +112,36 @@ class SqliteJournal:
         return Row(seq, stored.at, content.events, content.cause)
 
     async def last(self, execution: ExecutionId) -> int:
-        return await self._read(lambda connection: read_head(connection, execution).seq)
+        return await self._reader.run_brief(lambda connection: read_head(connection, execution).seq)
 
 
-def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int) -> list[Stored]:
-    """Return the next rows, up to a number and a size."""
+class Page(NamedTuple):
+    """Consecutive rows of a journal."""
+
+    rows: list[Stored]
+    is_last: bool
+
+
+def read_page(connection: sqlite3.Connection, execution: ExecutionId, after: int, bounds: PageBounds) -> Page:
+    """Return the next rows, as many as the bounds allow."""
     found = connection.execute("SELECT no FROM executions WHERE id = ?", (execution,)).fetchone()
     if found is None:
-        return []
+        return Page([], is_last=True)
     first = found[0] << SEQ_BITS
     cursor = connection.execute(
         "SELECT place, at, shape, form, data FROM rows WHERE place BETWEEN ? AND ? ORDER BY place LIMIT ?",
-        (first | min(after + 1, SEQ_MASK), first | SEQ_MASK, PAGE_ROWS),
+        (first | min(after + 1, SEQ_MASK), first | SEQ_MASK, bounds.rows + 1),
     )
-    page: list[Stored] = []
+    rows: list[Stored] = []
     size = 0
     for number, at, shape, form, data in cursor:
+        is_full = len(rows) == bounds.rows or size + len(data) > bounds.bytes
+        if len(rows) >= bounds.rows_min and (is_full or (form not in ALONE and not bounds.rows_min)):
+            return Page(rows, is_last=False)
         plain = data if form == Form.PLAIN else run(opened(form, data), connection)
         size += len(plain)
-        if page and size > PAGE_BYTES:
-            break
-        page.append(Stored(number & SEQ_MASK, at, shape, plain))
-    return page
+        rows.append(Stored(number & SEQ_MASK, at, shape, plain))
+    return Page(rows, is_last=True)
 
 
 LOOK_S: Final = 0.1

@@ -32,8 +32,8 @@ from msgspec.structs import replace
 
 from pointsman.errors import PointsmanError
 from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
-from pointsman.store.codec import HOLD_S, EncodedRow
-from pointsman.store.compression import content_hash, pack, squeezed
+from pointsman.store.codec import EncodedRow
+from pointsman.store.compression import HOLD_S, content_hash, pack, squeezed
 from pointsman.store.coordination import superseded
 from pointsman.store.errors import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained, fault, identity_of
