@@ -224,7 +224,8 @@ async def test_an_execution_goes_out_as_a_file_and_comes_in_elsewhere(served: Se
     assert copied.json()["executionId"] != execution
     async with serving() as other:
         brought = await other.client.post("/api/workflows/executions/import", content=exported.content)
-        assert brought.json() == {"executionId": execution, "status": "waiting"}
+        said = brought.json()
+        assert (said["executionId"], said["status"], said["scripted"]) == (execution, "waiting", True)
         done = await other.act(execution, "respond", {"gateId": "review", "action": "approve"})
         assert done["status"] in ("running", "completed")
         broken = await other.client.post("/api/workflows/executions/import", content=exported.content[:-40])
