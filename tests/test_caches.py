@@ -1,3 +1,5 @@
+"""The cache of the most recently used values."""
+
 from pointsman.caches import BoundedCache
 
 
