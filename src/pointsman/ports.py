@@ -3,7 +3,8 @@ implementations are in higher layers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -158,24 +159,34 @@ class EncodedMessages:
     Messages are identified by their objects, so they must not be changed in place.
     """
 
-    __slots__ = ("_encoded", "_owner")
+    __slots__ = ("_ends", "_messages", "_owner", "joined")
 
     def __init__(self) -> None:
         self._owner: object = None
-        self._encoded: dict[int, tuple[Json, bytes | None]] = {}
+        self._messages: list[Json] = []
+        self._ends: list[int] = []
+        self.joined = bytearray()
+        """The encoded messages, separated by commas."""
 
-    def of(self, message: Json, owner: object, encode: Callable[[Json], bytes | None]) -> bytes | None:
-        """Return the message as `encode` returned it at its first request; `owner` is the format that encodes."""
-        if owner is not self._owner:
-            self._owner, self._encoded = owner, {}
-        known = self._encoded.get(id(message))
-        if known is None:
-            known = self._encoded[id(message)] = message, encode(message)
-        return known[1]
+    def begin(self, messages: Sequence[Json], owner: object) -> int:
+        """Keep the leading messages that are the same as before, and return their number. `owner` is the format."""
+        same = len(self._messages) if owner is self._owner else 0
+        if same > len(messages) or not all(map(is_, self._messages[:same], messages)):
+            pairs = zip(self._messages, messages, strict=False)
+            same = next((at for at, (one, other) in enumerate(pairs) if one is not other), min(same, len(messages)))
+        if same < len(self._messages):
+            del self._messages[same:], self._ends[same:]
+            del self.joined[self._ends[-1] if self._ends else 0 :]
+        self._owner = owner
+        return same
 
-    def keep(self, message: Json, encoded: bytes) -> None:
-        """Replace what is kept of a message that `encode` could not convert."""
-        self._encoded[id(message)] = message, encoded
+    def add(self, message: Json, encoded: bytes) -> None:
+        """Append the next message."""
+        if self.joined:
+            self.joined += b","
+        self.joined += encoded
+        self._messages.append(message)
+        self._ends.append(len(self.joined))
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):

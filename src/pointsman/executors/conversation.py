@@ -11,6 +11,7 @@ for it again; the conversation itself keeps every message.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -186,7 +187,11 @@ class TranscriptWindow:
         self._memory = memory
         self._asks = asks
         self._name = name
-        self._chars_per_token = CHARS_PER_TOKEN
+        self._ratio = CHARS_PER_TOKEN
+        self._sizes: dict[int, tuple[Json, int]] = {}
+        """Characters of messages, by the identity of the message."""
+        self._counted: tuple[Sequence[Json], int, int] | None = None
+        """A transcript, how many of its messages were sent, and their tokens as the provider counted them."""
         self._budget = memory.tokens
         self._told: Json = None
         """The message that replaces the older part of the transcript."""
@@ -223,19 +228,38 @@ class TranscriptWindow:
         """Return a shorter transcript for a model that refused it as too long; None if nothing can be shortened."""
         self._budget = max(self.tokens(transcript) // 2, 1)
         found = await self._within(transcript, now, self._budget)
-        return found if _chars(found) < _chars(transcript) else None
+        return found if self._chars(found) < self._chars(transcript) else None
 
     def learn(self, transcript: Sequence[Json], reply: ModelReply) -> None:
-        """Update the characters per token from the provider's count."""
+        """Keep the provider's count of the tokens of this transcript, to which messages may be appended later."""
         if reply.usage.input_tokens > 0:
-            counted = (self._fixed + _chars(transcript)) / reply.usage.input_tokens
-            self._chars_per_token = min(max(counted, 1.0), 2 * CHARS_PER_TOKEN)
+            self._counted = transcript, len(transcript), reply.usage.input_tokens
 
     def tokens(self, transcript: Sequence[Json]) -> int:
         """Estimate the tokens of the agent's request with this transcript."""
-        return round((self._fixed + _chars(transcript)) / self._chars_per_token)
+        return round((self._fixed + self._chars(transcript)) / self._chars_per_token)
 
     @property
+    def _chars_per_token(self) -> float:
+        """The characters per token as the provider counted them last, computed when a budget needs them."""
+        if self._counted is not None:
+            transcript, sent, tokens = self._counted
+            self._ratio = min(max((self._fixed + self._chars(transcript[:sent])) / tokens, 1.0), 2 * CHARS_PER_TOKEN)
+            self._counted = None
+        return self._ratio
+
+    def _chars(self, messages: Sequence[Json]) -> int:
+        """Return the characters of messages. Each message is counted once."""
+        total = 0
+        for one in messages:
+            known = self._sizes.get(id(one))
+            if known is None:
+                size = len(content_of(one)) + sum(len(as_text(call.arguments)) for call in calls_of(one))
+                known = self._sizes[id(one)] = one, size
+            total += known[1]
+        return total
+
+    @cached_property
     def _fixed(self) -> int:
         """Characters of the request apart from its messages."""
         asks = self._asks
@@ -261,8 +285,8 @@ class TranscriptWindow:
         """Return the index from which the newest messages fit into this many tokens; the last message always counts."""
         room = tokens * self._chars_per_token - self._fixed
         at = len(messages) - 1
-        room -= _chars(messages[at:])
-        while at > 0 and (room := room - _chars(messages[at - 1 : at])) >= 0:
+        room -= self._chars(messages[at:])
+        while at > 0 and (room := room - self._chars(messages[at - 1 : at])) >= 0:
             at -= 1
         return max(at, 0)
 
@@ -352,7 +376,3 @@ def _as_line(message: Json) -> str:
 
 def _chunks(text: str, size: int) -> list[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
-
-
-def _chars(messages: Sequence[Json]) -> int:
-    return sum(len(content_of(one)) + sum(len(as_text(call.arguments)) for call in calls_of(one)) for one in messages)

@@ -29,8 +29,9 @@ from pydantic_ai.messages import ModelResponse
 from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.openai_formats import SPECIAL_TOKEN, Format, ReadReply, Unfamiliar, WireDialect
 from pointsman.models.provider_http import ProviderClient, SentRequest, answering, expect_stream
+from pointsman.models.transcript import role_of
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings, usage_of, without_output_tool
-from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
+from pointsman.ports import EncodedMessages, Hear, ModelReply, ModelRequest, Thought
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -136,31 +137,26 @@ class OpenAIWire:
         frame = await self._frame(request, streams=streams)
         if frame is None:
             return None
-        encoded: list[bytes] = []
-        if request.system:
-            encoded.append(cast("bytes", self._format.encode(_system(request.system), frame.dialect)))
-        for message in request.messages:
-            found = await self._encoded(message, request, frame)
-            if found is None or (len(encoded) == 1 and request.system and _is_system(message)):
-                return None  # Some models accept only one system message at the beginning.
-            if found:
-                encoded.append(found)
-        return PreparedRequest(request, frame, b"".join((frame.before, b",".join(encoded), frame.after)))
-
-    async def _encoded(self, message: Json, request: ModelRequest, frame: Frame) -> bytes | None:
-        memory = request.encoded
-
-        def encode(message: Json) -> bytes | None:
-            try:
-                found = self._format.encode(message, frame.dialect)
-            except (ValueError, OverflowError):  # A lone surrogate, a number that is too large.
+        dialect, messages = frame.dialect, request.messages
+        if request.system and messages and role_of(messages[0]) == "system":
+            return None  # Some models accept only one system message at the beginning.
+        encoded = request.encoded or EncodedMessages()
+        for message in messages[encoded.begin(messages, dialect) :]:
+            found = self._encoded(message, dialect) or await self._converted(message, request)
+            if found is None:
                 return None
-            return None if found and frame.dialect.breaks_special_tokens and SPECIAL_TOKEN.search(found) else found
+            encoded.add(message, found)
+        system = self._format.encode(_system(request.system), dialect) if request.system else None
+        parts = [part for part in (system, encoded.joined) if part]
+        return PreparedRequest(request, frame, b"".join((frame.before, b",".join(parts), frame.after)))
 
-        found = encode(message) if memory is None else memory.of(message, frame.dialect, encode)
-        if found is None and (found := await self._converted(message, request)) is not None and memory is not None:
-            memory.keep(message, found)
-        return found
+    def _encoded(self, message: Json, dialect: WireDialect) -> bytes | None:
+        """Return the JSON of one message; None: pydantic-ai must convert it."""
+        try:
+            found = self._format.encode(message, dialect)
+        except (ValueError, OverflowError):  # A lone surrogate, a number that is too large.
+            return None
+        return None if found and dialect.breaks_special_tokens and SPECIAL_TOKEN.search(found) else found
 
     async def _converted(self, message: Json, request: ModelRequest) -> bytes | None:
         """Return the JSON of one message as pydantic-ai converts it; None: it depends on other messages."""
@@ -433,7 +429,3 @@ async def _drain(response: httpx2.Response, chunks: AsyncIterator[bytes]) -> Non
 
 def _system(text: str) -> JsonObject:
     return {"role": "system", "content": text}
-
-
-def _is_system(message: Json) -> bool:
-    return isinstance(message, dict) and message.get("role") == "system"

@@ -87,13 +87,11 @@ def cost_usd(
 ) -> float | None:
     """Return the price in US dollars; None if the list lacks the model or is not installed. Input tokens include cached
     ones."""
-    if not is_importable("genai_prices"):
+    if not model or not _has_price(provider, model):
         return None
-    from genai_prices import Usage as Used  # Takes 0.5 s: imported only after a real model has answered.
+    from genai_prices import Usage as Used
     from genai_prices import calc_price
 
-    if not model:
-        return None
     try:
         usage = Used(
             input_tokens=input_tokens,
@@ -104,6 +102,21 @@ def cost_usd(
         return float(calc_price(usage, model, provider_id=provider or None).total_price)
     except LookupError:
         return None
+
+
+@lru_cache(maxsize=1024)
+def _has_price(provider: str, model: str) -> bool:
+    """Return whether the list has the model. The list itself searches all of its models for a name that it lacks."""
+    if not is_importable("genai_prices"):
+        return False
+    from genai_prices import Usage as Used  # Takes 0.5 s: imported only after a real model has answered.
+    from genai_prices import calc_price
+
+    try:
+        calc_price(Used(), model, provider_id=provider or None)
+    except LookupError:
+        return False
+    return True
 
 
 def list_version() -> str | None:

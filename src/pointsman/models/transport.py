@@ -18,6 +18,7 @@ Trying a key for the first time does not count as a retry; there are at most `re
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -44,6 +45,8 @@ SAME_ELSEWHERE: Final = frozenset({"model-refused", "model-request-unsupported",
 """Failures caused by the request itself: fallback models are not tried."""
 
 _EXCERPT: Final = 200
+ENVIRONMENT_S: Final = 1.0
+"""Keys that are set in the environment later are masked after this time at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,15 @@ class PydanticModels:
         self._temperatures = temperatures or {}
         self._addresses: JsonObject = {name: [one.kind, one.base_url] for name, one in (providers or {}).items()}
         self._scripted = ScriptedModel(script, sleep=sleep)
+        self._known: tuple[list[str], float, Redaction] | None = None
+        """Keys, until when their redaction can be used, and the redaction."""
 
     async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
         """Call a model; stream its text if `on_text` is given. A model that cannot be called also raises `ModelFailed`.
 
         Fallback models are tried only before the first text was streamed.
         """
-        with hiding(redaction := key_redaction(self._providers.keys)):
+        with hiding(redaction := self._redaction()):
             return await self._asked(request, TextListener(on_text), redaction)
 
     async def _asked(self, request: ModelRequest, ear: TextListener, redaction: Redaction) -> ModelReply:
@@ -155,6 +160,13 @@ class PydanticModels:
             else:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
         raise AssertionError("a chain of models has a last one")
+
+    def _redaction(self) -> Redaction:
+        """Return the redaction of the keys. The environment is read again after `ENVIRONMENT_S`."""
+        keys, now = self._providers.keys, time.monotonic()
+        if self._known is None or self._known[0] != keys or now >= self._known[1]:
+            self._known = keys, now + ENVIRONMENT_S, key_redaction(keys)
+        return self._known[2]
 
     @property
     def basis(self) -> Json:
@@ -182,7 +194,7 @@ class PydanticModels:
         self, name: str, texts: Sequence[str], *, query: bool = False, dimensions: int | None = None
     ) -> Embedded:
         """Return the embeddings of texts, with the same keys as other calls. Raises `ModelFailed`, `ModelUnusable`."""
-        with hiding(redaction := key_redaction(self._providers.keys)):
+        with hiding(redaction := self._redaction()):
             try:
                 return await self._embedders.embed(name, texts, query=query, dimensions=dimensions)
             except ModelFailed as why:
