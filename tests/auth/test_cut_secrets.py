@@ -70,14 +70,14 @@ def calling(name: str, **parameters: Json) -> Workflow:
 
 
 @pytest.mark.parametrize("cut", range(0, len(SECRET) + 4, 3))
-def test_a_cut_at_any_place_leaves_no_piece_of_a_secret(cut: int) -> None:
+def test_truncation_at_any_position_leaves_no_part_of_a_secret(cut: int) -> None:
     text = f"ab{SECRET}cd"
     with hiding(redaction_of(frozenset({SECRET}))):
         assert not shows_a_piece(head(text, cut) + tail(text, cut) + unfinished(text[:cut]))
         assert head("plain text", 5) + tail("plain text", 4) == "plaintext"
 
 
-def test_blocks_that_hide_secrets_add_up() -> None:
+def test_nested_secret_blocks_add_up() -> None:
     with hiding(redaction_of(frozenset({SECRET}))), hiding(redaction_of(frozenset({"another-secret"}))):
         assert head(f"{SECRET} another-secret", 20) == f"{MASK} {MASK}"
 
@@ -85,9 +85,7 @@ def test_blocks_that_hide_secrets_add_up() -> None:
 @pytest.mark.parametrize("say", [print_it, print_letters, log_it])
 @pytest.mark.parametrize("shift", [5, 16, 30])
 @pytest.mark.parametrize("fails", [True, False])
-async def test_the_end_of_what_a_tool_printed_begins_with_no_piece_of_a_secret(
-    say: Say, shift: int, fails: bool
-) -> None:
+async def test_the_tail_of_tool_output_has_no_part_of_a_secret(say: Say, shift: int, fails: bool) -> None:
     @tool
     def talk(key: str) -> str:
         """Print more than is kept."""
@@ -101,7 +99,7 @@ async def test_the_end_of_what_a_tool_printed_begins_with_no_piece_of_a_secret(
     assert not shows_a_piece(seen)
 
 
-async def test_many_secrets_in_a_row_leave_no_piece_of_the_first() -> None:
+async def test_many_adjacent_secrets_leave_no_part_of_the_first() -> None:
     @tool
     def talk(key: str) -> str:
         """Print one secret after another."""
@@ -112,7 +110,7 @@ async def test_many_secrets_in_a_row_leave_no_piece_of_the_first() -> None:
 
 
 @pytest.mark.parametrize("length", [445, 455, 1990, 7980])
-async def test_messages_and_tracebacks_of_tools_are_cut_behind_the_mask(length: int) -> None:
+async def test_messages_and_tracebacks_of_tools_are_masked_before_truncation(length: int) -> None:
     @tool
     def fail(key: str) -> str:
         """Raise a long message."""
@@ -125,7 +123,7 @@ async def test_messages_and_tracebacks_of_tools_are_cut_behind_the_mask(length: 
 
 @pytest.mark.parametrize("shift", [4, 20])
 @pytest.mark.integration
-async def test_the_body_of_a_refused_request_is_cut_behind_the_mask(shift: int) -> None:
+async def test_the_body_of_a_refused_request_is_masked_before_truncation(shift: int) -> None:
     async with peering() as peer:
         body = f"{'x' * (EXCERPT - shift)}{SECRET}{'y' * 100}".encode()
         peer.answers["/"] = answer(body, "content-type: text/plain", status="403 Forbidden")
@@ -138,7 +136,7 @@ async def test_the_body_of_a_refused_request_is_cut_behind_the_mask(shift: int) 
 
 
 @pytest.mark.integration
-async def test_the_parts_of_a_page_share_no_secret() -> None:
+async def test_the_parts_of_a_page_split_no_secret() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(f"{'x' * 180}{SECRET}{'y' * 300}".encode(), "content-type: text/plain")
         http = HttpSettings(networks=(IPv4Network("127.0.0.0/8"),), ports=(peer.port,))
@@ -149,7 +147,7 @@ async def test_the_parts_of_a_page_share_no_secret() -> None:
 
 
 @pytest.mark.integration
-async def test_the_address_of_a_page_is_cut_behind_the_mask() -> None:
+async def test_the_address_of_a_page_is_masked_before_truncation() -> None:
     question = "sK-Live-51cAnArY?0123456789aBcDeF"
     async with peering() as peer:
         peer.answers["/sK-Live-51cAnArY"] = answer(b"no", status="404 Not Found")
@@ -163,7 +161,7 @@ async def test_the_address_of_a_page_is_cut_behind_the_mask() -> None:
 
 
 @pytest.mark.parametrize("cut", [SECRET[:4], SECRET[:20]])
-def test_what_a_provider_sent_is_cut_behind_the_mask(cut: str) -> None:
+def test_the_response_of_a_provider_is_masked_before_truncation(cut: str) -> None:
     sent = RawResponse(status=500, body=bytearray(f"x {SECRET} y {cut}".encode()), is_cut=True)
     with hiding(key_redaction([SECRET])):
         assert sent.text == f"x {MASK} y"
@@ -172,7 +170,7 @@ def test_what_a_provider_sent_is_cut_behind_the_mask(cut: str) -> None:
 
 
 @pytest.mark.parametrize("shift", [4, 20])
-def test_the_end_of_standard_error_of_a_server_begins_with_no_piece_of_a_secret(shift: int) -> None:
+def test_the_tail_of_a_servers_standard_error_has_no_part_of_a_secret(shift: int) -> None:
     stderr = Stderr(redaction_of(frozenset({SECRET})).text)
     stderr.file.write(f"{SECRET}{'y' * (STDERR_CHARS_MAX - shift)}\n")
     stderr.settle()
@@ -180,7 +178,7 @@ def test_the_end_of_standard_error_of_a_server_begins_with_no_piece_of_a_secret(
     assert not shows_a_piece(stderr.tail())
 
 
-async def test_a_tool_that_is_tried_returns_no_secret(tmp_path: Path) -> None:
+async def test_a_tried_tool_returns_no_secret(tmp_path: Path) -> None:
     from pointsman.workflows.tool_verbs import try_tool  # Beside its only use.
 
     @tool

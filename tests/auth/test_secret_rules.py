@@ -59,7 +59,7 @@ EVERY_PLACE: list[JsonObject] = [
 
 @pytest.mark.integration
 @pytest.mark.parametrize("config", EVERY_PLACE, ids=str)
-async def test_a_secret_without_hosts_goes_nowhere(config: JsonObject) -> None:
+async def test_a_secret_without_hosts_is_sent_nowhere(config: JsonObject) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"{}")
         status, error = await outcome(settings(peer.port), asking(f"{peer.url}/", **config))
@@ -70,7 +70,7 @@ async def test_a_secret_without_hosts_goes_nowhere(config: JsonObject) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("config", EVERY_PLACE, ids=str)
-async def test_a_secret_goes_to_its_host_and_to_no_other(config: JsonObject) -> None:
+async def test_a_secret_is_sent_only_to_its_host(config: JsonObject) -> None:
     async with peering() as peer, peering() as stranger:
         peer.answers["/"] = stranger.answers["/"] = answer(b"{}")
         given = settings(peer.port, stranger.port, hosts=[peer.url])
@@ -96,7 +96,7 @@ async def redirected(peer: Peer, stranger: Peer, location: str, **config: Json) 
 
 
 @pytest.mark.integration
-async def test_a_redirect_does_not_take_the_secret_to_another_host() -> None:
+async def test_a_redirect_does_not_send_the_secret_to_another_host() -> None:
     async with peering() as peer, peering() as stranger:
         for taken in (CANARY, "canary-of-the-rules-7a%2F2%2Bb", "canary-of-the-rules-7a%2f2%2bb"):
             status, error = await redirected(peer, stranger, f"{stranger.url}/taken?key={taken}")
@@ -142,7 +142,7 @@ async def test_a_redirect_without_the_secret_is_followed() -> None:
         ("*", "http://anywhere.example:81/", True),
     ],
 )
-def test_hosts_are_compared_with_the_request_that_leaves(host: str, url: str, *, allowed: bool) -> None:
+def test_hosts_are_compared_with_the_outgoing_request(host: str, url: str, *, allowed: bool) -> None:
     assert host_allowed(httpx2.URL(url), [host]) is allowed
 
 
@@ -162,7 +162,7 @@ def test_hosts_are_compared_with_the_request_that_leaves(host: str, url: str, *,
         "*.",
     ],
 )
-def test_what_is_not_a_host_is_refused(host: str) -> None:
+def test_an_invalid_host_is_refused(host: str) -> None:
     with pytest.raises(ValueError, match="host"):
         read_host(host)
     with pytest.raises(ValueError, match="host"):
@@ -186,7 +186,7 @@ NOTING: JsonObject = {"id": "n", "type": "tool", "config": {"tool": "note", "par
     ("rule", "status"),
     [({}, "failed"), ({"hosts": ["*"]}, "failed"), ({"tools": ["other"]}, "failed"), ({"tools": ["no*"]}, "completed")],
 )
-async def test_a_tool_is_given_a_secret_only_where_it_is_named(rule: JsonObject, status: str) -> None:
+async def test_a_tool_receives_a_secret_only_if_named(rule: JsonObject, status: str) -> None:
     seen: list[str] = []
     flow = Workflow.of({"id": "notes", "nodes": [NOTING], "edges": []})
     async with Pointsman("memory:", tools=[noting(seen)], settings=settings(**rule), model="scripted") as app:  # type: ignore[list-item] # a tool
@@ -203,7 +203,7 @@ def named(id: str, **more: Json) -> Workflow:
     return Workflow.of({"id": id, "nodes": [NOTING], "edges": [], **more})
 
 
-async def test_only_the_saved_workflows_that_are_named_use_the_secret() -> None:
+async def test_only_named_saved_workflows_use_the_secret() -> None:
     """A document that calls itself so is not the saved workflow."""
     seen: list[str] = []
     given = settings(tools=["note"], workflows=["letter", "report@1"])
@@ -234,7 +234,7 @@ async def test_only_workflows_of_the_groups_use_the_secret() -> None:
 
 
 @pytest.mark.integration
-async def test_the_store_names_hosts_of_a_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_store_can_set_hosts_of_a_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_SECRET_FROM_OUTSIDE", CANARY)
     async with peering() as peer:
         peer.answers["/"] = answer(b"{}")
@@ -262,7 +262,7 @@ async def test_a_secret_of_three_characters_is_refused() -> None:
     assert (status, error["code"]) == ("failed", "secret-invalid")
 
 
-def test_settings_take_a_secret_as_a_text_or_with_its_rule(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_accept_a_secret_as_text_or_with_its_rule(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     from pathlib import Path
 
     assert isinstance(tmp_path, Path)
@@ -279,7 +279,7 @@ def test_settings_take_a_secret_as_a_text_or_with_its_rule(tmp_path: object, mon
         load_settings(environment={})
 
 
-async def test_a_rule_of_the_settings_is_not_changed_in_the_store() -> None:
+async def test_a_rule_of_the_settings_cannot_be_changed_in_the_store() -> None:
     """It would have no effect."""
     given = settings(hosts=["api.example.com"])
     async with Pointsman("memory:", settings=given, model="scripted") as app:
@@ -289,7 +289,7 @@ async def test_a_rule_of_the_settings_is_not_changed_in_the_store() -> None:
         assert app.settings.rule("TOKEN").hosts == ("api.example.com",)
 
 
-async def test_nobody_saves_a_workflow_for_groups_that_are_not_theirs() -> None:
+async def test_a_workflow_cannot_be_saved_for_foreign_groups() -> None:
     """Else an editor could write one that uses the secrets of another group, and have an event start it."""
     eve = Caller(name="eve", role="editor", groups=("interns",))
     async with Pointsman("memory:", settings=settings(), model="scripted") as app:
@@ -311,7 +311,7 @@ async def test_nobody_saves_a_workflow_for_groups_that_are_not_theirs() -> None:
         "https:{secret.TOKEN}",
     ],
 )
-async def test_no_secret_may_stand_in_a_host(url: str) -> None:
+async def test_a_host_cannot_contain_a_secret(url: str) -> None:
     async with Pointsman("memory:", settings=settings(80), model="scripted") as app:
         (problem,) = (await app.check(asking(url))).problems
     assert (problem.code, problem.pointer) == ("secret-not-allowed", "/nodes/0/config/url")
@@ -320,7 +320,7 @@ async def test_no_secret_may_stand_in_a_host(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["secret.TOKEN", "{secret.TOKEN}", "{secret.TOKEN}/path", "https://example.org?k={secret.TOKEN}"]
 )
-async def test_a_secret_may_begin_an_address_or_stand_behind_its_host(url: str) -> None:
+async def test_a_secret_can_be_the_whole_address_or_follow_its_host(url: str) -> None:
     async with Pointsman("memory:", settings=settings(80), model="scripted") as app:
         assert not (await app.check(asking(url))).problems
 
@@ -331,7 +331,7 @@ async def test_a_secret_may_begin_an_address_or_stand_behind_its_host(url: str) 
 )
 @pytest.mark.parametrize("url", ["{}/deep/{secret.TOKEN}", "{secret.TOKEN}"])
 @pytest.mark.parametrize("reply", [b"", answer(b"", status="500 No"), answer(b"{", "content-type: application/json")])
-async def test_messages_show_no_piece_of_a_secret_in_an_address(secret: str, url: str, reply: bytes) -> None:
+async def test_messages_show_no_part_of_a_secret_in_an_address(secret: str, url: str, reply: bytes) -> None:
     async with peering() as peer:
         paths = ("/deep/canary-of/the", "/deep/http://canary:of", "/deep/http://h:canary/of-the")
         peer.answers.update(dict.fromkeys(paths, reply))

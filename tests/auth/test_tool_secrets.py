@@ -78,7 +78,7 @@ async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
     assert len(door.given) == 1
 
 
-async def test_what_comes_with_data_stays_text_whatever_it_looks_like() -> None:
+async def test_handles_in_data_stay_text() -> None:
     door = Door()
     async with installation(door) as app:
         flow = knocking({"key": "{input.key}", "who": "{input.who}"})
@@ -90,7 +90,7 @@ async def test_what_comes_with_data_stays_text_whatever_it_looks_like() -> None:
     assert door.given == [["secret.DOOR", [], "{secret.DOOR}"]] * 2
 
 
-async def test_a_failure_tells_no_secret() -> None:
+async def test_a_failure_contains_no_secret() -> None:
     door = Door()
     async with installation(door) as app:
         execution = await app.start(knocking({"key": "secret.DOOR", "who": "raise"}), {})
@@ -100,7 +100,7 @@ async def test_a_failure_tells_no_secret() -> None:
         assert CANARY not in str(view) + str(await app.look(execution.id))
 
 
-async def test_a_secret_that_nobody_has_fails_the_step_before_the_tool_is_called() -> None:
+async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:
     door = Door()
     async with installation(door) as app:
         execution = await app.start(knocking({"key": "secret.WINDOW"}), {})
@@ -117,7 +117,7 @@ async def test_a_secret_that_nobody_has_fails_the_step_before_the_tool_is_called
 
 
 @pytest.mark.integration
-async def test_who_approves_a_step_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
+async def test_an_approver_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
     """Also over a restart: the secret is looked up when the call is made, not when it is asked for."""
     door, url = Door(), f"sqlite:///{tmp_path}/store.db"
     flow = knocking(HANDLES, requiresApproval=True)
@@ -133,7 +133,7 @@ async def test_who_approves_a_step_sees_the_handle_and_not_the_secret(tmp_path: 
 
 
 @pytest.mark.integration
-async def test_what_an_approver_writes_is_text_where_a_handle_stood(tmp_path: Path) -> None:
+async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: Path) -> None:
     given: list[Json] = []
 
     @tool(requires_approval=True)
@@ -161,7 +161,7 @@ async def test_what_an_approver_writes_is_text_where_a_handle_stood(tmp_path: Pa
         assert given.pop() == expected
 
 
-async def test_a_secret_is_not_handed_to_sub_workflows() -> None:
+async def test_a_secret_is_not_passed_to_sub_workflows() -> None:
     called: JsonObject = {"tool": "iterate", "parameters": {"items": ["secret.DOOR"], "instruction": "Say"}}
     flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
     async with installation(Door()) as app:
@@ -188,7 +188,7 @@ async def test_a_dry_run_needs_no_secret() -> None:
         ("run_workflow", {"workflow": "a", "input": {"key": "secret.DOOR"}}),
     ],
 )
-async def test_a_secret_is_not_handed_to_what_keeps_it(tmp_path: Path, name: str, parameters: JsonObject) -> None:
+async def test_a_secret_is_not_passed_to_nodes_that_store_it(tmp_path: Path, name: str, parameters: JsonObject) -> None:
     called: JsonObject = {"tool": name, "parameters": parameters}
     flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
     everywhere: JsonObject = {"DOOR": {"value": CANARY, "tools": ["*"]}}

@@ -87,7 +87,7 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.mark.integration
-async def test_a_secret_of_the_store_reaches_its_call_also_over_a_restart(url: str) -> None:
+async def test_a_stored_secret_reaches_its_call_even_after_a_restart(url: str) -> None:
     door = Door()
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, by="ada", rule=RULE)
@@ -100,7 +100,7 @@ async def test_a_secret_of_the_store_reaches_its_call_also_over_a_restart(url: s
 
 
 @pytest.mark.integration
-async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_secret(
+async def test_no_stored_shown_logged_exported_or_backed_up_data_has_the_secret(
     url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -123,7 +123,7 @@ async def test_nothing_that_is_kept_told_logged_exported_or_backed_up_has_the_se
 
 
 @pytest.mark.integration
-async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: str, tmp_path: Path) -> None:
+async def test_secrets_of_a_backup_can_be_opened_elsewhere_with_their_key(url: str, tmp_path: Path) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         await back_up(app.context, tmp_path / "backup")
@@ -135,7 +135,7 @@ async def test_a_backup_carries_secrets_that_open_with_their_key_elsewhere(url: 
 
 
 @pytest.mark.integration
-async def test_another_key_seals_what_is_set_later_and_rotation_seals_the_rest(url: str) -> None:
+async def test_a_new_key_encrypts_later_secrets_and_rotation_the_others(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
     async with installation(url, NEW, OLD) as app:
@@ -157,7 +157,7 @@ async def test_another_key_seals_what_is_set_later_and_rotation_seals_the_rest(u
 @pytest.mark.parametrize(
     ("keys", "code"), [((), "vault-locked"), ((NEW,), "secret-unreadable"), (("x",), "vault-key-invalid")]
 )
-async def test_without_the_right_key_the_step_fails_typed_and_before_the_tool_is_called(
+async def test_a_wrong_key_fails_the_step_with_a_code_before_the_tool_call(
     url: str, keys: tuple[str, ...], code: str
 ) -> None:
     door = Door()
@@ -172,7 +172,7 @@ async def test_without_the_right_key_the_step_fails_typed_and_before_the_tool_is
 
 
 @pytest.mark.integration
-async def test_a_changed_secret_counts_for_the_next_call_and_elsewhere_within_a_second(url: str) -> None:
+async def test_a_changed_secret_applies_to_the_next_call_and_in_other_processes_within_a_second(url: str) -> None:
     clock = HandClock()
     door = Door()
     async with installation(url, OLD, door=door, clock=clock) as here, installation(url, OLD, clock=clock) as there:
@@ -192,7 +192,7 @@ async def test_a_changed_secret_counts_for_the_next_call_and_elsewhere_within_a_
     assert door.given == ["first-value", "second-value", "third-value"]
 
 
-async def test_what_was_ever_opened_is_redacted_by_value_also_by_who_began_before() -> None:
+async def test_every_opened_secret_is_masked_by_value_even_in_running_executions() -> None:
     async with installation("memory:", OLD) as app:
         redact = redactor_for(app.settings)
         assert redact.text(f"say {CANARY}") == f"say {CANARY}"
@@ -203,7 +203,7 @@ async def test_what_was_ever_opened_is_redacted_by_value_also_by_who_began_befor
         assert redactor_for(app.settings).text(f"{OLD} {CANARY}") == "*** ***"
 
 
-async def test_the_environment_and_the_settings_win(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_environment_and_settings_override_stored_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     async with installation("memory:", OLD, secrets={"DOOR": "of-the-settings"}) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         assert app.settings.secret("DOOR") == "of-the-settings"
@@ -211,7 +211,7 @@ async def test_the_environment_and_the_settings_win(monkeypatch: pytest.MonkeyPa
         assert app.settings.secret("DOOR") == "of-the-environment"
 
 
-async def test_a_sealed_secret_does_not_open_under_another_name() -> None:
+async def test_an_encrypted_secret_cannot_be_opened_under_another_name() -> None:
     async with installation("memory:", OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         await app.vault.set("WINDOW", "another-value")
@@ -225,9 +225,7 @@ async def test_a_sealed_secret_does_not_open_under_another_name() -> None:
 
 
 @pytest.mark.integration
-async def test_the_first_secret_makes_a_key_for_its_owner_only_and_later_ones_never_do(
-    url: str, tmp_path: Path
-) -> None:
+async def test_only_the_first_secret_creates_a_private_key_file(url: str, tmp_path: Path) -> None:
     file = tmp_path / "config" / "pointsman" / FILE
     async with installation(url) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
@@ -256,7 +254,7 @@ async def test_a_key_file_that_others_may_read_is_refused(url: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["", "a b", "1st", "a.b", "ünder", "x" * 101, "a\n"])
-async def test_names_that_no_handle_can_have_are_refused(name: str) -> None:
+async def test_names_that_are_not_valid_handles_are_refused(name: str) -> None:
     async with installation("memory:", OLD) as app:
         with pytest.raises(NameInvalid):
             await app.vault.set(name, CANARY)
@@ -264,14 +262,14 @@ async def test_names_that_no_handle_can_have_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "short", "x" * 60_001])
-async def test_values_that_could_not_be_hidden_are_refused_and_not_repeated(value: str) -> None:
+async def test_values_that_cannot_be_masked_are_refused_and_not_repeated(value: str) -> None:
     async with installation("memory:", OLD) as app:
         with pytest.raises(SecretInvalid) as refused:
             await app.vault.set("DOOR", value)
         assert not value or value not in str(refused.value)
 
 
-async def test_a_secret_that_is_not_kept_cannot_be_deleted() -> None:
+async def test_an_unknown_secret_cannot_be_deleted() -> None:
     async with installation("memory:", OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         with pytest.raises(NoSuchSecret) as refused:
@@ -280,7 +278,7 @@ async def test_a_secret_that_is_not_kept_cannot_be_deleted() -> None:
 
 
 @pytest.mark.integration
-async def test_a_damaged_entry_is_refused_when_it_is_asked_for_and_can_be_set_anew(url: str) -> None:
+async def test_a_damaged_secret_is_refused_on_use_and_can_be_set_again(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.store.entries.put("secret", "DOOR", {"name": "DOOR", "sealed": 7, "changed": "never"})
         await app.vault.set("WINDOW", CANARY)
@@ -293,13 +291,13 @@ async def test_a_damaged_entry_is_refused_when_it_is_asked_for_and_can_be_set_an
         assert app.settings.secret("DOOR") == "another-value"
 
 
-async def test_half_a_character_is_no_secret() -> None:
+async def test_a_lone_surrogate_is_not_a_valid_secret() -> None:
     async with installation("memory:", OLD) as app:
         with pytest.raises(SecretInvalid):
             await app.vault.set("DOOR", "\ud800 and so on")
 
 
-async def test_who_makes_a_key_while_another_does_is_refused_and_no_key_is_lost(tmp_path: Path) -> None:
+async def test_concurrent_key_creation_is_refused_and_loses_no_key(tmp_path: Path) -> None:
     file = tmp_path / "config" / "pointsman" / FILE
     settings = Settings().vault
     make_key(settings)
@@ -317,7 +315,7 @@ async def test_who_makes_a_key_while_another_does_is_refused_and_no_key_is_lost(
 
 
 @pytest.mark.integration
-async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: str) -> None:
+async def test_an_unreadable_secret_affects_only_its_users(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
     mcp: Json = {"desk": {"url": "http://127.0.0.1:9/", "headers": {"Authorization": "secret.DOOR"}}}
@@ -330,7 +328,7 @@ async def test_a_secret_that_does_not_open_shuts_nothing_but_what_needs_it(url: 
 
 
 @pytest.mark.integration
-async def test_the_doctor_names_the_secrets_that_cannot_be_opened(url: str) -> None:
+async def test_the_doctor_lists_unreadable_secrets(url: str) -> None:
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         await app.vault.set("BACK", CANARY)

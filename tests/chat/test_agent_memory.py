@@ -52,14 +52,14 @@ def asked_in_turns(document: str, turns: int, store: str) -> list[tuple[str, lis
         ("{scope: session, window: 2, summarize: false}", ["[Earlier messages are left out.]", "Aye.", "turn 2"]),
     ],
 )
-def test_memory_reaches_as_far_as_it_says(memory: str, last: list[str], tmp_path: Path) -> None:
+def test_memory_has_the_reach_of_its_scope(memory: str, last: list[str], tmp_path: Path) -> None:
     asked = asked_in_turns(talk(memory), 3, f"sqlite:///{tmp_path / 'store.db'}")
     assert [purpose for purpose, _ in asked] == ["generation"] * 3
     assert asked[-1][1] == last
 
 
 @pytest.mark.requirement("S1-114")
-def test_a_long_conversation_costs_a_summary_now_and_then_and_never_grows(tmp_path: Path) -> None:
+def test_a_long_conversation_is_summarised_and_stays_bounded(tmp_path: Path) -> None:
     asked = asked_in_turns(talk("{window: 6}"), 12, f"sqlite:///{tmp_path / 'store.db'}")
     answers = [texts for purpose, texts in asked if purpose == "generation"]
     summaries = [texts for purpose, texts in asked if purpose == "summary"]

@@ -32,7 +32,7 @@ def said(text: str) -> ChatRequest:
     return ChatRequest("talk", [{"role": "user", "content": text}], session="s")
 
 
-async def test_an_answer_has_nothing_of_what_was_said_before_it_was_asked_for() -> None:
+async def test_an_answer_excludes_earlier_messages() -> None:
     go_on = asyncio.Event()
 
     @tool
@@ -54,7 +54,7 @@ async def test_an_answer_has_nothing_of_what_was_said_before_it_was_asked_for() 
         assert dialogue.text == "The tide goes out"
 
 
-async def test_who_goes_before_the_answer_begins_is_not_listened_for() -> None:
+async def test_a_client_that_leaves_before_the_answer_has_no_subscription() -> None:
     @tool
     async def hold() -> str:
         """Waits for nothing."""

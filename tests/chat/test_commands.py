@@ -47,13 +47,13 @@ def test_goal_and_address_are_read_from_a_command(text: str, goal: str, email: s
         "Explain how to send mail",
     ],
 )
-def test_without_a_wish_to_send_it_the_whole_command_is_the_goal(text: str) -> None:
+def test_the_whole_command_is_the_goal_without_a_recipient(text: str) -> None:
     assert parse_command(text).input == {"goal": text, "email": None}
 
 
 @pytest.mark.requirement("S2-04")
 @pytest.mark.parametrize("text", ["", "  \n", "send to bob@example.org", ", mail it to bob@example.org."])
-def test_a_command_that_says_nothing_to_do_is_refused(text: str) -> None:
+def test_a_command_without_a_goal_is_refused(text: str) -> None:
     with pytest.raises(CommandUnclear, match="nothing to do"):
         parse_command(text)
 
@@ -67,12 +67,12 @@ def test_a_command_that_says_nothing_to_do_is_refused(text: str) -> None:
         ("x" * (CHARS_MAX + 1), "characters"),
     ],
 )
-def test_a_command_that_may_mean_more_than_is_done_is_refused(text: str, says: str) -> None:
+def test_an_ambiguous_command_is_refused(text: str, says: str) -> None:
     with pytest.raises(CommandUnclear, match=says):
         parse_command(text)
 
 
-def test_parts_are_held_to_the_same() -> None:
+def test_the_parts_of_a_command_obey_the_same_rules() -> None:
     assert command_of(" a memo ", "") == Command("a memo", None)
     assert command_of("a memo", "Bob@EXAMPLE.org").email == "Bob@example.org"
     with pytest.raises(CommandUnclear):
@@ -80,7 +80,7 @@ def test_parts_are_held_to_the_same() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from('ab@. ,;-\n"<>tosendmail'), max_size=300))
-def test_any_text_is_a_command_or_is_refused(text: str) -> None:
+def test_any_text_is_a_command_or_refused(text: str) -> None:
     try:
         found = parse_command(text)
     except CommandUnclear:

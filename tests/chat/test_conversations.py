@@ -43,7 +43,7 @@ async def said(app: Pointsman) -> list[str]:
 
 
 @pytest.mark.integration
-async def test_while_a_turn_is_under_way_nobody_begins_another_one(tmp_path: Path) -> None:
+async def test_a_turn_cannot_begin_while_another_is_open(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with installation(store) as app:
         waits = await begin(app, "one")
@@ -63,7 +63,7 @@ async def test_while_a_turn_is_under_way_nobody_begins_another_one(tmp_path: Pat
 
 
 @pytest.mark.integration
-async def test_of_many_who_speak_at_the_same_moment_one_begins_the_turn(tmp_path: Path) -> None:
+async def test_one_of_many_concurrent_messages_begins_the_turn(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with installation(store) as one, installation(store) as other:
         for expected in (1, 2, 3):
@@ -78,7 +78,7 @@ async def test_of_many_who_speak_at_the_same_moment_one_begins_the_turn(tmp_path
         assert len(await said(other)) == 4, "the rejected turn left nothing"
 
 
-async def test_of_many_starts_under_one_key_at_the_same_moment_all_are_the_same_execution() -> None:
+async def test_concurrent_starts_with_one_key_are_one_execution() -> None:
     note: JsonObject = {
         "id": "note",
         "nodes": [{"id": "n", "type": "transform", "config": {"set": {"a": "1"}}}],
@@ -90,7 +90,7 @@ async def test_of_many_starts_under_one_key_at_the_same_moment_all_are_the_same_
         assert [await one.settled() for one in begun] == ["completed"] * 5
 
 
-async def test_a_turn_that_did_not_complete_leaves_the_conversation_as_it_was() -> None:
+async def test_an_incomplete_turn_leaves_the_conversation_unchanged() -> None:
     async with installation("memory:") as app:
         for number in range(3):
             execution = await begin(app, f"{number}")
@@ -104,7 +104,7 @@ async def test_a_turn_that_did_not_complete_leaves_the_conversation_as_it_was() 
         assert len({one.execution for one in await app.executions()}) == 4
 
 
-async def test_a_conversation_that_has_ended_takes_nothing_until_it_is_reopened() -> None:
+async def test_an_ended_conversation_accepts_no_messages_until_it_is_reopened() -> None:
     async with installation("memory:") as app:
         ends = await begin(app, "bye")
         await ends.answer("ask", "approve")
@@ -120,7 +120,7 @@ async def test_a_conversation_that_has_ended_takes_nothing_until_it_is_reopened(
         assert not (await app.storage.conversation("s")).closed
 
 
-async def test_a_deleted_conversation_begins_anew_under_its_name() -> None:
+async def test_a_deleted_conversation_starts_anew_under_its_name() -> None:
     async with installation("memory:") as app:
         first = await begin(app, "one")
         await first.answer("ask", "approve")

@@ -27,7 +27,7 @@ async def turn(app: Pointsman, text: str) -> None:
     assert await execution.settled() == "completed"
 
 
-async def test_what_was_said_in_a_turn_that_broke_off_at_its_end_is_there_in_the_next_one(
+async def test_messages_of_a_turn_that_crashed_at_its_end_are_in_the_next_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
@@ -46,7 +46,7 @@ async def test_what_was_said_in_a_turn_that_broke_off_at_its_end_is_there_in_the
         assert [message["content"] for message in said if message["role"] == "user"] == ["one", "two"]
 
 
-async def test_a_session_that_was_closed_and_opened_again_stays_open(tmp_path: Path) -> None:
+async def test_a_reopened_session_stays_open(tmp_path: Path) -> None:
     async with Pointsman(f"sqlite:///{tmp_path}/store.db", model="scripted") as app:
         await turn(app, "one")
         await app.store.sessions.close("s")

@@ -48,7 +48,7 @@ async def kept(app: Pointsman, workflow: Workflow, text: str, *, by: str = "", s
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-73", "S1-74", "S1-143")
-async def test_what_is_remembered_is_there_after_a_restart_for_its_owner_alone(store_url: str) -> None:
+async def test_memory_survives_a_restart_for_its_owner_only(store_url: str) -> None:
     user, own = remembering("user"), remembering("workflow")
     async with Pointsman(store_url, settings=Settings()) as app:
         assert await kept(app, user, "a", by="ann") == ["a"]
@@ -64,7 +64,7 @@ async def test_what_is_remembered_is_there_after_a_restart_for_its_owner_alone(s
 
 
 @pytest.mark.parametrize("where", ["desk", "ann", "user/ann", "../desk", "desk%", "*", "log", "workflow"])
-async def test_a_namespace_that_callers_choose_reaches_nobody_elses_memory(where: str) -> None:
+async def test_a_caller_chosen_namespace_does_not_reach_other_memories(where: str) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         await kept(app, remembering("workflow"), "secret")
         await kept(app, remembering("user"), "secret", by="ann")
@@ -80,7 +80,7 @@ async def test_a_namespace_that_callers_choose_reaches_nobody_elses_memory(where
             assert await (await app.start(searches, {"text": "", "where": where}, by="mallory")).output() == []
 
 
-async def test_nobody_is_not_everybody() -> None:
+async def test_memory_without_an_owner_is_not_shared_by_all() -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         execution = await app.start(remembering("user"), {"text": "a"})
         assert await execution.settled() == "failed"
@@ -88,7 +88,7 @@ async def test_nobody_is_not_everybody() -> None:
         assert execution.state.outcome.failure.code == "memory-no-owner"
 
 
-async def test_sub_workflows_remember_for_who_started_the_whole(store_url: str) -> None:
+async def test_sub_workflows_write_the_memory_of_the_starter(store_url: str) -> None:
     parent = {
         "id": "parent",
         "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "desk", "input": {"text": "'inside'"}}}],
@@ -100,7 +100,7 @@ async def test_sub_workflows_remember_for_who_started_the_whole(store_url: str) 
         assert await app.memory.of("user", "ann").get("log") == ["inside"]
 
 
-async def test_what_has_a_time_to_live_is_gone_after_it_and_gc_deletes_it(store_url: str) -> None:
+async def test_a_value_expires_after_its_time_to_live_and_gc_deletes_it(store_url: str) -> None:
     clock = Hands()
     async with Pointsman(store_url, settings=Settings(), clock=clock) as app:
         assert await kept(app, remembering("workflow", ttl="1h"), "a") == ["a"]
@@ -117,7 +117,7 @@ async def test_what_has_a_time_to_live_is_gone_after_it_and_gc_deletes_it(store_
         assert (await app.storage.collect()).memories == 0
 
 
-async def test_an_owner_that_is_full_is_told_so_and_keeps_what_it_has() -> None:
+async def test_a_full_memory_refuses_writes_and_keeps_its_values() -> None:
     settings = Settings(memory=MemorySettings(keys_max=1, value_bytes_max=20))
     async with Pointsman("memory:", settings=settings) as app:
         await kept(app, remembering("workflow"), "a")
@@ -163,7 +163,7 @@ async def test_a_retry_after_a_lost_answer_appends_once(store_url: str, monkeypa
         assert await app.memory.of("workflow", "desk").get("log") == ["a"]
 
 
-async def test_a_fork_writes_what_it_takes_again_and_a_replay_writes_nothing(store_url: str) -> None:
+async def test_a_fork_writes_memory_again_and_a_replay_does_not(store_url: str) -> None:
     async with Pointsman(store_url, settings=Settings()) as app:
         execution = await app.start(remembering("workflow"), {"text": "a"})
         await execution.settled()
@@ -199,7 +199,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 @pytest.mark.integration
 @pytest.mark.parametrize("moment", ["before", "after"])
-async def test_a_process_that_is_killed_around_a_change_makes_it_once(tmp_path: Path, moment: str) -> None:
+async def test_a_process_killed_around_a_change_applies_it_once(tmp_path: Path, moment: str) -> None:
     store, workflow = f"sqlite:///{tmp_path}/store.db", remembering("user")
     died = await asyncio.create_subprocess_exec(
         sys.executable, "-c", DIES, store, json.dumps(workflow.original), moment, env={**os.environ}
@@ -214,7 +214,7 @@ async def test_a_process_that_is_killed_around_a_change_makes_it_once(tmp_path: 
         assert summary.owner == "ann"
 
 
-async def test_people_see_and_correct_one_memory_at_a_time() -> None:
+async def test_people_read_and_correct_one_memory_at_a_time() -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         notes, whole = app.memory.of("user", "ann", namespace="no/tes"), app.memory.of("user", "ann")
         await notes.set("a/b", 1)
@@ -235,7 +235,7 @@ async def test_people_see_and_correct_one_memory_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "\x00", "a\nb", "x" * 501, "\u202e"])
-async def test_what_cannot_be_a_name_is_refused(name: str) -> None:
+async def test_an_invalid_memory_name_is_refused(name: str) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         with pytest.raises(MemoryKeyInvalid):
             await app.memory.of("user", "ann").set(name, 1)

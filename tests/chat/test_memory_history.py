@@ -36,7 +36,7 @@ async def told(memory: OneMemory, key: str) -> list[tuple[Json, str]]:
     return [(one.value, "?" if one.by is None else one.by.person or one.by.node) for one in await memory.history(key)]
 
 
-async def test_who_wrote_a_value_and_what_it_was_is_told_after_a_restart(store_url: str) -> None:
+async def test_history_shows_writer_and_previous_value_after_a_restart(store_url: str) -> None:
     note = remembering("workflow", operation="set", key="tone")
     async with Pointsman(store_url, settings=Settings()) as app:
         execution = await app.start(note, {"text": "short"}, by="ann")
@@ -56,7 +56,7 @@ async def test_who_wrote_a_value_and_what_it_was_is_told_after_a_restart(store_u
         assert await memory.get("tone") == "short"
 
 
-async def test_what_an_agent_writes_names_its_tool() -> None:
+async def test_a_write_of_an_agent_records_its_tool() -> None:
     flow, script = agent_that(call("set", key="tone", value="short"))
     async with Pointsman("memory:", script=parse_script(script), settings=Settings(delays=False)) as app:
         execution = await app.start(flow, "keep it short", session="talk-1")
@@ -65,7 +65,7 @@ async def test_what_an_agent_writes_names_its_tool() -> None:
         assert now.by == ChangeAuthor(execution=execution.id, workflow="desk", node="desk", tool="memory_set")
 
 
-async def test_an_earlier_value_that_is_put_back_lasts_as_long_as_it_was_to() -> None:
+async def test_a_restored_value_keeps_its_expiry() -> None:
     clock = Hands()
     async with Pointsman("memory:", settings=Settings(), clock=clock) as app:
         memory = app.memory.of("user", "ann")
@@ -81,7 +81,7 @@ async def test_an_earlier_value_that_is_put_back_lasts_as_long_as_it_was_to() ->
 
 
 @pytest.mark.requirement("S1-73")
-async def test_a_person_who_is_forgotten_leaves_nothing_of_the_past(store_url: str) -> None:
+async def test_deleting_a_persons_memory_deletes_its_history(store_url: str) -> None:
     async with Pointsman(store_url, settings=Settings()) as app:
         for text in ("a secret", "another"):
             await kept(app, remembering("user", operation="set"), text, by="ann")
@@ -99,7 +99,7 @@ async def test_a_person_who_is_forgotten_leaves_nothing_of_the_past(store_url: s
         assert await told(app.memory.of("user", "ben"), "log") == [("another", "keep"), ("a secret", "keep")]
 
 
-async def test_a_deleted_execution_and_what_expired_take_their_past_along(store_url: str) -> None:
+async def test_deleted_executions_and_expired_values_lose_their_history(store_url: str) -> None:
     clock = Hands()
     async with Pointsman(store_url, settings=Settings(), clock=clock) as app:
         execution = await app.start(remembering("execution", operation="set"), {"text": "a"})
@@ -115,7 +115,7 @@ async def test_a_deleted_execution_and_what_expired_take_their_past_along(store_
         assert await app.store.memory.every("past user", "ann") == []
 
 
-async def test_a_restored_backup_tells_the_past_and_finds_nobody_by_it(tmp_path: Path, postgres_url: str) -> None:
+async def test_a_restored_backup_has_the_history_without_deleted_people(tmp_path: Path, postgres_url: str) -> None:
     first, last, file = f"sqlite:///{tmp_path}/a.db", f"sqlite:///{tmp_path}/b.db", tmp_path / "a.backup"
     async with Pointsman(first, settings=Settings()) as app:
         memory = app.memory.of("user", "ann")
@@ -133,7 +133,7 @@ async def test_a_restored_backup_tells_the_past_and_finds_nobody_by_it(tmp_path:
             await app.storage.back_up(file)
 
 
-async def test_no_scope_node_or_caller_reaches_the_past_but_by_its_history() -> None:
+async def test_history_is_reachable_only_through_its_own_verb() -> None:
     async with Pointsman("memory:", settings=Settings(memory=MemorySettings(earlier_values_max=1))) as app:
         memory = app.memory.of("user", "ann")
         for value in ("one harbour", "two harbours", "three"):

@@ -74,7 +74,7 @@ def code_of(said: Json) -> Json:
 
 
 @pytest.mark.requirement("S1-73", "S1-74")
-async def test_what_an_agent_remembers_is_there_in_a_later_process(url: str) -> None:
+async def test_memory_of_an_agent_is_available_in_a_later_process(url: str) -> None:
     wrote = await told(
         url,
         remembering(
@@ -97,12 +97,12 @@ async def test_what_an_agent_remembers_is_there_in_a_later_process(url: str) -> 
     assert others == [None, []]
 
 
-async def test_what_is_written_once_more_on_purpose_is_written(url: str) -> None:
+async def test_an_intended_second_write_is_applied(url: str) -> None:
     there_and_back = [call("set", key="k", value=value) for value in ("a", "b", "a")]
     assert (await told(url, remembering(*there_and_back, call("get", key="k"))))[-1] == "a"
 
 
-async def test_an_agent_reaches_the_scopes_of_its_node_and_no_other(url: str) -> None:
+async def test_an_agent_reaches_only_the_scopes_of_its_node(url: str) -> None:
     wide = remembering(
         call("set", scope="user", key="k", value="hers"),
         call("set", scope="session", key="k", value="here"),
@@ -121,7 +121,7 @@ async def test_an_agent_reaches_the_scopes_of_its_node_and_no_other(url: str) ->
     assert await told(url, remembering(call("get", key="k"), scopes=["user"])) == ["hers"]
 
 
-async def test_a_namespace_bounds_what_they_reach(url: str) -> None:
+async def test_a_namespace_bounds_the_memory_tools(url: str) -> None:
     await told(url, remembering(call("set", key="a", value="1"), scopes=["user"], namespace="notes"))
     assert await told(url, remembering(call("get", key="a"), call("get", key="notes/a"), scopes=["user"])) == [None] * 2
     shared = remembering(call("set", key="rule", value="be kind"), scopes=["shared"], namespace="handbook")
@@ -134,13 +134,15 @@ async def test_a_namespace_bounds_what_they_reach(url: str) -> None:
     ("arguments", "code"),
     [({}, "tool-arguments"), ({"key": ""}, "tool-arguments"), ({"key": "a\u0007b"}, "memory-key-invalid")],
 )
-async def test_a_bad_call_is_told_to_the_agent_which_goes_on(url: str, arguments: JsonObject, code: str) -> None:
+async def test_an_invalid_call_is_returned_to_the_agent_which_continues(
+    url: str, arguments: JsonObject, code: str
+) -> None:
     flow, script = remembering({"name": "memory_get", "arguments": arguments})
     (said,) = await told(url, (flow, script))
     assert code_of(said) == code
 
 
-async def test_a_memory_that_is_full_is_told_to_the_agent(url: str) -> None:
+async def test_a_full_memory_is_reported_to_the_agent(url: str) -> None:
     settings = Settings.model_validate({"delays": False, "memory": {"value_bytes_max": 1000}})
     flow, script = remembering(call("set", key="k", value="x" * 2000))
     async with Pointsman(url, script=parse_script(script), settings=settings) as app:
@@ -149,7 +151,7 @@ async def test_a_memory_that_is_full_is_told_to_the_agent(url: str) -> None:
         assert "memory-full" in str(await messages_of(execution))
 
 
-async def test_without_a_name_in_its_tools_an_agent_has_no_memory(url: str) -> None:
+async def test_an_agent_without_memory_tools_has_no_memory(url: str) -> None:
     (refused,) = await told(url, remembering(call("set", key="k", value="v"), tools=["memory_get"]))
     assert code_of(refused) == "tool-not-allowed"
 
@@ -167,7 +169,7 @@ async def test_tool_nodes_use_memory_nodes_instead(url: str) -> None:
         )
 
 
-async def test_a_shared_memory_without_a_name_is_found_before_anything_runs(url: str) -> None:
+async def test_a_shared_memory_without_a_name_is_refused_before_the_start(url: str) -> None:
     flow, _ = remembering(call("get", key="k"), scopes=["shared"])
     async with Pointsman(url, model="scripted") as app:
         checked = await app.check(flow)
@@ -176,7 +178,7 @@ async def test_a_shared_memory_without_a_name_is_found_before_anything_runs(url:
             await app.start(flow, "go")
 
 
-def test_a_single_scope_is_not_asked_for() -> None:
+def test_a_single_scope_is_not_a_parameter() -> None:
     tool = MemoryTool("memory_get")
     assert offered(tool.spec, ["user"]) is tool.spec
     properties = offered(tool.spec, ["user", "session"]).parameters["properties"]

@@ -53,7 +53,7 @@ def noting(operation: str = "append", **config: Json) -> Workflow:
     return Workflow.parse(json.dumps(document), name="desk")
 
 
-async def test_what_means_the_same_is_found_in_other_words_also_after_a_restart(
+async def test_semantic_search_finds_other_words_even_after_a_restart(
     store_url: str, places: Places, tmp_path: Path
 ) -> None:
     async with Pointsman(store_url, settings=settings(places)) as app:
@@ -73,7 +73,7 @@ async def test_what_means_the_same_is_found_in_other_words_also_after_a_restart(
     assert not any(KEY.encode() in part for part in parts(tmp_path))
 
 
-async def test_words_count_beside_the_meaning_and_what_changes_is_placed_anew(store_url: str, places: Places) -> None:
+async def test_search_combines_words_and_meaning_and_follows_changes(store_url: str, places: Places) -> None:
     async with Pointsman(store_url, settings=settings(places)) as app:
         ann = app.memory.of("user", "ann")
         await ann.set("breed", "Weimaraner")
@@ -91,7 +91,7 @@ async def test_words_count_beside_the_meaning_and_what_changes_is_placed_anew(st
         assert await ann.search("motor") == []
 
 
-async def test_a_step_that_writes_fails_by_no_model_and_a_search_says_that_it_found_by_words_alone(
+async def test_a_failing_embedding_model_does_not_fail_writes_and_search_reports_words_only(
     store_url: str, places: Places
 ) -> None:
     places.status = 503
@@ -118,9 +118,7 @@ async def test_a_step_that_writes_fails_by_no_model_and_a_search_says_that_it_fo
         assert finding.warnings == ()
 
 
-async def test_a_value_that_the_model_does_not_take_keeps_no_other_from_being_found(
-    store_url: str, places: Places
-) -> None:
+async def test_a_value_that_cannot_be_embedded_does_not_block_others(store_url: str, places: Places) -> None:
     async with Pointsman(store_url, settings=settings(places)) as app:
         ann = app.memory.of("user", "ann")
         places.status = 503
@@ -135,7 +133,7 @@ async def test_a_value_that_the_model_does_not_take_keeps_no_other_from_being_fo
         assert len(places.asked) == asked + 1, "it is not tried again before it changes"
 
 
-async def test_vectors_of_another_length_are_an_error_that_says_how_to_go_on(store_url: str, places: Places) -> None:
+async def test_vectors_of_another_length_are_an_error_with_a_hint(store_url: str, places: Places) -> None:
     async with Pointsman(store_url, settings=settings(places)) as app:
         await app.memory.of("user", "ann").set("pets", "a dog")
         await app.memory.of("user", "ann").search("puppy")
@@ -157,7 +155,7 @@ async def test_vectors_of_another_length_are_an_error_that_says_how_to_go_on(sto
 
 
 @pytest.mark.integration
-async def test_without_a_model_of_embeddings_nothing_is_asked_or_kept(tmp_path: Path, places: Places) -> None:
+async def test_no_embedding_is_requested_or_stored_without_an_embedding_model(tmp_path: Path, places: Places) -> None:
     provider: JsonObject = {"base_url": places.address, "keys": [KEY]}
     plain = Settings.model_validate({"providers": {"own": provider}})
     async with Pointsman(f"sqlite:///{tmp_path}/store.db", settings=plain) as app:
@@ -171,7 +169,7 @@ async def test_without_a_model_of_embeddings_nothing_is_asked_or_kept(tmp_path: 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("least", [0.99, -1.0])
-async def test_how_alike_is_alike_enough_is_said_in_the_settings(places: Places, least: float) -> None:
+async def test_the_similarity_threshold_is_a_setting(places: Places, least: float) -> None:
     async with Pointsman("memory:", settings=settings(places, similarity_min=least)) as app:
         ann = app.memory.of("user", "ann")
         await ann.set("pets", "a dog")
@@ -181,7 +179,7 @@ async def test_how_alike_is_alike_enough_is_said_in_the_settings(places: Places,
 
 
 @pytest.mark.integration
-async def test_who_plays_from_a_script_asks_nobody_what_anything_means(places: Places) -> None:
+async def test_the_scripted_model_requests_no_embeddings(places: Places) -> None:
     async with Pointsman("memory:", settings=settings(places), model="scripted") as app:
         ann = app.memory.of("user", "ann")
         await ann.set("pets", "a dog")
@@ -191,7 +189,7 @@ async def test_who_plays_from_a_script_asks_nobody_what_anything_means(places: P
 
 
 @pytest.mark.integration
-async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places: Places) -> None:
+async def test_the_embedding_model_is_listed_and_pinged(places: Places) -> None:
     async with Pointsman("memory:", settings=settings(places)) as app:
         listed = list_models(app.context)["models"]
         assert [(one["name"], one["uses"]) for one in cast("list[JsonObject]", listed)] == [
@@ -207,12 +205,12 @@ async def test_the_model_of_embeddings_is_listed_and_pinged_as_what_it_is(places
 
 @pytest.mark.integration
 @pytest.mark.parametrize("model", ["small", ":small", "own:", ""])
-def test_a_model_of_embeddings_without_a_provider_is_refused_by_name(model: str, places: Places) -> None:
+def test_an_embedding_model_without_a_provider_is_refused_by_name(model: str, places: Places) -> None:
     with pytest.raises(ValidationError, match="names no provider: write provider:name"):
         settings(places, model=model)
 
 
-async def test_what_a_search_was_told_of_its_meaning_counts_for_the_execution_and_its_budget(
+async def test_embedding_usage_of_a_search_counts_for_the_execution_and_its_budget(
     store_url: str, places: Places
 ) -> None:
     async with Pointsman(store_url, settings=settings(places)) as app:
@@ -237,7 +235,7 @@ async def test_what_a_search_was_told_of_its_meaning_counts_for_the_execution_an
         assert stopped.state.status != "completed"
 
 
-async def test_keys_pay_for_embeddings_from_their_day(store_url: str, places: Places) -> None:
+async def test_embeddings_count_towards_the_daily_limit_of_keys(store_url: str, places: Places) -> None:
     limited: JsonObject = {"base_url": places.address, "keys": [KEY], "day": {"calls": 2}}
     embeddings: JsonObject = {"model": "own:small"}
     own = Settings.model_validate({"providers": {"own": limited}, "memory": {"embeddings": embeddings}})

@@ -73,7 +73,7 @@ async def test_an_execution_is_started_followed_answered_and_read(client: Client
     assert (journal[0]["kind"], journal[-1]["kind"]) == ("started", "completed")
 
 
-async def test_what_a_server_refuses_is_the_exception_that_an_embedded_installation_raises(client: Client) -> None:
+async def test_the_client_raises_the_same_exceptions_as_the_embedded_app(client: Client) -> None:
     with pytest.raises(UnknownWorkflow, match="nope") as unknown:
         await client.start("nope")
     assert unknown.value.hint
@@ -100,7 +100,7 @@ async def test_what_a_server_refuses_is_the_exception_that_an_embedded_installat
         await stopped.output()
 
 
-async def test_what_was_read_is_saved_over_and_deleted_or_nothing_is(client: Client) -> None:
+async def test_the_client_changes_and_deletes_only_the_read_version(client: Client) -> None:
     first = await client.save(LETTER)
     read = await client.source("letter")
     assert read["etag"] == first["etag"]
@@ -116,7 +116,7 @@ async def test_what_was_read_is_saved_over_and_deleted_or_nothing_is(client: Cli
         await client.source("letter")
 
 
-async def test_a_code_that_nobody_has_heard_of_is_still_an_error_of_its_family(served: Served) -> None:
+async def test_an_unknown_error_code_is_an_error_of_its_family(served: Served) -> None:
     def answer(_: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(422, json={"code": "from-tomorrow", "detail": "no", "hint": "wait"})
 
@@ -126,7 +126,7 @@ async def test_a_code_that_nobody_has_heard_of_is_still_an_error_of_its_family(s
     assert (why.value.code, why.value.hint) == ("from-tomorrow", "wait")
 
 
-async def test_conversations_events_and_copies_go_over_http_too(client: Client) -> None:
+async def test_conversations_events_and_forks_work_over_http(client: Client) -> None:
     await client.save(TALK)
     first = await client.start("talk", "Hello", session="s1")
     await first.settled()
@@ -144,7 +144,7 @@ async def test_conversations_events_and_copies_go_over_http_too(client: Client) 
     await copy.cancel()
 
 
-async def test_a_start_whose_answer_was_lost_is_made_once(served: Served, client: Client) -> None:
+async def test_a_start_with_a_lost_answer_happens_once(served: Served, client: Client) -> None:
     await client.save(CHAIN)
     real = httpx2.AsyncHTTPTransport()
     lost: list[httpx2.Request] = []
@@ -167,7 +167,7 @@ async def test_a_start_whose_answer_was_lost_is_made_once(served: Served, client
     assert [one["executionId"] async for one in client.executions()] == [execution.id]
 
 
-async def test_what_may_not_be_said_twice_is_not(served: Served) -> None:
+async def test_a_request_that_must_not_be_repeated_is_not_retried(served: Served) -> None:
     said: list[str] = []
 
     def dead(request: httpx2.Request) -> httpx2.Response:
@@ -180,7 +180,7 @@ async def test_what_may_not_be_said_twice_is_not(served: Served) -> None:
     assert len(said) == 1
 
 
-async def test_an_address_that_is_none_and_one_where_nobody_is_are_told() -> None:
+async def test_invalid_and_unreachable_addresses_are_reported() -> None:
     with pytest.raises(AddressInvalid):
         Client("localhost:8000")
 
@@ -197,7 +197,7 @@ async def test_an_address_that_is_none_and_one_where_nobody_is_are_told() -> Non
 
 
 @needs_nginx
-async def test_a_stream_through_a_proxy_outlives_the_death_of_its_server(file_store: str, tmp_path: Path) -> None:
+async def test_a_stream_through_a_proxy_survives_the_crash_of_its_server(file_store: str, tmp_path: Path) -> None:
     async with (
         server_process(file_store, tmp_path, script=SLOW) as server,
         proxied(server.port, tmp_path) as address,
@@ -223,7 +223,7 @@ def file_store(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'store.db'}"
 
 
-def test_a_stream_that_ends_although_the_execution_goes_on_is_heard_anew_and_in_no_hurry() -> None:
+def test_a_stream_that_ends_early_is_reopened_with_a_growing_delay() -> None:
     async def story() -> None:
         asked, heard, now = 0, 0, asyncio.get_running_loop().time
 

@@ -91,18 +91,18 @@ async def life(random: Random) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_who_waits_for_a_family_is_told_when_it_stands_still(seed: int) -> None:
+def test_a_waiter_is_notified_when_an_execution_and_its_children_stand_still(seed: int) -> None:
     status, _ = run_virtually(life(Random(seed)))
     assert status in ("completed", "failed")
 
 
-def test_the_families_do_wait_for_people_and_do_fail() -> None:
+def test_executions_with_children_wait_for_people_and_fail() -> None:
     lives = [run_virtually(life(Random(seed))) for seed in range(20)]
     assert {status for status, _ in lives} == {"completed", "failed"}
     assert any(answered for _, answered in lives)
 
 
-async def test_an_execution_moves_while_its_sub_workflow_waits_once_it_is_paused() -> None:
+async def test_a_paused_execution_migrates_while_its_sub_workflow_waits() -> None:
     def parent(done: int) -> JsonObject:
         nodes: list[Json] = [
             {"id": "call", "type": "workflow", "config": {"workflow": "child"}},

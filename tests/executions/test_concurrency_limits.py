@@ -66,7 +66,7 @@ async def passed(execution: Execution) -> str:
 
 
 @pytest.mark.parametrize("stage", ["memory", "sqlite", "postgres"], indirect=True)
-def test_who_has_no_place_waits_for_one_first_come_first_served(stage: Stage) -> None:
+def test_executions_over_the_limit_wait_in_their_order(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as app:
             first, second, third = [await app.start(asking("queue")) for _ in range(3)]
@@ -80,7 +80,7 @@ def test_who_has_no_place_waits_for_one_first_come_first_served(stage: Stage) ->
     stage.play(scene())
 
 
-def test_one_that_is_pending_begins_in_whichever_process_sees_the_end(stage: Stage) -> None:
+def test_a_pending_execution_starts_in_the_process_that_sees_a_free_place(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as one:
             first = await one.start(asking("queue"))
@@ -96,7 +96,7 @@ def test_one_that_is_pending_begins_in_whichever_process_sees_the_end(stage: Sta
     stage.play(scene())
 
 
-def test_a_pending_execution_outlives_every_process(stage: Stage) -> None:
+def test_a_pending_execution_survives_every_process(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as app:
             first, second = [await app.start(asking("queue"), {"n": n}) for n in range(2)]
@@ -111,7 +111,7 @@ def test_a_pending_execution_outlives_every_process(stage: Stage) -> None:
     stage.play(scene())
 
 
-def test_one_too_many_is_refused_and_not_told_what_others_run(stage: Stage) -> None:
+def test_an_execution_over_the_limit_is_refused_without_details_of_others(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as app:
             first = await app.start(asking("skip"))
@@ -126,7 +126,7 @@ def test_one_too_many_is_refused_and_not_told_what_others_run(stage: Stage) -> N
     stage.play(scene())
 
 
-def test_one_that_has_moved_on_in_another_process_is_replaced_all_the_same(stage: Stage) -> None:
+def test_an_execution_that_progressed_in_another_process_is_still_replaced(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as app, stage.opened() as other:
             first = await app.start(asking("replace"))
@@ -139,7 +139,7 @@ def test_one_that_has_moved_on_in_another_process_is_replaced_all_the_same(stage
     stage.play(scene())
 
 
-def test_an_installation_that_is_closed_looks_at_no_line() -> None:
+def test_a_closed_app_does_not_read_the_queue() -> None:
     """What ends as it is closed sets nobody looking at a store that is closed, too."""
 
     async def scene() -> None:
@@ -151,7 +151,7 @@ def test_an_installation_that_is_closed_looks_at_no_line() -> None:
     run_virtually(scene())
 
 
-def test_the_next_one_replaces_the_oldest(stage: Stage) -> None:
+def test_a_new_execution_replaces_the_oldest(stage: Stage) -> None:
     async def scene() -> None:
         async with stage.opened() as app:
             first, second, third = [await app.start(asking("replace", most=2)) for _ in range(3)]
@@ -162,7 +162,7 @@ def test_the_next_one_replaces_the_oldest(stage: Stage) -> None:
     stage.play(scene())
 
 
-def test_a_key_gives_each_value_places_of_its_own() -> None:
+def test_a_limit_with_a_key_counts_each_value_separately() -> None:
     async def scene() -> None:
         async with Pointsman("memory:", clock=VirtualClock()) as app:
             inputs: list[Json] = [{"who": "ada"}, {"who": "bob"}, {"who": "ada"}]
@@ -172,7 +172,7 @@ def test_a_key_gives_each_value_places_of_its_own() -> None:
     run_virtually(scene())
 
 
-def test_of_many_that_start_at_once_in_several_processes_as_many_run_as_may(stage: Stage) -> None:
+def test_the_limit_holds_for_concurrent_starts_in_several_processes(stage: Stage) -> None:
     async def scene() -> None:
         async with (
             stage.opened() as one,
@@ -188,7 +188,7 @@ def test_of_many_that_start_at_once_in_several_processes_as_many_run_as_may(stag
     stage.play(scene())
 
 
-def test_the_same_key_starts_once_and_gives_the_execution_that_exists(stage: Stage) -> None:
+def test_one_key_starts_once_and_returns_the_existing_execution(stage: Stage) -> None:
     async def scene() -> None:
         plain = Workflow.parse(json.dumps({**json.loads(asking("queue").document.text), "concurrency": None}))
         async with stage.opened() as app:

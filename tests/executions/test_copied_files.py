@@ -87,7 +87,7 @@ async def file(tmp_path: Path) -> Path:
         return await exported(app, await written(app), tmp_path)
 
 
-async def test_an_import_brings_files_of_sub_workflows_too_and_goes_on_with_them(tmp_path: Path) -> None:
+async def test_an_import_includes_files_of_sub_workflows(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     other.mkdir()
@@ -109,7 +109,7 @@ async def test_an_import_brings_files_of_sub_workflows_too_and_goes_on_with_them
         assert (await app.view(child))["output"] == {"read": TEXT}
 
 
-async def test_what_is_too_large_is_named_with_its_digest_and_left_out(
+async def test_a_too_large_file_is_listed_with_its_digest_and_omitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "FILE_BYTES_MAX", 5)
@@ -127,7 +127,7 @@ async def test_what_is_too_large_is_named_with_its_digest_and_left_out(
     assert files_of(tmp_path, copy) == {"a.bin": BINARY}
 
 
-async def test_all_files_of_an_export_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_total_size_of_exported_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "FILES_BYTES_MAX", 8)
     async with opened(tmp_path, HandClock(), settings=kept(tmp_path)) as app:
         execution = await written(app)
@@ -153,7 +153,7 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-async def test_hostile_files_bring_nothing_in(what: str, file: Path, tmp_path: Path) -> None:
+async def test_hostile_export_files_import_nothing(what: str, file: Path, tmp_path: Path) -> None:
     change(file, HOSTILE[what])
     async with opened(tmp_path, HandClock(), settings=kept(tmp_path)) as app:
         with pytest.raises(ImportRefused) as refused:
@@ -164,7 +164,7 @@ async def test_hostile_files_bring_nothing_in(what: str, file: Path, tmp_path: P
     assert not anything_evil(tmp_path)
 
 
-async def test_without_a_directory_or_without_room_nothing_comes_in(file: Path, tmp_path: Path) -> None:
+async def test_an_import_without_a_directory_or_space_is_refused(file: Path, tmp_path: Path) -> None:
     for settings in (
         Settings(),
         kept(tmp_path, files_max=1),
@@ -178,7 +178,7 @@ async def test_without_a_directory_or_without_room_nothing_comes_in(file: Path, 
             assert await app.executions() == []
 
 
-async def test_files_of_that_name_are_never_written_over(file: Path, tmp_path: Path) -> None:
+async def test_an_import_does_not_overwrite_files(file: Path, tmp_path: Path) -> None:
     settings = kept(tmp_path / "one")
     async with opened(tmp_path, HandClock(), settings=settings) as app:
         with pytest.raises(ImportRefused, match="already"):
@@ -187,7 +187,7 @@ async def test_files_of_that_name_are_never_written_over(file: Path, tmp_path: P
     assert files_of(tmp_path / "one", copy)["a.bin"] == BINARY
 
 
-async def test_an_import_that_a_crash_interrupts_leaves_no_files_once_collected_or_begun_again(
+async def test_files_of_a_crashed_import_are_deleted_by_gc_or_a_repeated_import(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, settings = HandClock(), kept(tmp_path)
@@ -214,7 +214,7 @@ class _Dying:
         raise StoreFull("no room")
 
 
-async def test_a_fork_begins_with_files_of_its_own(tmp_path: Path) -> None:
+async def test_a_fork_has_its_own_files(tmp_path: Path) -> None:
     settings = kept(tmp_path)
     async with opened(tmp_path, HandClock(), settings=settings) as app:
         origin = await written(app)
@@ -230,9 +230,7 @@ async def test_a_fork_begins_with_files_of_its_own(tmp_path: Path) -> None:
         assert await handle.output() == {"read": TEXT}
 
 
-async def test_a_fork_that_a_crash_interrupts_leaves_no_files_once_collected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_files_of_a_crashed_fork_are_deleted_by_gc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, settings = HandClock(), kept(tmp_path)
     async with opened(tmp_path, clock, settings=settings) as app:
         origin = await written(app)

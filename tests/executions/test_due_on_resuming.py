@@ -81,21 +81,21 @@ async def resumed(app: Pointsman, name: str) -> Execution:
     return execution
 
 
-async def test_a_deadline_that_passed_is_carried_out_with_all_that_follows(place: Place) -> None:
+async def test_a_passed_deadline_is_carried_out_with_its_consequences(place: Place) -> None:
     name = await place.left(chain("one", gate(), sending()))
     async with place.opened() as app:
         execution = await resumed(app, name)
         assert (execution.status, (await execution.view())["path"]) == ("completed", ["gate", "work"])
 
 
-async def test_a_gate_whose_own_deadline_is_still_to_come_stays_open(place: Place) -> None:
+async def test_a_gate_with_a_future_deadline_stays_open(place: Place) -> None:
     name = await place.left(chain("two", gate(), sending("first"), gate("later"), sending("last")))
     async with place.opened() as app:
         execution = await resumed(app, name)
         assert (execution.status, [one.node for one in execution.gates]) == ("waiting", ["later"])
 
 
-async def test_several_deadlines_that_passed_are_all_carried_out(place: Place) -> None:
+async def test_all_passed_deadlines_are_carried_out(place: Place) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
     nodes: list[Json] = [start, gate("a"), gate("b"), sending("after_a"), sending("after_b")]
     edges = [("start", "a"), ("start", "b"), ("a", "after_a"), ("b", "after_b")]
@@ -116,7 +116,7 @@ async def test_a_deadline_in_a_sub_workflow_is_carried_out(place: Place) -> None
         assert (execution.status, (await execution.view())["path"]) == ("completed", ["call", "after"])
 
 
-async def test_a_wait_that_is_over_goes_on(place: Place) -> None:
+async def test_a_wait_whose_time_has_passed_ends(place: Place) -> None:
     pausing: JsonObject = {"id": "rest", "type": "wait", "config": {"duration": "1h"}}
     async with place.opened() as app:
         execution = await app.start(chain("rested", pausing, sending()))
@@ -126,7 +126,7 @@ async def test_a_wait_that_is_over_goes_on(place: Place) -> None:
         assert (await resumed(app, name)).status == "completed"
 
 
-async def test_an_event_that_did_not_come_in_time_is_given_up(place: Place) -> None:
+async def test_a_wait_for_a_late_event_times_out(place: Place) -> None:
     listening: JsonObject = {"id": "listen", "type": "wait", "config": {"event": "paid", "timeout": "1h"}}
     name = await place.left(chain("listens", listening, sending()))
     async with place.opened() as app:
@@ -136,7 +136,7 @@ async def test_an_event_that_did_not_come_in_time_is_given_up(place: Place) -> N
         assert execution.state.counters.running_steps == 0
 
 
-async def test_an_escalation_that_is_due_is_carried_out(place: Place) -> None:
+async def test_a_due_escalation_is_carried_out(place: Place) -> None:
     escalating = gate(
         approvers={"users": ["ann"]}, escalation=[{"approvers": {"users": ["bob"]}, "timeout": "1h"}], onTimeout="fail"
     )
@@ -149,7 +149,7 @@ async def test_an_escalation_that_is_due_is_carried_out(place: Place) -> None:
         assert open_.at.gate.level == 1
 
 
-async def test_a_late_answer_is_refused_and_the_execution_goes_on(place: Place) -> None:
+async def test_a_late_answer_is_refused_and_the_execution_continues(place: Place) -> None:
     name = await place.left(chain("late", gate(), sending()))
     async with place.opened() as app:
         execution = await app.open(name)
@@ -159,7 +159,7 @@ async def test_a_late_answer_is_refused_and_the_execution_goes_on(place: Place) 
         assert execution.status == "completed"
 
 
-async def test_an_answer_to_one_gate_carries_out_what_is_due_at_another(place: Place) -> None:
+async def test_an_answer_to_one_gate_carries_out_the_due_deadline_of_another(place: Place) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
     free = gate("free")
     free["config"] = {"message": "And this?"}
@@ -174,7 +174,7 @@ async def test_an_answer_to_one_gate_carries_out_what_is_due_at_another(place: P
         assert execution.status == "completed"
 
 
-async def test_a_signal_carries_out_what_is_due(place: Place) -> None:
+async def test_a_signal_carries_out_due_deadlines(place: Place) -> None:
     name = await place.left(chain("signalled", gate(), sending()))
     async with place.opened() as app:
         execution = await app.open(name)
@@ -183,7 +183,7 @@ async def test_a_signal_carries_out_what_is_due(place: Place) -> None:
         assert execution.status == "completed"
 
 
-async def test_a_fork_carries_out_what_is_due(place: Place) -> None:
+async def test_a_fork_carries_out_due_deadlines(place: Place) -> None:
     name = await place.left(chain("forked", gate(), sending()))
     async with place.opened() as app:
         fork = await app.fork(name)
@@ -191,7 +191,7 @@ async def test_a_fork_carries_out_what_is_due(place: Place) -> None:
         assert fork.status == "completed"
 
 
-async def test_answers_given_with_resume_come_after_what_is_due(place: Place) -> None:
+async def test_answers_of_a_resume_are_applied_after_due_deadlines(place: Place) -> None:
     name = await place.left(chain("answers", gate(), gate("second"), sending()))
     async with place.opened() as app:
         execution = await app.open(name)
@@ -200,7 +200,7 @@ async def test_answers_given_with_resume_come_after_what_is_due(place: Place) ->
         assert execution.status == "completed"
 
 
-async def test_a_paused_execution_carries_out_what_is_due_once_it_is_resumed(place: Place) -> None:
+async def test_a_paused_execution_carries_out_due_deadlines_on_resume(place: Place) -> None:
     async with place.opened() as app:
         execution = await app.start(chain("paused", gate(), sending()))
         await execution.settled()
@@ -215,7 +215,7 @@ async def test_a_paused_execution_carries_out_what_is_due_once_it_is_resumed(pla
         assert execution.status == "completed"
 
 
-async def test_a_deadline_that_passed_while_a_retry_waited_too_carries_out_both(place: Place) -> None:
+async def test_a_passed_deadline_and_a_due_retry_are_both_carried_out(place: Place) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
     flaky: JsonObject = {
         "id": "flaky",
@@ -247,7 +247,7 @@ async def test_a_deadline_that_passed_while_a_retry_waited_too_carries_out_both(
         assert (execution.status, len(calls)) == ("completed", 2)
 
 
-async def test_a_gate_that_opens_late_has_its_whole_time(place: Place) -> None:
+async def test_a_gate_that_opens_late_has_its_full_timeout(place: Place) -> None:
     name = await place.left(chain("row", gate("first"), gate("second", timeout="1m"), sending()))
     for after_s, status in ((30.0, "waiting"), (60.0, "completed")):
         async with place.opened() as app:
@@ -257,7 +257,7 @@ async def test_a_gate_that_opens_late_has_its_whole_time(place: Place) -> None:
             assert (await resumed(app, name)).status == status
 
 
-async def test_deadlines_in_many_sub_workflows_are_carried_out_at_once(place: Place) -> None:
+async def test_deadlines_in_many_sub_workflows_are_carried_out_concurrently(place: Place) -> None:
     inner = chain("inner", gate(), {"id": "rest", "type": "wait", "config": {"duration": "0s"}}, sending())
     nodes: list[Json] = [
         {"id": "each", "type": "parallel", "config": {"items": "[1, 2, 3]"}},
@@ -286,7 +286,7 @@ async def test_the_deadline_of_the_execution_stops_it_with_its_reason(place: Pla
         )
 
 
-async def test_resume_and_retry_return_once_what_is_due_is_done(place: Place) -> None:
+async def test_resume_and_retry_return_after_due_deadlines_are_carried_out(place: Place) -> None:
     inner = chain("inner", gate(), {"id": "more", "type": "human", "config": {"message": "More?"}})
     above = chain("above", {"id": "call", "type": "workflow", "config": {"workflow": "inner"}})
     alone, nested = await place.left(inner), await place.left(above, inner)
@@ -299,7 +299,7 @@ async def test_resume_and_retry_return_once_what_is_due_is_done(place: Place) ->
             assert "gate" not in [one["nodeId"] for one in waiting if isinstance(one, dict)]
 
 
-async def test_a_retry_carries_out_what_is_due_beside_it(place: Place) -> None:
+async def test_a_retry_carries_out_other_due_deadlines(place: Place) -> None:
     works = list[bool]()
 
     @tool
@@ -327,7 +327,7 @@ async def test_a_retry_carries_out_what_is_due_beside_it(place: Place) -> None:
         assert "after" in execution.state.scopes[()].nodes
 
 
-async def test_what_ended_by_opening_it_is_resumed_and_what_had_ended_before_is_refused(place: Place) -> None:
+async def test_a_resume_that_ends_the_execution_succeeds_and_one_of_an_ended_execution_is_refused(place: Place) -> None:
     name = await place.left(chain("ends", gate(), sending()))
     async with place.opened() as app:
         execution = await app.open(name)

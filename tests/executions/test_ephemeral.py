@@ -31,7 +31,7 @@ def written_in(path: Path, text: str) -> bool:
 
 
 @pytest.mark.requirement("S1-03")
-async def test_nothing_of_it_reaches_the_store_and_its_caller_has_its_output(tmp_path: Path) -> None:
+async def test_an_ephemeral_execution_is_not_stored_and_returns_its_output(tmp_path: Path) -> None:
     seen: list[JsonObject] = []
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting("report"))
@@ -55,7 +55,7 @@ async def test_nothing_of_it_reaches_the_store_and_its_caller_has_its_output(tmp
 
 @pytest.mark.requirement("S1-03")
 @pytest.mark.parametrize("persistence", [None, "session", "long_term"])
-async def test_everything_else_is_kept(persistence: Json, tmp_path: Path) -> None:
+async def test_other_executions_are_stored(persistence: Json, tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         config: JsonObject = {} if persistence is None else {"persistence": persistence}
         execution = await app.start(noting("kept", config=config), {"text": SECRET})
@@ -66,7 +66,7 @@ async def test_everything_else_is_kept(persistence: Json, tmp_path: Path) -> Non
     assert written_in(tmp_path, SECRET)
 
 
-async def test_a_saved_one_is_found_again_under_its_key_in_the_same_process(tmp_path: Path) -> None:
+async def test_an_ephemeral_execution_is_found_by_its_key_in_its_process(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting("fleeting", config=NONE))
         first = await app.start("fleeting", {"n": 1}, key="order-7")
@@ -75,7 +75,7 @@ async def test_a_saved_one_is_found_again_under_its_key_in_the_same_process(tmp_
         assert await app.executions() == []
 
 
-async def test_an_event_it_emits_reaches_those_that_are_kept(tmp_path: Path) -> None:
+async def test_an_event_of_an_ephemeral_execution_reaches_stored_ones(tmp_path: Path) -> None:
     emit: Json = {"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"sum": "{{input.sum}}"}}}
     telling = Workflow.of({"id": "telling", "nodes": [emit], "edges": [], "config": NONE})
     async with opened(tmp_path, HandClock()) as app:
@@ -88,13 +88,13 @@ async def test_an_event_it_emits_reaches_those_that_are_kept(tmp_path: Path) -> 
         assert (await waiting.view())["output"] == {"got": {"sum": 7}}
 
 
-async def test_a_store_in_memory_keeps_as_little(tmp_path: Path) -> None:
+async def test_a_store_in_memory_does_not_store_ephemeral_executions(tmp_path: Path) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         execution = await app.start(noting("fleeting", config=NONE))
         assert (await app.view(execution.id))["executionId"] == execution.id
 
 
-async def test_what_ended_an_hour_ago_and_is_held_by_nobody_is_forgotten(tmp_path: Path) -> None:
+async def test_an_unused_ephemeral_execution_is_evicted_after_an_hour(tmp_path: Path) -> None:
     """A server lives longer than it has memory for."""
     clock = HandClock()
     async with opened(tmp_path, clock) as app:

@@ -45,7 +45,7 @@ def installation(folder: Path, **more: Json) -> Pointsman:
 
 
 @pytest.mark.parametrize("attached", ["report", "all"])
-async def test_what_a_tool_wrote_or_listed_is_attached_by_its_path(tmp_path: Path, attached: str) -> None:
+async def test_files_that_a_tool_wrote_or_listed_are_attached_by_path(tmp_path: Path, attached: str) -> None:
     async with installation(tmp_path) as app:
         execution = await app.start(reading(attached), {})
         assert await execution.output() == "They are high."
@@ -62,7 +62,7 @@ async def test_what_a_tool_wrote_or_listed_is_attached_by_its_path(tmp_path: Pat
         ("a/" * 40 + "b", "file-refused"),
     ],
 )
-async def test_a_path_leads_to_no_other_file(tmp_path: Path, named: str, code: str) -> None:
+async def test_a_path_cannot_reach_another_file(tmp_path: Path, named: str, code: str) -> None:
     async with installation(tmp_path) as app:
         execution = await app.start(reading("wanted"), {"wanted": {"path": named}})
         assert await execution.settled() == "failed"
@@ -70,7 +70,7 @@ async def test_a_path_leads_to_no_other_file(tmp_path: Path, named: str, code: s
         assert execution.state.outcome.failure.code == code
 
 
-async def test_bytes_that_no_model_takes_are_refused(tmp_path: Path) -> None:
+async def test_bytes_that_no_model_accepts_are_refused(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
         execution = await app.start(reading("report", path="a.bin", base64="/wABAg=="), {})
         assert await execution.settled() == "failed"
@@ -78,7 +78,7 @@ async def test_bytes_that_no_model_takes_are_refused(tmp_path: Path) -> None:
         assert execution.state.outcome.failure.code == "file-unreadable"
 
 
-async def test_without_a_directory_there_are_none() -> None:
+async def test_no_files_exist_without_a_directory() -> None:
     flow = Workflow.of(
         {
             "id": "reads",

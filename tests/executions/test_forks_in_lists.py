@@ -26,7 +26,7 @@ nodes:
 """
 
 
-async def test_a_fork_of_what_waits_is_listed_as_waiting_and_hears_what_it_waits_for(tmp_path: Path) -> None:
+async def test_a_fork_of_a_waiting_execution_is_listed_as_waiting_and_receives_its_event(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with Pointsman(store, settings=Settings(delays=False)) as app:
         execution = await app.start(Workflow.parse(WAITS), {})
@@ -41,7 +41,7 @@ async def test_a_fork_of_what_waits_is_listed_as_waiting_and_hears_what_it_waits
         assert {*published.delivered} == {execution.id, copy.id}
 
 
-async def test_a_fork_of_what_asks_a_person_is_in_the_inbox(tmp_path: Path) -> None:
+async def test_a_fork_with_an_open_gate_is_in_the_inbox(tmp_path: Path) -> None:
     async with Pointsman(f"sqlite:///{tmp_path / 'store.db'}", settings=Settings(delays=False)) as app:
         execution = await app.start(Workflow.parse(GATE), {})
         await execution.settled()

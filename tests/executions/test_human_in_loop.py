@@ -32,7 +32,7 @@ GATELESS = LETTER.replace("type: human", "type: transform").replace(
 
 
 @pytest.mark.requirement("S1-07")
-async def test_one_workflow_lets_people_take_no_part_answer_gates_or_steer(tmp_path: Path) -> None:
+async def test_human_in_loop_selects_no_participation_gates_or_steering(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with Pointsman(store, settings=Settings(delays=False)) as app:
         with pytest.raises(WorkflowInvalid) as refused:

@@ -73,7 +73,7 @@ async def told(app: Pointsman) -> list[str]:
     return [one.message for one in await findings(app.context) if one.code == "interrupted-copies"]
 
 
-async def test_a_fork_that_a_crash_interrupted_is_told_of_and_deleted(
+async def test_a_fork_interrupted_by_a_crash_is_reported_and_deleted(
     opened: Opened, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     origin = await fork_that_dies(opened, monkeypatch)
@@ -94,7 +94,9 @@ async def test_a_fork_that_a_crash_interrupted_is_told_of_and_deleted(
         assert await app.store.journal.last(origin) > 0
 
 
-async def test_the_doctor_mends_it(opened: Opened, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_doctor_repairs_an_interrupted_fork(
+    opened: Opened, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await fork_that_dies(opened, monkeypatch)
     clock.move(HOUR + 1)
     async with opened() as app:
@@ -102,7 +104,7 @@ async def test_the_doctor_mends_it(opened: Opened, clock: HandClock, monkeypatch
         assert (await told(app), await app.store.journal.last(COPY)) == ([], 0)
 
 
-async def test_a_finished_copy_is_not_deleted_though_its_process_could_not_say_so(
+async def test_a_finished_fork_is_not_deleted_when_its_mark_is_missing(
     opened: Opened, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def dies(*_: object, **__: object) -> bool:
@@ -123,7 +125,7 @@ async def test_a_finished_copy_is_not_deleted_though_its_process_could_not_say_s
         assert await (await app.open(COPY)).settled() == "waiting"
 
 
-async def test_a_copy_that_goes_on_very_slowly_is_told_that_it_was_given_up(
+async def test_a_very_slow_fork_is_refused_after_it_was_given_up(
     opened: Opened, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fork_that_dies(opened, monkeypatch)
@@ -137,9 +139,7 @@ async def test_a_copy_that_goes_on_very_slowly_is_told_that_it_was_given_up(
 
 
 @pytest.mark.integration
-async def test_an_import_begins_anew_when_some_sub_workflows_were_listed_already(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_interrupted_import_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
     async with at(tmp_path / "one", HandClock()) as app:

@@ -37,14 +37,14 @@ def talking(rounds: int) -> str:
 
 
 @pytest.mark.requirement("S0-49")
-def test_two_agents_that_repeat_themselves_are_stopped() -> None:
+def test_two_agents_that_repeat_their_answers_are_stopped() -> None:
     played = play(PING_PONG, script="rules: [{node: A, text: do it, next: B}, {node: B, text: no, next: A}]")
     assert (played.status, played.state.limits.interruption) == ("interrupted", "no-progress")
     assert "3 times" in str(played.errors[0]["message"])
 
 
 @pytest.mark.requirement("S0-50", "S0-53", "T0-8")
-def test_a_talk_without_end_is_interrupted_at_the_limit_with_all_kept() -> None:
+def test_an_endless_conversation_is_interrupted_at_the_limit_and_kept() -> None:
     played = play(PING_PONG, {"message": "go"}, script=talking(30))
     (event,) = played.told("interrupted")
     assert (played.status, event["limit"], event["message"]) == (
@@ -57,7 +57,7 @@ def test_a_talk_without_end_is_interrupted_at_the_limit_with_all_kept() -> None:
 
 @pytest.mark.requirement("S0-52", "T0-8")
 @pytest.mark.parametrize("steps", [1, 4, 21])
-def test_the_limit_of_steps_can_be_set_and_counts_visits_of_nodes(steps: int) -> None:
+def test_the_step_limit_is_configurable_and_counts_visits_of_nodes(steps: int) -> None:
     document: JsonObject = {
         "id": "endless",
         "entry": "a",
@@ -71,7 +71,7 @@ def test_the_limit_of_steps_can_be_set_and_counts_visits_of_nodes(steps: int) ->
 
 @pytest.mark.requirement("X-3", "S1-69")
 @pytest.mark.parametrize("by", ["edges", "node"])
-def test_loops_of_edges_and_loop_nodes_obey_one_bound(by: str) -> None:
+def test_edge_cycles_and_loop_nodes_obey_one_limit(by: str) -> None:
     count: JsonObject = {"id": "count", "type": "transform", "config": {"set": {"n": "(n ?? 0) + 1"}}}
     again: JsonObject = {"id": "again", "type": "loop", "config": {"maxIterations": 100}}
     onward: JsonObject = {"type": "expression", "expression": "n < 100"}
@@ -99,7 +99,7 @@ def test_a_workflow_with_more_nodes_than_its_limit_does_not_run() -> None:
 
 
 @pytest.mark.requirement("S0-58")
-def test_a_person_takes_over_and_the_run_goes_on() -> None:
+def test_a_person_takes_over_and_the_execution_continues() -> None:
     document = rows(
         [agent_row("A"), agent_row("B"), {**agent_row("Help"), "nodeType": "HUMAN_HANDOFF", "agentId": None}],
         [edge_row("a", "b", "B"), edge_row("b", "a", "A"), edge_row("help", "b", "go on"), edge_row("b", None, "END")],
@@ -139,7 +139,7 @@ edges:
     ],
     ids=["nothing said", "fail", "an option", "a route"],
 )
-def test_a_gate_nobody_answers_in_time(said: str, status: str, path: tuple[str, ...]) -> None:
+def test_an_unanswered_gate_times_out(said: str, status: str, path: tuple[str, ...]) -> None:
     plan = compile_workflow(written(GATE % said).definition)
     outcome = Simulation(plan, 1, answer=lambda step, gate: None).run({})
     assert (outcome.status, outcome.path) == (status, path)
@@ -157,7 +157,7 @@ edges: [{source: first, target: second}]
 
 
 @pytest.mark.requirement("S1-06", "S1-130")
-def test_a_failure_ends_the_run_is_tried_again_or_is_put_to_a_model() -> None:
+def test_a_failure_ends_the_execution_is_retried_or_is_put_to_a_model() -> None:
     broken = "rules: [{node: first, attempt: 1, fail: 400}, {text: fine}]"
     unlucky = "rules: [{node: first, attempt: 1, fail: 503}, {text: fine}]"
     advice = "{purpose: recover, json: {choice: substitute, value: a guess, reason: it is down}}"
@@ -174,7 +174,7 @@ def test_a_failure_ends_the_run_is_tried_again_or_is_put_to_a_model() -> None:
 
 
 @pytest.mark.requirement("S1-99", "T1-19")
-def test_the_step_that_makes_the_state_too_large_fails_before_it_writes() -> None:
+def test_a_step_that_makes_the_state_too_large_fails_before_it_writes() -> None:
     document = """\
 pointsman: 1
 id: big
@@ -195,7 +195,7 @@ SLOW_CODE = 'pointsman: 1\nid: today\nnodes: [{id: a, type: code, config: {sourc
 
 
 @pytest.mark.requirement("S1-99", "S1-116")
-def test_fifty_megabytes_and_thirty_seconds_are_the_defaults() -> None:
+def test_the_default_limits_are_fifty_megabytes_and_thirty_seconds() -> None:
     assert DEFAULTS.state_size == 50_000_000
     documents = 'id: old\nnodes: [{id: a, type: code, config: {source: "return 1"}}]\n', SLOW_CODE
     of_001, of_today = (compile_workflow(written(one).definition).nodes["a"].action for one in documents)
@@ -206,7 +206,7 @@ def test_fifty_megabytes_and_thirty_seconds_are_the_defaults() -> None:
 
 
 @pytest.mark.requirement("T0-7")
-def test_a_result_that_comes_after_its_time_out_is_refused() -> None:
+def test_a_result_after_its_timeout_is_refused() -> None:
     chain = """\
 pointsman: 1
 id: chain
@@ -220,7 +220,7 @@ edges: [{source: a, target: b}]
 
 
 @pytest.mark.requirement("S1-10", "T1-1")
-def test_no_agentic_framework_is_among_the_dependencies() -> None:
+def test_the_dependencies_include_no_agentic_framework() -> None:
     frameworks = re.compile(
         r"^(langchain|langgraph|crewai|autogen|ag2|llama.index|haystack|semantic.kernel|agno|smolagents|openai.agents"
         r"|google.adk|prefect|temporalio|dspy|metagpt|swarm|letta|burr)\b",
@@ -237,7 +237,7 @@ def test_no_agentic_framework_is_among_the_dependencies() -> None:
 
 
 @pytest.mark.requirement("S1-117", "T1-4")
-def test_one_at_a_time_is_document_order() -> None:
+def test_sequential_execution_follows_the_document_order() -> None:
     nodes: list[Json] = [{"id": name, "type": "agent", "config": {"prompt": name}} for name in "szyx"]
     document: JsonObject = {
         "id": "wide",

@@ -32,7 +32,7 @@ def says(*triggers: Json) -> Workflow:
 
 
 @pytest.mark.integration
-async def test_a_scheduled_start_that_is_refused_is_shown_with_its_reason(tmp_path: Path) -> None:
+async def test_a_refused_scheduled_start_is_shown_with_its_reason(tmp_path: Path) -> None:
     clock = HandClock()
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=Settings(), clock=clock) as app:
         await app.save(says())
@@ -49,7 +49,7 @@ async def test_a_scheduled_start_that_is_refused_is_shown_with_its_reason(tmp_pa
 
 
 @pytest.mark.integration
-async def test_a_webhook_that_may_start_nothing_says_why(tmp_path: Path) -> None:
+async def test_a_webhook_that_cannot_start_its_workflow_reports_the_reason(tmp_path: Path) -> None:
     clock = HandClock()
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=Settings(), clock=clock) as app:
         await app.save(says(hook()))
@@ -62,7 +62,7 @@ async def test_a_webhook_that_may_start_nothing_says_why(tmp_path: Path) -> None
         assert await app.executions() == []
 
 
-async def test_memory_that_cannot_be_searched_by_meaning_says_so() -> None:
+async def test_memory_without_semantic_search_reports_it() -> None:
     document: JsonObject = {
         "pointsman": 1,
         "id": "w",
@@ -81,7 +81,7 @@ async def test_memory_that_cannot_be_searched_by_meaning_says_so() -> None:
     assert any("found by words alone" in one for one in told)
 
 
-async def test_a_ping_of_the_scripted_model_says_that_it_is_scripted() -> None:
+async def test_a_ping_of_the_scripted_model_reports_that_it_is_scripted() -> None:
     async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         [told] = await ping_models(app.context)
     assert (told["name"], told["scripted"]) == ("scripted", True)

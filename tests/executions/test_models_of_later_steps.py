@@ -71,7 +71,7 @@ async def refused(
         assert (again.status, len(await again.rows()), len(await app.executions())) == before
 
 
-async def test_resume_is_refused_where_a_later_step_needs_a_model_that_cannot_be_called(
+async def test_resume_is_refused_if_a_later_step_needs_an_unavailable_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
@@ -80,7 +80,7 @@ async def test_resume_is_refused_where_a_later_step_needs_a_model_that_cannot_be
     await refused(store, execution, lambda _, taken: taken.resume())
 
 
-async def test_fork_is_refused_where_a_later_step_needs_a_model_that_cannot_be_called(
+async def test_fork_is_refused_if_a_later_step_needs_an_unavailable_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
@@ -89,9 +89,7 @@ async def test_fork_is_refused_where_a_later_step_needs_a_model_that_cannot_be_c
     await refused(store, execution, lambda app, _: app.fork(execution))
 
 
-async def test_retry_is_refused_until_the_model_can_be_called_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_retry_is_refused_until_the_model_is_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     broken: JsonObject = {"id": "sets", "type": "transform", "config": {"set": {"x": "1 / input.n"}}}
     async with Pointsman(store, settings=SETTINGS) as app:
@@ -119,7 +117,7 @@ async def left_above(store: str, flow: Workflow, *below: Workflow) -> str:
 
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("verb", ["resume", "fork"])
-async def test_an_execution_does_not_go_on_where_a_sub_workflow_needs_a_model_that_cannot_be_called(
+async def test_resume_is_refused_if_a_sub_workflow_needs_an_unavailable_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, deep: bool
 ) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
@@ -129,7 +127,7 @@ async def test_an_execution_does_not_go_on_where_a_sub_workflow_needs_a_model_th
     await refused(store, execution, lambda app, taken: taken.resume() if verb == "resume" else app.fork(execution))
 
 
-async def test_a_retry_is_refused_where_a_sub_workflow_ahead_needs_a_model_that_cannot_be_called(
+async def test_retry_is_refused_if_a_later_sub_workflow_needs_an_unavailable_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
@@ -143,7 +141,7 @@ async def test_a_retry_is_refused_where_a_sub_workflow_ahead_needs_a_model_that_
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-async def test_of_a_sub_workflow_that_has_begun_only_the_models_ahead_count(
+async def test_only_models_of_later_steps_of_a_started_sub_workflow_are_required(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: bool
 ) -> None:
     async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
@@ -164,9 +162,7 @@ async def test_of_a_sub_workflow_that_has_begun_only_the_models_ahead_count(
         assert await taken.settled() == "completed"
 
 
-async def test_an_execution_whose_models_are_behind_it_goes_on_without_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_models_of_finished_steps_are_not_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
         return ModelReply(text="fine")
 

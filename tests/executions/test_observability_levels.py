@@ -44,7 +44,7 @@ def story(level: Level, given: JsonObject, **settings: object) -> str:
 @pytest.mark.parametrize(
     ("level", "steps", "content"), [("minimal", False, False), ("standard", True, False), ("full", True, True)]
 )
-def test_a_level_tells_of_steps_or_not_and_of_their_content_or_not(level: Level, *, steps: bool, content: bool) -> None:
+def test_an_observability_level_shows_or_hides_steps_and_content(level: Level, *, steps: bool, content: bool) -> None:
     told = story(level, {"goal": "tides"})
     assert ("workflow.node.start" in told, "tides" in told) == (steps, content)
     assert "workflow.human.required" in told
@@ -52,7 +52,7 @@ def test_a_level_tells_of_steps_or_not_and_of_their_content_or_not(level: Level,
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_no_level_tells_a_secret_or_a_field_that_is_named_like_one(level: Level) -> None:
+def test_no_level_shows_a_secret_or_a_field_named_like_one(level: Level) -> None:
     given: JsonObject = {"goal": f"use {CANARY} now", "customer": {"Api-Key": "short", "name": "Ada"}}
     told = story(level, given, secrets={"DOOR": CANARY})
     assert CANARY not in told
@@ -60,7 +60,7 @@ def test_no_level_tells_a_secret_or_a_field_that_is_named_like_one(level: Level)
     assert ("'Api-Key': '***'" in told, "'name': 'Ada'" in told) == ((level == "full"),) * 2
 
 
-def test_a_level_of_the_settings_counts_where_a_workflow_says_none_and_a_bound_whatever_it_says() -> None:
+def test_settings_give_the_default_level_and_an_upper_bound() -> None:
     async def level_of(document: str, observability: JsonObject) -> str:
         async with installation(settings={"observability": observability}) as app:
             execution = await app.start(written(document), {"goal": "x"})
@@ -78,7 +78,7 @@ def test_a_level_of_the_settings_counts_where_a_workflow_says_none_and_a_bound_w
     assert run_virtually(run()) == ["standard", "full", "minimal", "standard", "minimal"]
 
 
-def test_what_happens_live_is_told_by_level_too() -> None:
+def test_live_events_follow_the_level_too() -> None:
     call: JsonObject = {"kind": "tool_call", "tool": "post", "arguments": {"to": "Ada", "password": "hunter2"}}
     redact = redactor_for(Settings())
     assert [live_told(call, level, redact) for level in LEVELS] == [
@@ -90,7 +90,7 @@ def test_what_happens_live_is_told_by_level_too() -> None:
     assert [live_told(text, level, redact) for level in LEVELS] == [None, text, text]
 
 
-def test_secrets_are_found_inside_texts_and_names_the_longest_first_and_nothing_else_is_touched() -> None:
+def test_secrets_are_masked_in_texts_and_names_longest_first() -> None:
     redact = Redactor(("*token", "authorization"), ("secret-value", "secret-value-longer", "short"))
     told: JsonObject = {
         "access_token": {"deep": 1},
@@ -112,9 +112,7 @@ def test_secrets_are_found_inside_texts_and_names_the_longest_first_and_nothing_
 
 @pytest.mark.integration
 @pytest.mark.parametrize("level", LEVELS)
-def test_at_every_level_another_process_goes_on_and_the_journal_can_be_decided_again(
-    level: Level, tmp_path: Path
-) -> None:
+def test_every_level_allows_resume_in_another_process_and_replay(level: Level, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
     async def run() -> tuple[str, object, bool]:

@@ -111,7 +111,7 @@ def opened(kind: str, path: Path) -> Pointsman:
 @STORES
 @pytest.mark.parametrize("what", EXACT)
 @pytest.mark.parametrize("door", DOORS)
-async def test_unusual_values_come_back_exactly(door: Door, what: str, kind: str, tmp_path: Path) -> None:
+async def test_unusual_values_are_returned_exactly(door: Door, what: str, kind: str, tmp_path: Path) -> None:
     value = EXACT[what]
     async with opened(kind, tmp_path) as app:
         execution = await door(app, value)
@@ -147,7 +147,7 @@ async def refusal(app: Pointsman, door: Door, value: Json) -> str:
 @STORES
 @pytest.mark.parametrize("what", UNSTORABLE)
 @pytest.mark.parametrize("door", DOORS)
-async def test_what_would_not_come_back_is_refused_and_nothing_else_is_lost(
+async def test_a_value_that_cannot_be_restored_is_refused_without_other_losses(
     door: Door, what: str, kind: str, tmp_path: Path
 ) -> None:
     async with opened(kind, tmp_path) as app:
@@ -168,7 +168,7 @@ BIG: JsonObject = {"old": 1, "text": "x" * 2_000}
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-99")
-async def test_input_answers_and_events_that_are_too_large_are_refused_and_everything_goes_on(tmp_path: Path) -> None:
+async def test_too_large_inputs_answers_and_events_are_refused_without_effect(tmp_path: Path) -> None:
     async with opened("sqlite", tmp_path) as app:
         with pytest.raises(StateTooLarge, match=r"the input has .* limit of the state, 1000; .*text \(2002 bytes\)"):
             await app.start(small(kept("1")), BIG)
@@ -191,7 +191,7 @@ async def test_input_answers_and_events_that_are_too_large_are_refused_and_every
 
 
 @pytest.mark.integration
-async def test_a_result_that_nobody_writes_is_held_to_the_limit_too(tmp_path: Path) -> None:
+async def test_an_unwritten_result_obeys_the_size_limit(tmp_path: Path) -> None:
     given[:] = ["x" * 2_000]
     async with opened("sqlite", tmp_path) as app:
         execution = await app.start(small(CALL))
@@ -202,7 +202,7 @@ async def test_a_result_that_nobody_writes_is_held_to_the_limit_too(tmp_path: Pa
 
 
 @pytest.mark.integration
-async def test_what_an_agent_says_is_held_to_the_limit_with_the_conversation(tmp_path: Path) -> None:
+async def test_answers_of_agents_obey_the_size_limit_with_the_conversation(tmp_path: Path) -> None:
     talk = small({"id": "say", "type": "agent", "config": {"prompt": "Say it"}}, conversational=True)
     script = parse_script("rules: [{node: say, text: " + "x" * 700 + "}]")
     async with Pointsman(f"sqlite:///{tmp_path / 'store.db'}", settings=Settings(), script=script) as app:

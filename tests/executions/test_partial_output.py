@@ -21,7 +21,7 @@ def delta(kind: str, text: str = "", *, execution: ExecutionId = ONE) -> Delta:
     return Delta(execution, STEP, {"kind": kind, "text": text})
 
 
-def test_words_are_kept_until_they_are_taken_back_or_are_too_many() -> None:
+def test_partial_output_is_kept_until_withdrawn_or_over_the_limit() -> None:
     spoken = PartialOutput()
     for text in ("Dear ", "harbour"):
         spoken.hear(delta("text", text))
@@ -35,7 +35,7 @@ def test_words_are_kept_until_they_are_taken_back_or_are_too_many() -> None:
     assert spoken.so_far(ONE) == {}, "its beginning would be missing"
 
 
-async def test_who_joins_late_is_told_once_what_was_said_and_nothing_of_what_is_over() -> None:
+async def test_a_late_subscriber_receives_open_partial_output_once() -> None:
     def encode(event: str, told: JsonObject, place: str, /) -> bytes:
         return f"{event} {told.get('delta')}\n".encode()
 

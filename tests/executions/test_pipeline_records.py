@@ -35,7 +35,7 @@ async def worked(store: str) -> str:
 
 @pytest.mark.integration
 @pytest.mark.requirement("S2-07", "S2-21", "S2-27", "S2-32", "S2-61", "S2-63", "T2-15")
-async def test_plan_research_document_and_report_are_kept_as_they_are_made_and_found_by_the_session(
+async def test_plan_research_document_and_report_are_stored_and_found_by_session(
     tmp_path: Path,
 ) -> None:
     store = f"sqlite:///{tmp_path / 'records.db'}"
@@ -67,7 +67,7 @@ def _paths(event: JsonObject) -> list[Json]:
 
 @pytest.mark.requirement("S2-29")
 @pytest.mark.parametrize(("score", "kept"), [("-1", 0), ("101", 100), ('"high"', 75.5)])
-def test_a_report_holds_confidence_and_risk_and_no_score_off_the_scale(score: str, kept: float) -> None:
+def test_a_report_has_confidence_and_risk_within_their_scales(score: str, kept: float) -> None:
     """A number is brought to the scale; what is no number is asked for again."""
     report: JsonObject = {
         "confidence_score": 75.5,
@@ -90,7 +90,7 @@ def _rest() -> str:
 
 
 @pytest.mark.requirement("T2-1", "T2-3", "S2-O9")
-def test_the_pipeline_is_a_document_whose_reviewer_leaves_the_writers_work_alone() -> None:
+def test_the_reviewer_of_the_pipeline_does_not_change_the_writers_work() -> None:
     workflow = Workflow.load(EXAMPLE / "agentforge.yaml").definition
     nodes = {str(node.id): node for node in workflow.nodes}
     assert nodes["validation"].name is not None
@@ -100,14 +100,14 @@ def test_the_pipeline_is_a_document_whose_reviewer_leaves_the_writers_work_alone
 
 
 @given(st.floats(0, 4_000_000_000, allow_nan=False))
-def test_every_instant_is_written_as_the_calendar_has_it(at: float) -> None:
+def test_every_time_is_an_iso_timestamp(at: float) -> None:
     written = instant_text(at)
     assert datetime.fromisoformat(written).timestamp() == pytest.approx(at, abs=0.001)
     assert seconds_of(written) == pytest.approx(at, abs=0.001)
 
 
 @pytest.mark.requirement("T2-23")
-async def test_an_execution_can_be_started_now_and_waited_for_later() -> None:
+async def test_an_execution_can_be_started_and_awaited_later() -> None:
     document = {
         "id": "one",
         "nodes": [{"id": "a", "type": "agent", "config": {"prompt": "hello"}}],
@@ -120,7 +120,7 @@ async def test_an_execution_can_be_started_now_and_waited_for_later() -> None:
 
 
 @pytest.mark.requirement("T2-9")
-def test_an_agent_that_is_told_to_slow_down_asks_once_more_and_no_further() -> None:
+def test_a_rate_limited_agent_retries_once() -> None:
     document = (EXAMPLE / "agentforge.yaml").read_text(encoding="utf-8")
     played = play(document, {"goal": "Write a memo"}, script="rules: [{fail: 429}]")
     assert (played.status, len(played.told("step_failed"))) == ("failed", 2)
@@ -128,7 +128,7 @@ def test_an_agent_that_is_told_to_slow_down_asks_once_more_and_no_further() -> N
 
 @pytest.mark.requirement("S2-12")
 @pytest.mark.parametrize("pause", [2, 5])
-def test_a_pause_before_the_end_is_a_node_with_its_own_length(pause: int) -> None:
+def test_a_pause_before_the_end_is_a_node_with_a_duration(pause: int) -> None:
     document = (EXAMPLE / "agentforge.yaml").read_text(encoding="utf-8")
     document = document.replace(
         "  - {id: end, type: end}",

@@ -55,7 +55,7 @@ GOOD = SCRIPT.replace("results: [{fail: {message: the box is full}}]", "result: 
 
 
 @pytest.mark.requirement("S1-90", "S1-91", "S1-92", "S1-93", "S1-94", "S1-96", "S1-97", "S1-131", "T1-7")
-def test_the_story_of_an_execution_is_told_by_its_known_names() -> None:
+def test_public_events_have_documented_names() -> None:
     begun: list[Json] = [
         "workflow.start",
         "workflow.node.start",
@@ -73,7 +73,7 @@ def test_the_story_of_an_execution_is_told_by_its_known_names() -> None:
 
 
 @pytest.mark.requirement("S1-95")
-def test_every_row_of_the_journal_is_a_checkpoint_that_is_told() -> None:
+def test_every_journal_row_is_a_public_checkpoint() -> None:
     bulletins = feed()
     saved = [one["seq"] for one in bulletins if one["event"] == "workflow.checkpoint.saved"]
     assert saved == [*range(1, len(saved) + 1)]
@@ -81,7 +81,7 @@ def test_every_row_of_the_journal_is_a_checkpoint_that_is_told() -> None:
 
 
 @pytest.mark.requirement("S1-90", "S1-91", "S1-92", "S1-93", "S1-94", "S1-95", "S1-96", "S1-97")
-def test_every_bulletin_has_its_execution_its_node_its_time_and_a_number_that_grows() -> None:
+def test_every_public_event_has_execution_node_time_and_a_growing_number() -> None:
     bulletins = feed("standard", APPROVED)
     places = [tuple(int(part) for part in str(one["id"]).split(".")) for one in bulletins]
     assert places == sorted(places)
@@ -93,7 +93,7 @@ def test_every_bulletin_has_its_execution_its_node_its_time_and_a_number_that_gr
 
 
 @pytest.mark.requirement("S1-02", "S1-98", "S1-21")
-def test_how_much_is_told_is_the_workflows_choice() -> None:
+def test_the_workflow_chooses_the_detail_of_public_events() -> None:
     minimal, standard, full = (feed(level, APPROVED) for level in ("minimal", "standard", "full"))
     assert names(minimal) == ["workflow.human.required", "workflow.node.error", "workflow.failed"]
     assert names(standard) == names(full)
@@ -104,7 +104,7 @@ def test_how_much_is_told_is_the_workflows_choice() -> None:
 
 
 @pytest.mark.requirement("T1-7")
-def test_what_people_do_to_an_execution_is_told_too() -> None:
+def test_actions_of_people_are_public_events() -> None:
     async def run() -> tuple[list[JsonObject], list[JsonObject]]:
         async with installation(GOOD) as app:
             execution = await app.start(written(LETTER % "standard"), {"goal": "tides"})
@@ -123,7 +123,7 @@ def test_what_people_do_to_an_execution_is_told_too() -> None:
 
 
 @pytest.mark.requirement("T1-7")
-def test_a_node_that_is_skipped_is_told() -> None:
+def test_a_skipped_node_is_a_public_event() -> None:
     document = """\
 pointsman: 1
 id: off
@@ -142,7 +142,7 @@ edges: [{source: a, target: b}]
 
 
 @pytest.mark.requirement("S1-109")
-def test_who_comes_back_hears_what_is_new_and_nothing_twice() -> None:
+def test_a_reconnected_subscriber_receives_only_new_events() -> None:
     async def run() -> tuple[list[JsonObject], list[JsonObject], list[JsonObject]]:
         async with installation(GOOD) as app:
             execution = await app.start(written(LETTER % "standard"), {"goal": "tides"})
@@ -158,7 +158,7 @@ def test_who_comes_back_hears_what_is_new_and_nothing_twice() -> None:
 
 
 @pytest.mark.requirement("S1-52", "S1-54", "S1-55", "S1-56", "S1-57", "S1-58", "S0-O4")
-def test_an_execution_shows_where_it_is_what_it_has_and_how_it_came_there() -> None:
+def test_an_execution_view_shows_position_data_and_path() -> None:
     document = """\
 pointsman: 1
 id: both

@@ -29,7 +29,7 @@ def codes(view: JsonObject) -> list[Json]:
     return [one["code"] for one in cast("list[JsonObject]", view["warnings"])]
 
 
-async def test_the_view_and_the_list_say_that_answers_are_scripted() -> None:
+async def test_the_view_and_the_list_mark_scripted_answers() -> None:
     async with Pointsman("memory:", settings=SETTINGS, model="scripted") as app:
         execution = await app.start(document(SAYS))
         assert execution.is_scripted, "known before the first answer"
@@ -65,7 +65,7 @@ async def test_a_sub_workflow_marks_the_execution_that_calls_it() -> None:
 
 
 @pytest.mark.integration
-async def test_the_mark_is_kept_in_the_store(tmp_path: Path) -> None:
+async def test_the_scripted_mark_is_stored(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
     async with Pointsman(store, settings=SETTINGS, model="scripted") as app:
         execution = await app.start(document(SAYS, ASKS, edges=[{"source": "n", "target": "g"}]))
@@ -127,7 +127,7 @@ async def test_scripts_of_other_rules_do_not_share_the_cache(tmp_path: Path) -> 
     assert outputs == ["one", "two"]
 
 
-async def test_a_result_of_a_scripted_tool_marks_its_execution_whatever_model_answers() -> None:
+async def test_a_scripted_tool_marks_its_execution_with_any_model() -> None:
     script = parse_script("tools: {look: {result: made up}}")
     calls: JsonObject = {"id": "t", "type": "tool", "config": {"tool": "look", "parameters": {}}}
     async with Pointsman("memory:", settings=SETTINGS, model="openai:gpt-5-mini", script=script) as app:

@@ -28,7 +28,7 @@ async def found(app: Pointsman) -> list[str]:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("how", ["stopped", "waiting", "paused"])
-async def test_an_execution_that_stands_still_is_found_by_its_input(tmp_path: Path, how: str) -> None:
+async def test_a_waiting_execution_is_found_by_its_input(tmp_path: Path, how: str) -> None:
     started = asyncio.Event()
 
     @tool

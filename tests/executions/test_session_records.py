@@ -54,7 +54,7 @@ def listed(found: JsonObject, name: str) -> list[JsonObject]:
 
 
 @pytest.mark.requirement("S2-06")
-async def test_a_session_has_a_name_that_the_store_did_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_session_has_an_unused_name(monkeypatch: pytest.MonkeyPatch) -> None:
     names = iter(["ses_00000001", "ses_00000001", "ses_00000002"])
     async with pipeline("memory:") as app:
         assert re.fullmatch(r"ses_[0-9a-f]{8}", await free_session(app.context))
@@ -98,7 +98,7 @@ async def test_records_are_found_by_their_session_after_a_restart(tmp_path: Path
     assert str(began["created_at"]) < str(report["created_at"]) <= str(sent["created_at"])
 
 
-async def test_a_field_is_a_collection_of_its_own_where_the_workflow_names_none() -> None:
+async def test_a_field_is_its_own_collection_by_default() -> None:
     document: JsonObject = {
         "id": "plain",
         "nodes": [
@@ -119,7 +119,7 @@ async def test_a_field_is_a_collection_of_its_own_where_the_workflow_names_none(
                 await records_of(app.context, name)
 
 
-async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:
+async def test_records_of_a_hidden_workflow_are_hidden() -> None:
     async def nobody(execution: Summary) -> bool:
         return execution.workflow != "agentforge"
 
@@ -131,7 +131,7 @@ async def test_who_does_not_see_a_workflow_sees_no_records_of_it() -> None:
 
 @pytest.mark.integration
 @pytest.mark.requirement("S2-42", "S2-43", "S2-44", "S2-49", "S2-67", "S2-O8", "T2-14")
-async def test_the_document_is_sent_with_its_metrics_to_the_address_of_the_command(tmp_path: Path) -> None:
+async def test_the_document_is_mailed_with_its_metrics_to_the_recipient_of_the_command(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server, pipeline("memory:", server) as app:
         _, view = await ran(app)
         (letter,) = server.taken
@@ -149,7 +149,7 @@ async def test_the_document_is_sent_with_its_metrics_to_the_address_of_the_comma
     ("command", "settings"),
     [("Write a memo", {}), (COMMAND, {"allow_email_sending": False}), (COMMAND, {"mail": None})],
 )
-async def test_nothing_is_sent_without_an_address_or_without_permission(
+async def test_no_mail_is_sent_without_a_recipient_or_permission(
     tmp_path: Path, command: str, settings: dict[str, object]
 ) -> None:
     async with mail_server(tmp_path) as server:
@@ -170,7 +170,7 @@ async def test_nothing_is_sent_without_an_address_or_without_permission(
 
 @pytest.mark.integration
 @pytest.mark.requirement("S2-45", "S2-46")
-async def test_a_mail_that_is_refused_is_reported_and_the_document_is_there(tmp_path: Path) -> None:
+async def test_a_refused_mail_is_reported_and_the_document_is_kept(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server, pipeline("memory:", server) as app:
         server.refuses = {"data": "550 no"}
         session, view = await ran(app)

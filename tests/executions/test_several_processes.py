@@ -78,7 +78,7 @@ async def soon(event: asyncio.Event) -> None:
     await asyncio.wait_for(event.wait(), PATIENCE_S)
 
 
-async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: str) -> None:
+async def test_a_cancel_from_another_process_stops_the_tool_and_notifies_waiters(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other:
         execution = await app.start(SLOW)
@@ -98,7 +98,9 @@ async def test_a_cancel_from_elsewhere_stops_the_tool_and_tells_who_waits(url: s
 
 
 @pytest.mark.parametrize(("verb", "becomes"), [("cancel", "cancelled"), ("pause", "paused"), ("signal", "waiting")])
-async def test_what_is_said_to_an_execution_that_moved_on_meanwhile_is_heard(url: str, verb: str, becomes: str) -> None:
+async def test_a_request_to_an_execution_that_progressed_meanwhile_is_applied(
+    url: str, verb: str, becomes: str
+) -> None:
     async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
         execution = await app.start(WAITS)
         await execution.settled()
@@ -112,7 +114,7 @@ async def test_what_is_said_to_an_execution_that_moved_on_meanwhile_is_heard(url
         assert taken == ["a", "b", "c", *(["d"] if verb == "signal" else [])]
 
 
-async def test_of_two_that_resume_at_once_one_goes_on_and_the_other_is_told(url: str) -> None:
+async def test_one_of_two_concurrent_resumes_succeeds_and_the_other_is_refused(url: str) -> None:
     async with Pointsman(url, settings=Settings()) as app, Pointsman(url, settings=Settings()) as other:
         execution = await app.start(WAITS)
         await execution.pause()
@@ -124,7 +126,7 @@ async def test_of_two_that_resume_at_once_one_goes_on_and_the_other_is_told(url:
 
 
 @pytest.mark.integration
-async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
+async def test_a_stream_continues_after_the_store_was_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
@@ -151,7 +153,7 @@ async def test_a_stream_goes_on_although_the_store_was_away_when_a_row_came(
         await broker.close()
 
 
-async def test_a_pause_from_elsewhere_stops_it_here_and_resuming_runs_the_step_again(url: str) -> None:
+async def test_a_pause_from_another_process_stops_the_step_and_resume_runs_it_again(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other:
         execution = await app.start(SLOW)
@@ -165,7 +167,7 @@ async def test_a_pause_from_elsewhere_stops_it_here_and_resuming_runs_the_step_a
         assert await asyncio.wait_for(again.settled(), PATIENCE_S) == "completed"
 
 
-async def test_cancelling_a_parent_elsewhere_stops_its_sub_workflow_here(url: str) -> None:
+async def test_a_cancel_of_the_parent_in_another_process_stops_its_sub_workflow(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other:
         await app.save(SLOW)
@@ -179,7 +181,7 @@ async def test_cancelling_a_parent_elsewhere_stops_its_sub_workflow_here(url: st
         assert (await app.view(execution.id))["status"] == "cancelled"
 
 
-async def test_a_sub_workflow_that_ends_elsewhere_is_waited_for_here(url: str) -> None:
+async def test_a_parent_waits_for_a_sub_workflow_in_another_process(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other:
         await app.save(SLOW)
@@ -195,7 +197,7 @@ async def test_a_sub_workflow_that_ends_elsewhere_is_waited_for_here(url: str) -
         assert here.cancelled.is_set(), "the tool here never came to its end"
 
 
-async def test_who_was_only_reached_goes_on_when_it_is_opened(url: str) -> None:
+async def test_an_execution_that_only_received_an_event_continues_when_opened(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app:
         execution = await app.start(SLOW)
@@ -216,7 +218,7 @@ async def child_of(app: Pointsman, execution: ExecutionId) -> str:
     return child.status
 
 
-async def test_a_keeper_gives_way_and_takes_up_again_what_was_left(url: str) -> None:
+async def test_a_leader_yields_an_execution_and_resumes_it_later(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other, app.keeping():
         await app.save(SLOW)
@@ -228,7 +230,7 @@ async def test_a_keeper_gives_way_and_takes_up_again_what_was_left(url: str) -> 
         assert await asyncio.wait_for((await app.open(execution.id)).settled(), PATIENCE_S) == "failed"
 
 
-async def test_who_is_alone_never_takes_its_own_rows_for_those_of_somebody_else(
+async def test_a_single_process_does_not_take_its_own_rows_for_foreign_ones(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store is asked all the time: a row is there before its writer hears that it is."""

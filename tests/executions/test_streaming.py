@@ -70,7 +70,7 @@ async def watched(own: Provider, tmp_path: Path) -> AsyncGenerator[Watched]:
         yield Watched(app)
 
 
-async def test_text_is_seen_as_it_comes_and_is_in_no_row(tmp_path: Path) -> None:
+async def test_text_is_streamed_as_it_arrives_and_not_stored(tmp_path: Path) -> None:
     async with provider(words("Once", " upon")) as own, watched(own, tmp_path) as seen:
         execution = await seen.start()
         await seen.heard("Once upon")
@@ -82,7 +82,7 @@ async def test_text_is_seen_as_it_comes_and_is_in_no_row(tmp_path: Path) -> None
     assert not own.left.is_set()
 
 
-async def test_cancelling_in_the_middle_of_a_stream_hangs_up(tmp_path: Path) -> None:
+async def test_a_cancel_during_a_stream_closes_the_connection(tmp_path: Path) -> None:
     async with provider(words("Once")) as own, watched(own, tmp_path) as seen:
         execution = await seen.start()
         await seen.heard("Once")
@@ -91,7 +91,7 @@ async def test_cancelling_in_the_middle_of_a_stream_hangs_up(tmp_path: Path) -> 
         assert await execution.settled() == "cancelled"
 
 
-async def test_a_stream_that_takes_too_long_is_left_and_fails_as_such(tmp_path: Path) -> None:
+async def test_a_stream_over_its_timeout_is_closed_and_fails_as_a_timeout(tmp_path: Path) -> None:
     async with provider(words("Once")) as own, watched(own, tmp_path) as seen:
         execution = await seen.start(execution={"timeout": "300ms"})
         await seen.heard("Once")
@@ -101,7 +101,7 @@ async def test_a_stream_that_takes_too_long_is_left_and_fails_as_such(tmp_path: 
         assert error["code"] == "timeout"
 
 
-async def test_a_pause_lets_an_answer_that_has_begun_come_to_its_end(tmp_path: Path) -> None:
+async def test_a_pause_lets_a_started_answer_finish(tmp_path: Path) -> None:
     async with provider(words("Once")) as own, watched(own, tmp_path) as seen:
         execution = await seen.start()
         await seen.heard("Once")
@@ -113,7 +113,7 @@ async def test_a_pause_lets_an_answer_that_has_begun_come_to_its_end(tmp_path: P
         assert not own.left.is_set()
 
 
-async def test_closing_the_installation_hangs_up_and_the_next_one_asks_again(tmp_path: Path) -> None:
+async def test_closing_the_app_closes_the_connection_and_the_next_app_repeats_the_call(tmp_path: Path) -> None:
     async with provider(words("Once"), [*words("Twice"), *END]) as own:
         async with watched(own, tmp_path) as seen:
             execution = await seen.start()
@@ -124,7 +124,7 @@ async def test_closing_the_installation_hangs_up_and_the_next_one_asks_again(tmp
     assert len(own.asked) == 2
 
 
-async def test_a_stream_that_breaks_is_taken_back_and_tried_again_by_the_step(tmp_path: Path) -> None:
+async def test_a_broken_stream_is_withdrawn_and_retried_by_the_step(tmp_path: Path) -> None:
     broken, whole = words("Once upon"), [*words("There was"), *END]
     async with provider(broken, whole, holds=False) as own, watched(own, tmp_path) as seen:
         execution = await seen.start(execution={"retries": 1, "retryDelay": "1ms"})
@@ -136,7 +136,7 @@ async def test_a_stream_that_breaks_is_taken_back_and_tried_again_by_the_step(tm
     assert cast("JsonObject", failed["failure"])["code"] == "model-answer-unreadable"
 
 
-async def test_a_stream_that_breaks_without_retries_is_a_failure_with_a_hint(tmp_path: Path) -> None:
+async def test_a_broken_stream_without_retries_is_a_failure_with_a_hint(tmp_path: Path) -> None:
     async with provider(words("Once"), holds=False) as own, watched(own, tmp_path) as seen:
         execution = await seen.start()
         assert await execution.settled() == "failed"
@@ -146,7 +146,7 @@ async def test_a_stream_that_breaks_without_retries_is_a_failure_with_a_hint(tmp
 
 
 @pytest.mark.parametrize("shown", [True, False])
-async def test_thoughts_are_seen_as_such_unless_they_are_not_wanted(shown: bool, tmp_path: Path) -> None:
+async def test_reasoning_is_streamed_separately_unless_disabled(shown: bool, tmp_path: Path) -> None:
     thinking = [chunk({"role": "assistant", "reasoning_content": "Let me see."}), *words("Four."), *END]
     async with provider(thinking) as own, watched(own, tmp_path) as seen:
         config: JsonObject = {"prompt": "2+2?", "model": "own:m", "thinking": {"level": "LOW", "thoughts": shown}}
@@ -156,7 +156,7 @@ async def test_thoughts_are_seen_as_such_unless_they_are_not_wanted(shown: bool,
     assert kinds == [("thought", "Let me see.")] * shown + [("text", "Four.")]
 
 
-async def test_pictures_and_cached_tokens_pass_the_wire(tmp_path: Path) -> None:
+async def test_images_and_cached_tokens_are_sent_and_counted(tmp_path: Path) -> None:
     usage = {
         "prompt_tokens": 100,
         "completion_tokens": 5,

@@ -38,7 +38,7 @@ async def ended(app: Pointsman, execution: str) -> JsonObject:
 
 
 @pytest.mark.requirement("S1-157", "S1-158")
-def test_a_timer_set_before_a_restart_rings_in_the_process_that_keeps_the_store(tmp_path: Path) -> None:
+def test_a_timer_from_before_a_restart_fires_in_the_leader(tmp_path: Path) -> None:
     async def story() -> None:
         store = f"sqlite:///{tmp_path}/store.db"
         async with Pointsman(store, clock=VirtualClock()) as app:
@@ -52,7 +52,7 @@ def test_a_timer_set_before_a_restart_rings_in_the_process_that_keeps_the_store(
     run_virtually(story())
 
 
-def test_an_event_emitted_by_one_process_wakes_an_execution_parked_by_another(tmp_path: Path) -> None:
+def test_an_event_of_one_process_wakes_an_execution_that_another_evicted(tmp_path: Path) -> None:
     async def story() -> None:
         store = f"sqlite:///{tmp_path}/store.db"
         async with Pointsman(store) as app:
@@ -73,7 +73,7 @@ def test_an_event_emitted_by_one_process_wakes_an_execution_parked_by_another(tm
     asyncio.run(story())
 
 
-def test_a_store_has_one_keeper_and_the_next_one_stands_by(tmp_path: Path) -> None:
+def test_a_store_has_one_leader_and_others_stand_by(tmp_path: Path) -> None:
     async def story() -> None:
         store = f"sqlite:///{tmp_path}/store.db"
         async with Pointsman(store) as first, Pointsman(store) as second:
@@ -90,7 +90,7 @@ def test_a_store_has_one_keeper_and_the_next_one_stands_by(tmp_path: Path) -> No
     asyncio.run(story())
 
 
-def test_an_execution_in_a_callers_hands_can_be_let_go_of_and_answered(tmp_path: Path) -> None:
+def test_an_execution_held_by_a_caller_can_be_evicted_and_answered(tmp_path: Path) -> None:
     gate: JsonObject = {"id": "ask", "type": "human", "config": {"message": "Well?", "actions": ["approve"]}}
 
     async def story() -> None:

@@ -122,7 +122,7 @@ async def test_an_answer_in_a_process_without_the_tool_is_recorded_and_the_step_
         assert await other.store.verify() == []
 
 
-async def test_opening_it_again_without_the_tool_writes_nothing(url: str) -> None:
+async def test_opening_an_execution_again_without_the_tool_writes_nothing(url: str) -> None:
     name = await began(url)
     async with opened(url) as other:
         rows = len(await (await answered(other, name)).rows())
@@ -144,7 +144,7 @@ async def test_a_process_that_has_the_tool_resumes_it(url: str) -> None:
         assert (await execution.view())["waitingFor"] == []
 
 
-async def test_the_process_that_started_it_goes_on_by_itself(url: str) -> None:
+async def test_the_starting_process_resumes_an_execution_automatically(url: str) -> None:
     async with opened(url, polish) as starter, opened(url) as other:
         execution = await starter.start(ASKED_FIRST)
         assert await execution.settled() == "waiting"
@@ -155,7 +155,7 @@ async def test_the_process_that_started_it_goes_on_by_itself(url: str) -> None:
 
 
 @pytest.mark.integration
-async def test_a_handle_shows_where_the_newest_driver_of_its_process_got(tmp_path: Path) -> None:
+async def test_a_handle_shows_the_progress_of_the_newest_driver(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     async with opened(url, polish) as starter, opened(url) as other:
         execution = await starter.start(ASKED_FIRST)
@@ -168,7 +168,7 @@ async def test_a_handle_shows_where_the_newest_driver_of_its_process_got(tmp_pat
         assert execution.status == "completed"
 
 
-async def test_a_program_that_awaits_it_goes_on_where_another_process_answers(url: str) -> None:
+async def test_a_program_that_awaits_an_execution_sees_answers_of_another_process(url: str) -> None:
     lingers, going_on = asyncio.Event(), asyncio.Event()
 
     @tool
@@ -203,7 +203,7 @@ async def test_a_program_that_awaits_it_goes_on_where_another_process_answers(ur
         assert await asyncio.wait_for(waiting, PATIENCE_S) == "completed"
 
 
-async def test_other_branches_go_on_without_the_tool(url: str) -> None:
+async def test_other_branches_continue_without_the_tool(url: str) -> None:
     wide = Workflow.of(
         {
             "id": "wide",
@@ -243,7 +243,7 @@ async def test_a_sub_workflow_waits_for_a_worker_and_its_parent_with_it(url: str
         assert await (await worker.open(execution.id)).settled() == "completed"
 
 
-async def test_the_starter_goes_on_with_a_sub_workflow_that_another_process_left(url: str) -> None:
+async def test_the_starter_resumes_a_sub_workflow_that_another_process_left(url: str) -> None:
     async with opened(url, polish) as starter, opened(url) as other:
         execution = await parent_started(starter)
         await answered(other, execution.id)
@@ -264,7 +264,7 @@ AGENT = Workflow.of(
 )
 
 
-async def test_an_agent_whose_tool_is_missing_is_left_and_pays_its_model_once(url: str) -> None:
+async def test_an_agent_with_a_missing_tool_waits_and_pays_its_model_once(url: str) -> None:
     name = await began(url, AGENT, script=CALLS)
     async with opened(url) as other:
         execution = await answered(other, name)
@@ -277,7 +277,7 @@ async def test_an_agent_whose_tool_is_missing_is_left_and_pays_its_model_once(ur
         assert execution.state.usage.model_calls == 2
 
 
-async def test_what_the_starter_did_not_have_either_is_a_failure_everywhere(url: str) -> None:
+async def test_a_tool_that_the_starter_lacked_too_is_a_failure(url: str) -> None:
     async with opened(url, script=CALLS) as app:
         execution = await app.start(AGENT)
         await execution.settled()
@@ -297,7 +297,7 @@ async def test_an_execution_that_waits_for_a_worker_can_be_cancelled(url: str) -
         assert await other.store.verify() == []
 
 
-async def test_a_pause_between_leaving_and_taking_up_is_kept(url: str) -> None:
+async def test_a_pause_between_handing_over_and_resuming_is_kept(url: str) -> None:
     name = await began(url)
     async with opened(url) as other:
         execution = await answered(other, name)
@@ -309,7 +309,7 @@ async def test_a_pause_between_leaving_and_taking_up_is_kept(url: str) -> None:
         assert await execution.settled() == "completed"
 
 
-async def test_a_keeper_with_the_tool_takes_it_up(url: str) -> None:
+async def test_a_leader_with_the_tool_resumes_the_execution(url: str) -> None:
     name = await began(url)
     async with opened(url) as other:
         await answered(other, name)
@@ -320,7 +320,7 @@ async def test_a_keeper_with_the_tool_takes_it_up(url: str) -> None:
 
 
 @pytest.mark.integration
-async def test_a_keeper_without_the_tool_looks_again_once_a_minute(tmp_path: Path) -> None:
+async def test_a_leader_without_the_tool_checks_again_every_minute(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     name = await began(url)
     clock = HandClock()
@@ -336,7 +336,7 @@ async def test_a_keeper_without_the_tool_looks_again_once_a_minute(tmp_path: Pat
             assert len(await execution.rows()) == rows
 
 
-async def test_a_secret_that_is_missing_waits_for_a_worker_that_has_it(url: str) -> None:
+async def test_a_step_with_a_missing_secret_waits_for_a_worker_that_has_it(url: str) -> None:
     held: JsonObject = {
         "id": "work",
         "type": "tool",
@@ -396,7 +396,7 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
 
 
 @pytest.mark.integration
-async def test_a_model_that_cannot_be_asked_waits_for_a_worker_that_can(store: str) -> None:
+async def test_a_step_with_an_unavailable_model_waits_for_a_worker_that_has_it(store: str) -> None:
     head: JsonObject = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "small"}
     deltas: list[JsonObject] = [
         {"index": 0, "delta": {"role": "assistant", "content": "Dear Ada"}, "finish_reason": None},
@@ -462,7 +462,7 @@ async def test_a_fork_of_an_execution_that_waits_for_a_worker_waits_too(store: s
 
 
 @pytest.mark.integration
-async def test_a_fork_in_a_process_that_has_the_tool_goes_on_and_leaves_the_first_one_waiting(store: str) -> None:
+async def test_a_fork_in_a_process_with_the_tool_runs_and_its_origin_still_waits(store: str) -> None:
     name = await began(store)
     async with opened(store) as other:
         await answered(other, name)

@@ -51,7 +51,7 @@ async def test_an_agent_answers_its_prompt() -> None:
         ({"goal": "port"}, [{"role": "user", "content": "hi"}], "hi"),
     ],
 )
-async def test_without_a_prompt_it_gets_the_conversation_or_its_inputs(
+async def test_an_agent_without_a_prompt_receives_the_conversation_or_its_inputs(
     inputs: JsonObject, messages: list[Json] | None, asked: str
 ) -> None:
     stage = Stage()
@@ -60,22 +60,20 @@ async def test_without_a_prompt_it_gets_the_conversation_or_its_inputs(
 
 
 @pytest.mark.parametrize(("prompt", "inputs"), [(None, {}), (None, None), ("", {}), (" ", None)])
-async def test_an_agent_with_nothing_to_ask_fails_instead_of_asking_an_empty_object(
-    prompt: str | None, inputs: JsonObject | None
-) -> None:
+async def test_an_agent_with_an_empty_request_fails(prompt: str | None, inputs: JsonObject | None) -> None:
     stage = Stage()
     failure = await stage.failure(execute(prompt=prompt, inputs=inputs, messages=None), agent())
     assert (failure.code, failure.retryable, stage.models.requests) == ("agent-without-prompt", False, [])
 
 
-async def test_a_correction_is_the_last_thing_it_hears() -> None:
+async def test_a_correction_is_the_last_message_to_the_agent() -> None:
     stage = Stage()
     await stage.done(execute(prompt="Go.", correction="no edge takes 'X'. Legal values: A."), agent(routes=("A",)))
     assert last_text(stage.models.requests[0]) == "no edge takes 'X'. Legal values: A."
 
 
 @pytest.mark.requirement("S0-O6", "S0-48")
-async def test_the_legal_ways_out_are_offered_as_a_router_tool_and_in_the_prompt() -> None:
+async def test_the_valid_labels_are_offered_as_a_router_tool_and_in_the_prompt() -> None:
     stage = Stage()
     await stage.done(execute(system="Route.", prompt="x"), agent(routes=("RC2", "DM2", "END")))
     (asked,) = stage.models.requests
@@ -97,7 +95,7 @@ async def test_the_legal_ways_out_are_offered_as_a_router_tool_and_in_the_prompt
     ],
 )
 @pytest.mark.requirement("T0-3", "S0-25")
-async def test_there_are_three_ways_to_set_next(answer: str, schema: JsonObject | None) -> None:
+async def test_an_agent_can_set_next_in_three_ways(answer: str, schema: JsonObject | None) -> None:
     stage = Stage(f"rules: [{answer}]")
     spec = agent(routes=("RC2", "DM2")) if schema is None else agent(routes=("RC2", "DM2"), outputSchema=schema)
     report = await stage.done(execute(prompt="x"), spec)
@@ -106,7 +104,7 @@ async def test_there_are_three_ways_to_set_next(answer: str, schema: JsonObject 
 
 
 @pytest.mark.requirement("T0-14")
-async def test_the_word_end_in_a_text_ends_nothing() -> None:
+async def test_the_word_end_in_a_text_has_no_effect() -> None:
     stage = Stage('rules: [{text: "END. We go to END now, next: END."}]')
     report = await stage.done(execute(prompt="Say END"), agent(routes=("A", "END"), conversational=True))
     assert report.next is None
@@ -125,7 +123,7 @@ async def test_in_a_conversation_the_end_tool_is_offered_and_intercepted() -> No
 
 
 @pytest.mark.requirement("S0-34")
-async def test_outside_a_conversation_neither_the_tool_nor_the_text_is_there() -> None:
+async def test_the_end_tool_is_absent_outside_a_conversation() -> None:
     stage = Stage()
     await stage.done(execute(prompt="x"), agent())
     assert stage.models.requests[0].tools == ()
@@ -134,19 +132,19 @@ async def test_outside_a_conversation_neither_the_tool_nor_the_text_is_there() -
 
 @pytest.mark.parametrize("name", ["router", "end", "final_result"])
 @pytest.mark.requirement("T0-4")
-async def test_a_tool_of_the_engines_names_is_an_error(name: str) -> None:
+async def test_a_tool_with_a_reserved_name_is_an_error(name: str) -> None:
     failure = await Stage().failure(execute(prompt="x"), agent(tools=[name]))
     assert (failure.code, failure.retryable) == ("tool-name-reserved", False)
 
 
-async def test_a_tool_that_does_not_exist_is_a_failure_before_any_model_is_asked() -> None:
+async def test_an_unknown_tool_is_a_failure_before_any_model_call() -> None:
     stage = Stage()
     failure = await stage.failure(execute(prompt="x"), agent(tools=["web_search"]))
     assert (failure.code, failure.retryable, stage.models.requests) == ("unknown-tool", False, [])
 
 
 @pytest.mark.requirement("S0-38", "S0-O8")
-async def test_calls_are_left_pending_where_a_tool_executor_runs_them() -> None:
+async def test_calls_stay_pending_for_a_tool_executor() -> None:
     stage = Stage(
         "rules: [{text: I look., toolCalls: [{name: web_search, arguments: {q: port}}, {name: weather}], next: A}]"
         + SEARCH
@@ -162,7 +160,7 @@ async def test_calls_are_left_pending_where_a_tool_executor_runs_them() -> None:
     assert run.effects.paid == [(1, "model")]
 
 
-async def test_back_from_the_tool_executor_the_prompt_stands_before_the_exchange() -> None:
+async def test_after_the_tool_executor_the_prompt_precedes_the_exchange() -> None:
     stage = Stage('rules: [{contains: harbour, text: "Harbour."}]' + SEARCH)
     exchange: list[Json] = [
         {"role": "user", "content": "hi"},
@@ -182,7 +180,7 @@ async def test_back_from_the_tool_executor_the_prompt_stands_before_the_exchange
     assert roles == ["user", "user", "assistant", "tool"]
 
 
-async def test_others_turns_are_shown_as_remarks_and_unanswered_calls_left_out() -> None:
+async def test_turns_of_other_agents_are_remarks_and_unanswered_calls_are_omitted() -> None:
     stage = Stage()
     said: list[Json] = [
         {"role": "user", "content": "hi"},
@@ -212,7 +210,7 @@ async def test_others_turns_are_shown_as_remarks_and_unanswered_calls_left_out()
 
 
 @pytest.mark.requirement("S1-88")
-async def test_the_tool_loop_runs_calls_at_once_and_tells_their_results_in_order() -> None:
+async def test_the_tool_loop_runs_calls_concurrently_and_returns_results_in_order() -> None:
     first_done = asyncio.Event()
 
     @tool
@@ -243,7 +241,7 @@ async def test_the_tool_loop_runs_calls_at_once_and_tells_their_results_in_order
 
 
 @pytest.mark.requirement("S1-104", "T1-5")
-async def test_tools_outside_the_list_are_refused_and_the_model_is_told() -> None:
+async def test_a_call_of_an_unlisted_tool_is_refused_to_the_model() -> None:
     stage = Stage(
         "rules: [{call: 1, toolCalls: [{name: weather}, {name: web_search, arguments: {q: port}}]}, {text: fine}]"
         + SEARCH
@@ -256,7 +254,7 @@ async def test_tools_outside_the_list_are_refused_and_the_model_is_told() -> Non
     assert run.effects.paid == [(1, "model"), (2, "tool"), (3, "model")]
 
 
-async def test_a_failing_tool_is_told_to_the_model_and_does_not_fail_the_step() -> None:
+async def test_a_failing_tool_is_reported_to_the_model_and_does_not_fail_the_step() -> None:
     stage = Stage(
         "rules: [{call: 1, toolCalls: [{name: down}]}, {contains: tool-failed, text: I go on without.}]\n"
         "tools: {down: {fail: the index is down}}"
@@ -265,7 +263,7 @@ async def test_a_failing_tool_is_told_to_the_model_and_does_not_fail_the_step() 
 
 
 @pytest.mark.requirement("S0-46")
-async def test_calls_of_client_tools_are_handed_out_and_never_run_here() -> None:
+async def test_calls_of_client_tools_are_returned_and_not_executed() -> None:
     @tool(side="client", timeout_s=60)
     async def pick_file(kind: str) -> None:
         """Let the person choose a file."""
@@ -281,13 +279,13 @@ async def test_calls_of_client_tools_are_handed_out_and_never_run_here() -> None
         assert (call.name, call.arguments, call.wants, call.timeout_s) == ("pick_file", {"kind": "pdf"}, "result", 60)
 
 
-async def test_an_agent_with_a_tool_that_is_off_fails_and_says_what_switches_it_on() -> None:
+async def test_an_agent_with_a_disabled_tool_fails_with_the_setting_that_enables_it() -> None:
     stage = Stage("rules: [{text: x}]", OffTool("sql", "Read a database.", because="Name a database."))
     failure = await stage.failure(execute(prompt="x"), agent(tools=["sql"]))
     assert (failure.code, failure.hint) == ("tool-off", "Name a database.")
 
 
-async def test_a_call_that_does_not_fit_is_not_handed_out_but_told() -> None:
+async def test_an_invalid_call_of_a_client_tool_is_returned_to_the_model() -> None:
     @tool(side="client")
     async def pick_file(kind: str) -> None:
         """Let the person choose a file."""
@@ -297,7 +295,7 @@ async def test_a_call_that_does_not_fit_is_not_handed_out_but_told() -> None:
     assert (await Stage(rules, pick_file).done(execute(prompt="x"), agent(tools=["pick_file"]))).result == "sorry"
 
 
-async def test_a_tool_that_needs_approval_is_not_run_before_a_person_agreed() -> None:
+async def test_a_tool_that_needs_approval_does_not_run_before_it() -> None:
     @tool(requires_approval=True)
     async def pay() -> None:
         """Pay."""
@@ -311,7 +309,7 @@ async def test_a_tool_that_needs_approval_is_not_run_before_a_person_agreed() ->
 
 @pytest.mark.parametrize(("most", "asked"), [(None, 10), (3, 3)])
 @pytest.mark.requirement("S1-37")
-async def test_the_loop_is_bounded(most: int | None, asked: int) -> None:
+async def test_the_tool_loop_is_bounded(most: int | None, asked: int) -> None:
     calls = ", ".join(f"{{toolCalls: [{{name: weather, arguments: {{day: {day}}}}}]}}" for day in range(12))
     stage = Stage(f"rules: [{{answers: [{calls}]}}]" + SEARCH)
     spec = agent(tools=["weather"]) if most is None else agent(tools=["weather"], maxIterations=most)

@@ -34,7 +34,7 @@ def last_text(request: ModelRequest) -> str:
 
 
 @pytest.mark.requirement("S1-36")
-async def test_output_of_a_schema_is_repaired_without_asking_again() -> None:
+async def test_slightly_invalid_output_is_repaired_without_another_call() -> None:
     stage = Stage("rules: [{text: 'Sure!\n\n```json\n\n{\"score\": 80,}\n\n```'}]")
     report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE))
     assert report.result == {"score": 80}
@@ -45,7 +45,7 @@ async def test_output_of_a_schema_is_repaired_without_asking_again() -> None:
 
 
 @pytest.mark.requirement("S1-36")
-async def test_output_that_misses_its_schema_is_asked_again_with_the_reason() -> None:
+async def test_output_that_violates_its_schema_is_requested_again_with_the_reason() -> None:
     stage = Stage("rules: [{answers: [{json: {score: 101}}, {text: none}, {json: {score: 7}}]}]")
     report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE))
     assert report.result == {"score": 7}
@@ -55,14 +55,14 @@ async def test_output_that_misses_its_schema_is_asked_again_with_the_reason() ->
 
 
 @pytest.mark.requirement("S1-36")
-async def test_after_two_corrections_the_output_is_a_failure() -> None:
+async def test_invalid_output_after_two_corrections_is_a_failure() -> None:
     stage = Stage("rules: [{json: {score: high}}]")
     failure = await stage.failure(execute(prompt="x"), agent(outputSchema=SCORE))
     assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-schema", False, 3)
     assert failure.details == {"answer": '{"score": "high"}'}
 
 
-async def test_with_tools_the_schema_is_offered_as_a_tool_of_its_own() -> None:
+async def test_an_agent_with_tools_receives_the_schema_as_a_tool() -> None:
     stage = Stage("rules: [{call: 1, toolCalls: [{name: weather}]}, {json: {score: 5}}]" + SEARCH)
     report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE, tools=["weather"]))
     assert report.result == {"score": 5}
@@ -71,13 +71,13 @@ async def test_with_tools_the_schema_is_offered_as_a_tool_of_its_own() -> None:
     assert cast("JsonObject", report.messages[-1])["content"] == '{"score": 5}'
 
 
-async def test_a_way_out_chosen_beside_a_wrong_answer_is_not_forgotten() -> None:
+async def test_a_label_chosen_with_an_invalid_answer_is_kept() -> None:
     stage = Stage("rules: [{answers: [{toolCalls: [{name: router, arguments: {next: B}}]}, {json: {score: 5}}]}]")
     report = await stage.done(execute(prompt="x"), agent(outputSchema=SCORE, routes=("A", "B")))
     assert (report.next, report.result) == ("B", {"score": 5})
 
 
-async def test_a_schema_of_a_list_is_wrapped_for_the_tool_and_unwrapped_again() -> None:
+async def test_a_list_schema_is_wrapped_for_the_tool_and_unwrapped() -> None:
     schema: JsonObject = {"type": "array", "items": {"$ref": "#/$defs/n"}, "$defs": {"n": {"type": "integer"}}}
     stage = Stage("rules: [{json: [1, 2]}]" + SEARCH)
     report = await stage.done(execute(prompt="x"), agent(outputSchema=schema, tools=["weather"]))
@@ -96,7 +96,7 @@ async def test_a_schema_of_a_list_is_wrapped_for_the_tool_and_unwrapped_again() 
         ("json", 'Here: {"a": 1,}', {"a": 1}),
     ],
 )
-async def test_results_are_text_or_json_as_the_agent_says(mode: str, text: str, result: Json) -> None:
+async def test_the_agent_chooses_text_or_json_results(mode: str, text: str, result: Json) -> None:
     stage = Stage(json.dumps({"rules": [{"text": text}]}))
     spec = agent(settings={"auto": True}) if mode == "auto" else agent(result=mode)
     report = await stage.done(execute(prompt="x"), spec)
@@ -104,7 +104,7 @@ async def test_results_are_text_or_json_as_the_agent_says(mode: str, text: str, 
     assert report.text == (None if mode == "text" else text)
 
 
-async def test_a_schema_that_is_none_is_a_failure_and_not_a_crash() -> None:
+async def test_an_invalid_schema_is_a_failure() -> None:
     failure = await Stage().failure(execute(prompt="x"), agent(outputSchema={"type": "no such type"}))
     assert (failure.code, failure.retryable) == ("output-schema-wrong", False)
     fetched = await Stage().failure(execute(prompt="x"), agent(outputSchema={"$ref": "file:///etc/passwd"}))
@@ -120,7 +120,7 @@ async def test_a_schema_that_is_none_is_a_failure_and_not_a_crash() -> None:
         ("401", "model-unauthorized", False, None),
     ],
 )
-async def test_failures_of_the_model_are_the_steps(
+async def test_a_failure_of_the_model_fails_the_step(
     fail: str, code: str, retryable: bool, retry_after_s: float | None
 ) -> None:
     failure = await Stage(f"rules: [{{fail: {fail}}}]").failure(execute(prompt="x"), agent())
@@ -163,14 +163,14 @@ async def test_recorded_effects_are_answered_from_the_record() -> None:
     assert keys == [keys[0]] * 2, "called at first, and again only where its answer was not recorded; with one key"
 
 
-async def test_a_model_that_failed_is_asked_again_by_the_next_attempt() -> None:
+async def test_the_next_attempt_calls_a_failed_model_again() -> None:
     stage, run = Stage("rules: [{attempt: 1, fail: 500}, {text: fine}]"), StagedRun()
     assert (await stage.failure(execute(prompt="x"), agent(), run)).code == "model-server-error"
     assert run.effects.paid == []
     assert (await stage.done(execute(prompt="x", attempt=2), agent(), run)).result == "fine"
 
 
-async def test_scripts_can_tell_branches_apart() -> None:
+async def test_scripts_can_distinguish_branches() -> None:
     stage = Stage("rules: [{item: berlin, text: Berlin}, {branch: 1, text: second}]")
     first, second = (Branch("fan", 1, 0),), (Branch("fan", 1, 1),)
     assert (await stage.done(execute(prompt="x", scope=first, item="berlin"), agent())).result == "Berlin"

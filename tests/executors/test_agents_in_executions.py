@@ -33,7 +33,7 @@ edges: [{source: first, target: ask}, {source: ask, target: second, label: appro
 
 
 @pytest.mark.integration
-def test_agents_are_told_in_the_language_of_their_execution_whatever_the_settings_become(tmp_path: Path) -> None:
+def test_agents_keep_the_language_of_their_execution_when_settings_change(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
     async def run() -> list[str]:
@@ -100,7 +100,7 @@ def elsewhere(script: str, store: str) -> Pointsman:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("answer", "config", "code"), FAULTS, ids=[code for _, _, code in FAULTS])
-def test_an_agent_that_gets_nowhere_is_a_failure_with_a_hint_and_its_execution_goes_on_once_that_is_mended(
+def test_a_stuck_agent_fails_with_a_hint_and_continues_after_the_repair(
     answer: str, config: JsonObject, code: str, tmp_path: Path
 ) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
@@ -120,7 +120,7 @@ def test_an_agent_that_gets_nowhere_is_a_failure_with_a_hint_and_its_execution_g
     assert after == ("failed" if any(key in config for key in NOT_THE_MODELS) else "completed")
 
 
-def test_a_tool_that_does_not_exist_fails_the_agent_with_a_hint() -> None:
+def test_an_unknown_tool_fails_the_agent_with_a_hint() -> None:
     async def run() -> tuple[str, list[JsonObject]]:
         async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
             execution = await app.start(talking({"tools": ["nowhere"]}), {"topic": "ships"}, lenient=True)
@@ -142,7 +142,7 @@ def test_an_execution_whose_model_cannot_be_called_does_not_start() -> None:
     run_virtually(run())
 
 
-def test_an_error_edge_takes_what_an_agent_could_not_do() -> None:
+def test_an_error_edge_takes_a_failure_of_an_agent() -> None:
     way: JsonObject = {"source": "say", "target": "sorry", "condition": {"type": "error", "codes": ["output-empty"]}}
 
     async def run() -> tuple[str, list[str]]:
@@ -181,12 +181,12 @@ AROUND = """
         (AROUND, ["triage", "billing", "triage", "technics", "end"]),
     ],
 )
-def test_an_agent_goes_where_it_hands_over_to_else_by_its_edges(rules: str, path: list[str]) -> None:
+def test_an_agent_follows_its_hand_off_or_its_edges(rules: str, path: list[str]) -> None:
     played = play(DESK, script=f"rules: [{rules}]")
     assert (played.status, played.path) == ("completed", path)
 
 
-def test_hand_offs_to_nobody_and_of_nobody_are_told() -> None:
+def test_invalid_hand_offs_are_reported() -> None:
     document = DESK.replace("[billing, expert]", "[biling]").replace("machines.}", "machines., handoffs: [triage]}")
 
     async def run() -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ CHOICES: list[JsonObject] = [
 
 
 @pytest.mark.requirement("S1-142")
-async def test_a_decision_by_model_leaves_by_its_choice() -> None:
+async def test_a_decision_by_a_model_takes_the_chosen_edge() -> None:
     stage = Stage('rules: [{purpose: decision, json: {choice: letter, reason: "It greets."}}]')
     report = await stage.done(execute(prompt="What is it?", value="Dear Sir"), agent(choices=[*CHOICES]))
     assert (report.next, report.result) == ("letter", {"choice": "letter", "reason": "It greets."})
@@ -29,13 +29,13 @@ async def test_a_decision_by_model_leaves_by_its_choice() -> None:
     assert properties["choice"] == {"type": "string", "enum": ["invoice", "letter"]}
 
 
-async def test_choices_may_be_plain_labels_and_a_script_may_name_one() -> None:
+async def test_choices_can_be_plain_labels_and_scripts_can_name_one() -> None:
     stage = Stage("rules: [{next: b}]")
     report = await stage.done(execute(prompt="x"), agent(choices=["a", "b"]))
     assert report.next == "b"
 
 
-async def test_a_choice_that_is_not_offered_is_asked_again_and_then_fails() -> None:
+async def test_an_unoffered_choice_is_requested_again_and_then_fails() -> None:
     stage = Stage("rules: [{json: {choice: other}}]")
     failure = await stage.failure(execute(prompt="x"), agent(choices=["a", "b"]))
     assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-schema", False, 3)
@@ -47,7 +47,7 @@ async def test_a_decision_without_choices_is_a_failure(choices: list[JsonObject]
     assert failure.code == "config-wrong"
 
 
-async def test_a_judge_answers_all_questions_of_a_node_in_one_call() -> None:
+async def test_a_model_answers_all_edge_questions_of_a_node_in_one_call() -> None:
     stage = Stage(
         """
         rules:
@@ -64,7 +64,7 @@ async def test_a_judge_answers_all_questions_of_a_node_in_one_call() -> None:
     assert len(stage.models.requests) == 1
 
 
-async def test_questions_to_different_models_are_asked_apart() -> None:
+async def test_questions_for_different_models_are_separate_calls() -> None:
     stage = Stage()
     questions: list[Json] = [{"edge": "e1", "prompt": "?", "model": "scripted:a"}, {"edge": "e2", "prompt": "?"}]
     report = await stage.done(execute("judge", questions=questions, value={"n": 1}), agent(kind="judge"))
@@ -73,7 +73,7 @@ async def test_questions_to_different_models_are_asked_apart() -> None:
     assert sorted(cast("JsonObject", report.result)) == ["e1", "e2"]
 
 
-async def test_a_judge_that_leaves_a_question_out_is_asked_again() -> None:
+async def test_a_model_that_omits_a_question_is_asked_again() -> None:
     stage = Stage("rules: [{answers: [{json: {}}, {json: {e1: {answer: true, reason: yes}}}]}]")
     report = await stage.done(execute("judge", questions=[{"edge": "e1", "prompt": "?"}]), agent(kind="judge"))
     assert report.result == {"e1": {"answer": True, "reason": "yes"}}
@@ -88,7 +88,7 @@ async def test_a_judge_that_leaves_a_question_out_is_asked_again() -> None:
         {"choice": "give_up", "reason": "hopeless"},
     ],
 )
-async def test_advice_after_a_failure_is_handed_on(advice: JsonObject) -> None:
+async def test_advice_after_a_failure_is_returned_to_the_engine(advice: JsonObject) -> None:
     stage = Stage(json.dumps({"rules": [{"purpose": "recover", "json": advice}]}))
     command = execute(
         "tool", phase="recover", failure={"code": "tool-failed", "message": "down"}, input={}, routes=["handoff"]
@@ -108,13 +108,13 @@ async def test_advice_after_a_failure_is_handed_on(advice: JsonObject) -> None:
         ("{choice: pray, reason: x}", []),
     ],
 )
-async def test_advice_that_cannot_be_followed_is_refused(advice: str, routes: list[str]) -> None:
+async def test_impossible_advice_is_refused(advice: str, routes: list[str]) -> None:
     stage = Stage(f"rules: [{{json: {advice}}}]")
     command = execute("agent", phase="recover", failure={"code": "x"}, input={}, routes=[*routes])
     assert (await stage.failure(command, agent())).code == "output-schema"
 
 
-async def test_without_a_script_the_advice_is_to_give_up() -> None:
+async def test_the_scripted_model_advises_to_give_up_without_a_script() -> None:
     command = execute("agent", phase="recover", failure={"code": "x"}, input={}, routes=["a"])
     result = (await Stage().done(command, agent())).result
     assert cast("JsonObject", result)["choice"] == "give_up"
@@ -143,26 +143,26 @@ SCORE: JsonObject = {"type": "number", "minimum": 0, "maximum": 100, "x-lenient"
         (None, None),
     ],
 )
-def test_a_number_is_read_and_held_within_its_bounds(said: Json, meant: Json) -> None:
+def test_a_number_is_parsed_and_kept_within_its_bounds(said: Json, meant: Json) -> None:
     assert taken(said, SCORE) == meant
     assert type(taken(said, SCORE)) is type(meant)
 
 
-def test_a_share_counts_of_the_most_there_is() -> None:
+def test_a_fraction_is_scaled_to_the_maximum() -> None:
     share: JsonObject = {"type": "number", "maximum": 1, "x-lenient": True}
     assert [taken(said, share) for said in ("50 %", "1/4", "0.5")] == [0.5, 0.25, 0.5]
     assert taken("9/10", {"type": "number", "x-lenient": True}) == "9/10", "of what, nobody says"
     assert taken("2.6", {"type": "integer", "x-lenient": True}) == 3
 
 
-def test_a_choice_is_known_whatever_its_case_if_only_one_is_meant() -> None:
+def test_an_unambiguous_choice_matches_in_any_case() -> None:
     assert taken(" HIGH", {"enum": ["low", "high"], "x-lenient": True}) == "high"
     assert taken("a", {"enum": ["A", "a"], "x-lenient": True}) == "a"
     assert taken("B", {"enum": ["b", "B "], "x-lenient": True}) == "b"
     assert taken("huge", {"enum": ["low", "high"], "x-lenient": True}) == "huge"
 
 
-def test_only_what_the_schema_wants_lenient_is() -> None:
+def test_only_fields_marked_lenient_are_parsed_leniently() -> None:
     inner: JsonObject = {"type": "object", "properties": {"score": SCORE, "exact": {"type": "number"}}}
     schema: JsonObject = {"type": "array", "items": inner}
     expected = Expected(schema, "json")

@@ -62,7 +62,7 @@ def cached(played: Played) -> list[Json]:
 
 
 @pytest.mark.requirement("S3-16", "S3-95")
-def test_a_step_that_asks_for_it_is_answered_with_what_an_equal_visit_brought() -> None:
+def test_a_cached_step_returns_the_result_of_an_equal_visit() -> None:
     searches = Searches()
     played = play(looping("execution"), {"q": "cranes"}, tools=(searches.tool(),))
     assert (played.status, searches.queries) == ("completed", ["cranes"])
@@ -73,7 +73,7 @@ def test_a_step_that_asks_for_it_is_answered_with_what_an_equal_visit_brought() 
 
 @pytest.mark.requirement("T3-9")
 @pytest.mark.parametrize("cache", [None, "off"])
-def test_every_round_of_a_loop_does_its_work_unless_the_node_asks_for_the_cache(cache: str | None) -> None:
+def test_every_round_of_a_loop_executes_its_steps_unless_cached(cache: str | None) -> None:
     searches = Searches()
     played = play(looping(cache), {"q": "cranes"}, tools=(searches.tool(),))
     assert (searches.queries, cached(played)) == (["cranes"] * 3, [False] * 3)
@@ -95,7 +95,7 @@ def test_other_inputs_and_other_nodes_are_not_equal() -> None:
 
 
 @pytest.mark.requirement("S3-95")
-def test_a_failure_is_never_the_answer_to_a_later_step() -> None:
+def test_a_failure_is_not_cached() -> None:
     searches = Searches(failing=1)
     document = looping("execution")
     cast("list[JsonObject]", document["nodes"])[1]["execution"] = {"cache": "execution", "errorHandler": "continue"}
@@ -108,7 +108,7 @@ def test_a_failure_is_never_the_answer_to_a_later_step() -> None:
 @pytest.mark.parametrize(
     ("cache", "made"), [("execution", 3), ("session", 2), ("long_term", 1)], ids=["execution", "session", "long_term"]
 )
-def test_the_cache_of_a_node_is_shared_as_widely_as_it_says(cache: str, made: int) -> None:
+def test_the_cache_of_a_node_has_its_declared_scope(cache: str, made: int) -> None:
     searches = Searches()
     document: JsonObject = {"id": "one", "nodes": [node("look", cache)], "edges": []}
 

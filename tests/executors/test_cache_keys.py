@@ -79,19 +79,21 @@ PURPOSES: JsonObject = {"models": {"generation": "scripted:one"}}
         {"model": "scripted:two"},
     ],
 )
-async def test_an_answer_of_the_settings_model_does_not_serve_another_one(tmp_path: Path, other: JsonObject) -> None:
+async def test_a_cached_answer_of_the_default_model_is_not_used_for_another_model(
+    tmp_path: Path, other: JsonObject
+) -> None:
     assert not await is_cached(tmp_path, SAYS, settings=PURPOSES)
     assert await is_cached(tmp_path, SAYS, settings=PURPOSES)
     assert not await is_cached(tmp_path, SAYS, settings=other)
 
 
-async def test_an_answer_of_one_start_option_does_not_serve_another_one(tmp_path: Path) -> None:
+async def test_a_cached_answer_of_one_start_option_is_not_used_for_another(tmp_path: Path) -> None:
     assert not await is_cached(tmp_path, SAYS, model="scripted:one")
     assert await is_cached(tmp_path, SAYS, model="scripted:one")
     assert not await is_cached(tmp_path, SAYS, model="scripted:two")
 
 
-async def test_a_result_of_a_tool_does_not_serve_another_tool_of_its_name(tmp_path: Path) -> None:
+async def test_a_cached_tool_result_is_not_used_for_another_tool_of_its_name(tmp_path: Path) -> None:
     made_up = parse_script("tools: {look: {result: made up}}")
     assert not await is_cached(tmp_path, LOOKS, tools=[look("first")])
     assert await is_cached(tmp_path, LOOKS, tools=[look("first")])
@@ -99,12 +101,12 @@ async def test_a_result_of_a_tool_does_not_serve_another_tool_of_its_name(tmp_pa
     assert not await is_cached(tmp_path, LOOKS, script=made_up)
 
 
-async def test_an_answer_of_an_agent_does_not_serve_one_with_another_tool_of_the_same_name(tmp_path: Path) -> None:
+async def test_a_cached_agent_answer_is_not_used_with_another_tool_of_the_same_name(tmp_path: Path) -> None:
     assert not await is_cached(tmp_path, ASKS, script=CALLS, tools=[look("first")])
     assert await is_cached(tmp_path, ASKS, script=CALLS, tools=[look("first")])
     assert not await is_cached(tmp_path, ASKS, script=CALLS, tools=[look("second")])
 
 
-async def test_a_tool_node_is_still_cached_where_the_default_model_changes(tmp_path: Path) -> None:
+async def test_a_tool_node_stays_cached_when_the_default_model_changes(tmp_path: Path) -> None:
     assert not await is_cached(tmp_path, LOOKS, tools=[look("first")], settings=PURPOSES)
     assert await is_cached(tmp_path, LOOKS, tools=[look("first")], settings={"models": {"generation": "scripted:two"}})

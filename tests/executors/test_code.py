@@ -47,7 +47,7 @@ async def failure(interpreter: Interpreter, source: str) -> Failure:
 
 
 @pytest.mark.requirement("T1-5", "S1-162")
-async def test_without_a_sandbox_code_is_refused_and_nothing_else_runs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_code_is_refused_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     take_boxes_away(monkeypatch)
     refused = await failure(Interpreter(LIMITS), "1 + 1")
     assert (refused.code, refused.retryable) == ("sandbox-missing", False)
@@ -73,7 +73,7 @@ async def test_without_a_sandbox_code_is_refused_and_nothing_else_runs_it(monkey
         ("{}", {}),
     ],
 )
-async def test_the_last_expression_is_the_result_or_else_the_variable_result(
+async def test_the_result_is_the_last_expression_or_the_variable_result(
     interpreter: Interpreter, source: str, result: Json
 ) -> None:
     inputs: JsonObject = {"price": 2.5, "count": 5, "words": ["a", "ß", "日本"]}
@@ -95,7 +95,7 @@ async def test_the_last_expression_is_the_result_or_else_the_variable_result(
         ("'x' * 20_000", "code-result", "the result has more than 10000 bytes"),
     ],
 )
-async def test_what_is_wrong_with_code_is_told_with_its_line(
+async def test_errors_of_code_have_a_line_number(
     interpreter: Interpreter, source: str, code: str, message: str
 ) -> None:
     told = await failure(interpreter, source)
@@ -140,7 +140,7 @@ async def test_the_traceback_of_deep_code_is_bounded(interpreter: Interpreter) -
 
 
 @needs_box
-async def test_what_code_prints_is_shown_and_told_with_its_failure(interpreter: Interpreter) -> None:
+async def test_printed_output_is_shown_and_included_in_failures(interpreter: Interpreter) -> None:
     run = StagedRun()
     assert await done(interpreter, "print('so', 'far')\n7", run=run) == 7
     assert run.deltas == [{"kind": "text", "text": "so far\n"}]
@@ -149,7 +149,7 @@ async def test_what_code_prints_is_shown_and_told_with_its_failure(interpreter: 
 
 
 @needs_box
-async def test_code_keeps_nothing_from_one_run_to_the_next(interpreter: Interpreter) -> None:
+async def test_code_keeps_no_state_between_runs(interpreter: Interpreter) -> None:
     await done(interpreter, "secret = 'told'\nimport math\nimport random\nrandom.seed(7)")
     assert (await failure(interpreter, "secret")).message == "NameError: name 'secret' is not defined (line 1)"
     assert (await failure(interpreter, "math")).message == "NameError: name 'math' is not defined (line 1)"

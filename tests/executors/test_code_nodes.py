@@ -53,7 +53,7 @@ async def error_of(workflow: Workflow, given: Json = None) -> JsonObject:
 
 @needs_box
 @pytest.mark.requirement("S1-08", "S1-144", "S1-162")
-async def test_results_of_code_go_the_way_of_all_results() -> None:
+async def test_results_of_code_are_written_like_other_results() -> None:
     total = code("total", "sum(prices)", inputs={"prices": "input.prices"}, outputs={"sum": "result"})
     taxed = code("taxed", "{'net': sum, 'gross': round(sum * 1.19, 2)}", inputs={"sum": "sum"})
     workflow = chain(total, taxed, output={"gross": "nodes.taxed.gross", "net": "sum"})
@@ -61,14 +61,14 @@ async def test_results_of_code_go_the_way_of_all_results() -> None:
 
 
 @needs_box
-async def test_inputs_of_the_node_are_the_variables_where_the_code_names_none() -> None:
+async def test_the_node_inputs_are_the_variables_by_default() -> None:
     node = code("shout", "word.upper() + mark", inputs=None)
     node["inputs"] = {"word": "input.word", "mark": "'!'"}
     assert await output_of(chain(node, output={"said": "nodes.shout"}), {"word": "hey"}) == {"said": "HEY!"}
 
 
 @needs_box
-async def test_branches_run_code_each_with_its_own_data() -> None:
+async def test_each_branch_runs_code_with_its_own_data() -> None:
     nodes: list[Json] = [
         {"id": "each", "type": "parallel", "config": {"items": "input.numbers", "as": "number"}},
         code("square", "number * number", inputs={"number": "number"}),
@@ -81,13 +81,13 @@ async def test_branches_run_code_each_with_its_own_data() -> None:
 
 
 @needs_box
-async def test_the_time_of_a_node_ends_its_code() -> None:
+async def test_the_timeout_of_a_node_stops_its_code() -> None:
     node = code("loop", "while True:\n    pass", execution={"timeout": "200ms"})
     assert (await error_of(chain(node)))["code"] == "timeout"
 
 
 @needs_box
-async def test_code_that_failed_is_tried_again_where_its_node_says_so() -> None:
+async def test_failed_code_is_retried_when_its_node_has_retries() -> None:
     source = "import random\nif random.random() < 0.5:\n    raise ValueError('tails')\n'heads'"
     retrying: JsonObject = {"retries": 60, "retryDelay": "1ms", "retryOn": ["code-failed"]}
     assert await output_of(chain(code("toss", source, execution=retrying), output={"x": "nodes.toss"})) == {
@@ -96,7 +96,7 @@ async def test_code_that_failed_is_tried_again_where_its_node_says_so() -> None:
 
 
 @needs_box
-async def test_a_way_leads_round_code_that_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_error_edge_bypasses_code_that_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     take_boxes_away(monkeypatch)
     nodes: list[Json] = [code("sum", "1 + 1"), {"id": "plain", "type": "transform", "config": {"set": {"x": "0"}}}]
     way: JsonObject = {"source": "sum", "target": "plain", "condition": {"type": "error", "codes": ["sandbox-missing"]}}
@@ -106,7 +106,7 @@ async def test_a_way_leads_round_code_that_cannot_run(monkeypatch: pytest.Monkey
 
 
 @needs_box
-async def test_code_goes_on_after_a_restart_with_what_was_there(tmp_path: Path) -> None:
+async def test_code_continues_after_a_restart_with_its_data(tmp_path: Path) -> None:
     clock = HandClock()
     gate: JsonObject = {"id": "gate", "type": "human", "config": {"message": "go on?", "options": ["approve"]}}
     first = code("first", "import random\nrandom.random()", outputs={"first": "result"})
@@ -126,7 +126,7 @@ async def test_code_goes_on_after_a_restart_with_what_was_there(tmp_path: Path) 
 
 @needs_box
 @pytest.mark.requirement("S1-144")
-async def test_a_command_that_was_interrupted_is_run_again(tmp_path: Path) -> None:
+async def test_an_interrupted_command_runs_again(tmp_path: Path) -> None:
     flag = tmp_path / "flags" / "ready"
     flag.parent.mkdir()
     wait: JsonObject = {

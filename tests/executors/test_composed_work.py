@@ -25,14 +25,14 @@ def said(verdict: str, score: float = 50, *issues: str) -> Judgement:
     return Judgement(verdict=verdict, score=score, issues=[*issues])
 
 
-def test_what_scores_below_the_threshold_does_not_pass() -> None:
+def test_work_below_the_threshold_does_not_pass() -> None:
     bounds = VerifierLimits(threshold=80)
     assert judged(said("pass", 79.5), FIRST, bounds).verdict == "retry"
     assert judged(said("pass", 80), FIRST, bounds).verdict == "pass"
     assert judged(said("pass", 1), FIRST, VerifierLimits()).verdict == "pass"
 
 
-def test_after_so_many_revisions_in_a_row_it_fails() -> None:
+def test_a_verifier_fails_after_the_maximum_of_revisions() -> None:
     bounds, verdicts = VerifierLimits(max_retries=2), list[str]()
     last = FIRST
     for number in range(3):
@@ -43,11 +43,11 @@ def test_after_so_many_revisions_in_a_row_it_fails() -> None:
     assert judged(said("retry"), last, bounds).retries == 1
 
 
-def test_no_revision_at_all_may_be_wanted() -> None:
+def test_a_verifier_can_allow_no_revision() -> None:
     assert judged(said("retry"), FIRST, VerifierLimits(max_retries=0)).verdict == "fail"
 
 
-def test_where_nothing_is_said_there_are_three_revisions() -> None:
+def test_a_verifier_allows_three_revisions_by_default() -> None:
     last = FIRST
     for number in range(3):
         last = judged(said("retry", number), last, VerifierLimits())
@@ -55,7 +55,7 @@ def test_where_nothing_is_said_there_are_three_revisions() -> None:
     assert judged(said("retry", 9), last, VerifierLimits()).verdict == "fail"
 
 
-def test_the_same_judgement_again_and_again_fails_whatever_the_order_of_the_issues() -> None:
+def test_a_repeated_verdict_fails_in_any_order_of_its_issues() -> None:
     bounds = VerifierLimits(max_retries=9, stall_limit=3)
     one = judged(said("retry", 40, "No source.", "Too long."), FIRST, bounds)
     two = judged(said("retry", 40, "too  long.", "no source."), one, bounds)
@@ -64,7 +64,7 @@ def test_the_same_judgement_again_and_again_fails_whatever_the_order_of_the_issu
     assert judged(said("retry", 41, "No source.", "Too long."), two, bounds).verdict == "retry"
 
 
-async def test_a_verifier_is_shown_the_criteria_the_work_and_what_it_said_before() -> None:
+async def test_a_verifier_receives_criteria_work_and_its_earlier_verdicts() -> None:
     stage = Stage("rules: [{json: {verdict: retry, score: 30, issues: [Whales.], reason: Untrue.}}]")
     before: JsonObject = {
         "verdict": "retry",
@@ -112,14 +112,14 @@ async def test_a_verifier_may_use_tools() -> None:
     assert (report.usage.model_calls, report.usage.tool_calls) == (2, 1)
 
 
-async def test_a_verifier_whose_model_gives_no_verdict_fails_and_passes_nothing() -> None:
+async def test_a_verifier_without_a_verdict_fails() -> None:
     stage = Stage('rules: [{text: "I would say it is fine."}]')
     given: JsonObject = {"criteria": "True.", "value": "x", "before": None}
     failure = await stage.failure(work("verifier", given), agent(kind="verifier", criteria="True."))
     assert failure.code == "output-schema"
 
 
-async def test_a_plan_alone_assigns_its_tasks_to_those_it_knows() -> None:
+async def test_a_planner_assigns_tasks_only_to_known_agents() -> None:
     script = "rules: [{json: {tasks: [{title: A, description: Do A., assigned_agent: writer}]}}]"
     stage = Stage(script)
     given: JsonObject = {"goal": "All.", "agents": {"writer": "You write."}}
@@ -131,14 +131,14 @@ async def test_a_plan_alone_assigns_its_tasks_to_those_it_knows() -> None:
     assert (await strange.failure(work("planner", given), agent(kind="planner", goal="All."))).code == "output-schema"
 
 
-async def test_a_plan_has_no_more_tasks_than_it_may() -> None:
+async def test_a_plan_has_a_maximum_of_tasks() -> None:
     tasks = ", ".join(f"{{title: t{n}, description: d}}" for n in range(3))
     stage = Stage(f"rules: [{{json: {{tasks: [{tasks}]}}}}]")
     failure = await stage.failure(work("planner", {"goal": "x"}), agent(kind="planner", goal="x", maxTasks=2))
     assert failure.code == "output-schema"
 
 
-async def test_tasks_are_done_in_turn_each_knowing_what_came_before_and_written_up() -> None:
+async def test_tasks_run_in_order_with_earlier_results_and_a_summary() -> None:
     stage, run = Stage(PLAN), StagedRun()
     report = await stage.done(
         work("planner", {"goal": "All."}), agent(kind="planner", goal="All.", synthesize=True), run
@@ -155,7 +155,7 @@ async def test_tasks_are_done_in_turn_each_knowing_what_came_before_and_written_
     assert [delta["number"] for delta in run.deltas if delta["kind"] == "task"] == [1, 2]
 
 
-async def test_after_a_crash_a_planner_goes_on_with_the_task_it_was_at() -> None:
+async def test_a_planner_continues_with_its_present_task_after_a_crash() -> None:
     whole = StagedRun()
     await Stage(PLAN).done(
         work("planner", {"goal": "All."}), agent(kind="planner", goal="All.", synthesize=True), whole
@@ -169,7 +169,7 @@ async def test_after_a_crash_a_planner_goes_on_with_the_task_it_was_at() -> None
     assert cast("JsonObject", report.result)["text"] == "All is done."
 
 
-async def test_a_task_that_fails_fails_the_planner() -> None:
+async def test_a_failed_task_fails_the_planner() -> None:
     stage = Stage("rules: [{purpose: task, fail: 503}]")
     failure = await stage.failure(work("planner", {"goal": "x"}), agent(kind="planner", goal="x", taskTemplate={}))
     assert failure.code == "model-unavailable"
@@ -194,7 +194,7 @@ async def test_a_task_that_fails_fails_the_planner() -> None:
         ),
     ],
 )
-async def test_a_record_says_whether_it_holds(
+async def test_a_record_states_whether_it_is_valid(
     extraction: Json, source: Json, status: str, quotes: list[tuple[str, bool | None]] | None
 ) -> None:
     schema: JsonObject = {"type": "object", "required": ["fact"], "properties": {"fact": {"type": "string"}}}
@@ -209,7 +209,7 @@ async def test_a_record_says_whether_it_holds(
     assert ("problems" in record) is (status == "invalid")
 
 
-async def test_a_record_whose_schema_is_none_is_a_failure() -> None:
+async def test_a_record_with_an_invalid_schema_is_a_failure() -> None:
     spec = agent(kind="structured-record", schema={"type": "nonsense"})
     failure = await Stage().failure(work("structured-record", {"extraction": {}}), spec)
     assert failure.code == "output-schema-wrong"

@@ -34,7 +34,7 @@ def known(rules: JsonObject, **data: Json) -> Json:
     }
 
 
-async def test_a_question_that_breaks_a_rule_is_refused_before_any_model_is_asked() -> None:
+async def test_a_request_that_violates_a_guardrail_is_refused_before_any_model_call() -> None:
     rules: JsonObject = {"before": [{"name": "small", "schema": NUMBER}, {"expression": "n < 9", "known": False}]}
     for inputs, why in (({"n": "x"}, "small"), ({"n": 10}, "`n < 9` does not hold")):
         stage = Stage()
@@ -47,7 +47,7 @@ async def test_a_question_that_breaks_a_rule_is_refused_before_any_model_is_aske
         assert stage.models.requests == []
 
 
-async def test_an_answer_that_breaks_a_rule_is_told_why_and_asked_again() -> None:
+async def test_an_answer_that_violates_a_guardrail_is_requested_again_with_the_reason() -> None:
     rules = after(
         {"name": "plain", "expression": "not contains(text, '!') and len(text) < limit", "message": "No shouting."}
     )
@@ -60,7 +60,7 @@ async def test_an_answer_that_breaks_a_rule_is_told_why_and_asked_again() -> Non
     assert told == "Your answer was refused: No shouting. Answer again, corrected." or "No shouting." in str(told)
 
 
-async def test_an_answer_that_stays_wrong_is_a_failure_that_names_the_rule() -> None:
+async def test_an_answer_that_still_violates_a_guardrail_fails_with_its_name() -> None:
     rules = after({"name": "plain", "expression": "false", "message": "No."})
     stage = Stage()
     failure = await stage.failure(execute(prompt="x", guardrails=known(rules)), agent(guardrails=rules))
@@ -72,7 +72,7 @@ async def test_an_answer_that_stays_wrong_is_a_failure_that_names_the_rule() -> 
     assert (failure.code, len(stage.models.requests)) == ("guardrail", 1)
 
 
-async def test_a_model_may_judge_an_answer_and_both_calls_are_recorded() -> None:
+async def test_a_model_can_judge_an_answer_and_both_calls_are_recorded() -> None:
     rules = after({"name": "kind", "prompt": "Be kind.", "known": "Be kind."})
     script = """
     rules:
@@ -93,7 +93,7 @@ async def test_a_model_may_judge_an_answer_and_both_calls_are_recorded() -> None
     assert (same.result, again.models.requests) == ("Please come in.", [])
 
 
-async def test_what_a_rule_refused_is_taken_back_from_who_watches() -> None:
+async def test_a_refused_answer_is_withdrawn_from_streams() -> None:
     rules = after({"expression": "text != 'no'"})
     run = StagedRun()
     stage = Stage("rules: [{answers: [{text: no}, {text: yes}]}]")
@@ -101,7 +101,7 @@ async def test_what_a_rule_refused_is_taken_back_from_who_watches() -> None:
     assert [delta["kind"] for delta in run.deltas] == ["text", "discarded", "text"]
 
 
-async def test_an_empty_answer_is_asked_again_and_then_a_failure() -> None:
+async def test_an_empty_answer_is_requested_again_and_then_fails() -> None:
     stage = Stage('rules: [{answers: [{text: ""}, {text: " "}, {text: Here.}]}]')
     assert (await stage.done(execute(prompt="x"), agent())).result == "Here."
     stage = Stage('rules: [{text: ""}]')
@@ -109,14 +109,14 @@ async def test_an_empty_answer_is_asked_again_and_then_a_failure() -> None:
     assert (failure.code, failure.retryable, len(stage.models.requests)) == ("output-empty", True, 3)
 
 
-async def test_broken_json_ten_times_ends_after_two_corrections() -> None:
+async def test_repeated_broken_json_fails_after_two_corrections() -> None:
     stage = Stage("rules: [{answers: [" + ", ".join(['{text: "{broken"}'] * 10) + "]}]")
     failure = await stage.failure(execute(prompt="x"), agent(outputSchema=NUMBER))
     assert (failure.code, len(stage.models.requests)) == ("output-schema", 3)
     assert failure.hint != ""
 
 
-async def test_an_agent_that_calls_the_same_and_hears_the_same_is_warned_and_then_stopped() -> None:
+async def test_an_agent_that_repeats_a_call_with_the_same_result_is_warned_and_stopped() -> None:
     @tool
     def look(where: str) -> str:
         """Look."""
@@ -129,7 +129,7 @@ async def test_an_agent_that_calls_the_same_and_hears_the_same_is_warned_and_the
     assert "were told the same" in str(cast("JsonObject", stage.models.messages[2][-1])["content"])
 
 
-async def test_calls_that_hear_something_new_are_no_circle() -> None:
+async def test_calls_with_new_results_are_not_a_cycle() -> None:
     heard = iter(range(9))
 
     @tool
@@ -142,13 +142,13 @@ async def test_calls_that_hear_something_new_are_no_circle() -> None:
     assert (await stage.done(execute(prompt="x"), agent(tools=["poll"]))).result == "Done."
 
 
-async def test_tools_nobody_offered_again_and_again_are_a_circle_too() -> None:
+async def test_repeated_calls_of_unknown_tools_are_a_cycle() -> None:
     stage = Stage("rules: [{toolCalls: [{name: rm}]}]")
     failure = await stage.failure(execute(prompt="x"), agent())
     assert (failure.code, len(stage.models.requests)) == ("tool-loop", 3)
 
 
-async def test_thinking_reaches_the_model() -> None:
+async def test_the_reasoning_setting_reaches_the_model() -> None:
     stage = Stage()
     await stage.done(execute(prompt="x"), agent(thinking={"level": "HIGH", "thoughts": False}))
     (asked,) = stage.models.requests
@@ -167,7 +167,7 @@ async def fetch(url: str) -> Fetched:
             return Fetched(200, "text/csv; charset=utf-8", b"a,b")
 
 
-async def test_files_become_parts_of_the_question() -> None:
+async def test_files_become_parts_of_the_request() -> None:
     files: list[Json] = [
         f"data:image/png;base64,{PNG}",
         [{"data": PNG, "mediaType": "image/png"}, None],
@@ -203,14 +203,14 @@ async def test_files_become_parts_of_the_question() -> None:
     ],
     ids=range(10),
 )
-async def test_what_is_no_file_is_refused_by_name(file: Json, code: str) -> None:
+async def test_an_invalid_file_is_refused_by_name(file: Json, code: str) -> None:
     with pytest.raises(WorkRefused) as caught:
         await with_files(user_message("Look."), file, AttachmentSources(fetch))
     assert caught.value.failure.code == code
     assert caught.value.failure.hint != ""
 
 
-async def test_files_go_to_the_model_with_what_is_to_be_done_now() -> None:
+async def test_files_are_sent_with_the_present_task() -> None:
     stage = Stage()
     files: list[Json] = [f"data:image/png;base64,{PNG}"]
     await stage.done(execute(prompt="What is it?", files=files), agent(inputFiles=["picture"]))

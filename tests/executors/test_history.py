@@ -47,7 +47,7 @@ def shown(stage: Stage, call: int = -1) -> list[str]:
 
 
 @pytest.mark.requirement("S1-113")
-async def test_a_window_shows_the_newest_messages_and_says_that_others_are_left_out() -> None:
+async def test_a_window_has_the_newest_messages_and_a_note_of_omitted_ones() -> None:
     stage = Stage()
     report = await stage.done(execute(messages=talk(10)), agent(memory={"window": 3, "summarize": False}, prompt=None))
     assert shown(stage) == ["[Earlier messages are left out.]", "question 9", "answer 9", "and now?"]
@@ -56,7 +56,7 @@ async def test_a_window_shows_the_newest_messages_and_says_that_others_are_left_
 
 
 @pytest.mark.requirement("S1-114")
-async def test_a_summary_stands_for_older_messages_and_the_next_turn_does_not_pay_again() -> None:
+async def test_a_summary_replaces_older_messages_and_is_paid_once() -> None:
     stage, conversation = Stage(SUMMARISING), talk(10)
     spec = agent(memory={"window": 6})
     report = await stage.done(execute(messages=conversation), spec)
@@ -73,7 +73,7 @@ async def test_a_summary_stands_for_older_messages_and_the_next_turn_does_not_pa
     assert shown(following) == [*shown(stage), "Aye.", "go on"]
 
 
-async def test_a_summary_is_its_agents_alone_and_is_forgotten_where_the_conversation_is_another() -> None:
+async def test_a_summary_belongs_to_one_agent_and_conversation() -> None:
     stage, conversation = Stage(SUMMARISING), talk(10)
     report = await stage.done(execute(messages=conversation), agent(memory={"window": 6}))
     other = Stage(SUMMARISING)
@@ -86,7 +86,7 @@ async def test_a_summary_is_its_agents_alone_and_is_forgotten_where_the_conversa
     assert [request.purpose for request in elsewhere.models.requests] == ["summary", "generation"]
 
 
-async def test_old_tool_results_are_cut_short_before_anything_is_summarised() -> None:
+async def test_old_tool_results_are_truncated_before_summaries() -> None:
     @tool
     def read(page: int) -> str:
         """Read a page."""
@@ -105,7 +105,7 @@ async def test_old_tool_results_are_cut_short_before_anything_is_summarised() ->
     assert max(map(len, texts[:-3])) < 500
 
 
-async def test_what_still_is_too_long_is_summarised_and_the_task_stays() -> None:
+async def test_a_still_too_long_history_is_summarised_and_keeps_the_task() -> None:
     @tool
     def read(page: int) -> str:
         """Read a page."""
@@ -147,7 +147,7 @@ def narrow(chars_max: int) -> tuple[Stage, Narrow]:
 
 
 @pytest.mark.requirement("S1-113")
-async def test_a_conversation_that_does_not_fit_is_shortened_and_asked_again() -> None:
+async def test_a_conversation_over_the_context_is_shortened_and_sent_again() -> None:
     stage, model = narrow(6_000)
     conversation: list[Json] = [*talk(1), *(user(f"{n} {LONG}") for n in range(5)), user("and now?")]
     run = StagedRun()
@@ -163,7 +163,7 @@ async def test_a_conversation_that_does_not_fit_is_shortened_and_asked_again() -
     assert silent.asked == []
 
 
-async def test_what_does_not_fit_even_then_is_a_failure_that_names_itself() -> None:
+async def test_a_conversation_that_still_does_not_fit_is_a_named_failure() -> None:
     stage, model = narrow(100)
     failure = await stage.failure(execute(prompt=LONG), agent())
     assert (failure.code, failure.hint) == ("model-context-too-long", "Shorten it.")
@@ -195,7 +195,7 @@ def conversations(draw: st.DrawFn) -> list[Json]:
 @given(
     conversations(), st.one_of(st.none(), st.integers(1, 8)), st.one_of(st.none(), st.integers(1, 300)), st.booleans()
 )
-def test_a_call_and_its_results_stay_or_go_together_and_the_task_stays(
+def test_a_call_and_its_results_are_kept_or_removed_together(
     conversation: list[Json], window: int | None, tokens: int | None, summarize: bool
 ) -> None:
     stage = Stage("rules: [{text: In short.}]")

@@ -62,7 +62,7 @@ async def failure(peer: Peer, workflow: Workflow, given: Json = None) -> JsonObj
     return error
 
 
-async def test_data_and_secrets_meet_only_on_the_wire(tmp_path: Path) -> None:
+async def test_secrets_are_inserted_only_into_the_outgoing_request(tmp_path: Path) -> None:
     async with peering() as peer:
         peer.answers["/items/7"] = json({"echo": f"you said Bearer {TOKEN}"})
         workflow = asking(
@@ -105,7 +105,7 @@ async def test_data_and_secrets_meet_only_on_the_wire(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_credentials_go_where_their_kind_says(auth: Json, header: str) -> None:
+async def test_credentials_are_placed_by_their_kind(auth: Json, header: str) -> None:
     async with peering() as peer:
         peer.answers["/"] = json(1)
         assert (await outcome(peer, asking(peer, auth=auth)))["status"] == "completed"
@@ -126,7 +126,7 @@ async def test_credentials_go_where_their_kind_says(auth: Json, header: str) -> 
         (b"", "application/json", None, None),
     ],
 )
-async def test_an_answer_becomes_what_it_says_it_is(body: bytes, kind: str, as_: Json, data: Json) -> None:
+async def test_a_response_is_parsed_by_its_content_type(body: bytes, kind: str, as_: Json, data: Json) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(body, f"content-type: {kind}")
         view = await outcome(peer, asking(peer, "/", **({} if as_ is None else {"responseType": as_})))
@@ -134,7 +134,7 @@ async def test_an_answer_becomes_what_it_says_it_is(body: bytes, kind: str, as_:
         assert view["output"]["data"] == data
 
 
-async def test_a_status_outside_200_to_299_fails_the_step_unless_it_may_not() -> None:
+async def test_a_status_outside_200_to_299_fails_the_step_unless_accepted() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b'{"why": "no"}', "content-type: application/json", status="404 Not Found")
         error = await failure(peer, asking(peer, "/?key=not-shown"))
@@ -145,7 +145,7 @@ async def test_a_status_outside_200_to_299_fails_the_step_unless_it_may_not() ->
         assert (view["output"]["status"], view["output"]["ok"], view["output"]["data"]) == (404, False, {"why": "no"})
 
 
-async def test_a_service_that_is_overloaded_is_asked_again_under_the_same_key() -> None:
+async def test_a_request_to_an_overloaded_service_is_retried_with_the_same_key() -> None:
     async with peering() as peer:
         left = [answer(b"", "retry-after: 0", status="429 Too Many"), answer(b"", status="503 Away"), json("done")]
         peer.next = left
@@ -156,7 +156,7 @@ async def test_a_service_that_is_overloaded_is_asked_again_under_the_same_key() 
 
 
 @pytest.mark.parametrize("status", ["400 Bad", "401 No", "404 Not Found", "501 Never"])
-async def test_what_will_not_get_better_is_not_asked_again(status: str) -> None:
+async def test_a_permanent_http_failure_is_not_retried(status: str) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", status=status)
         await failure(peer, asking(peer, execution={"retries": 3, "retryDelay": "1ms"}))
@@ -178,7 +178,7 @@ async def test_what_will_not_get_better_is_not_asked_again(status: str) -> None:
         ("/packed", {}, "answer-unreadable"),
     ],
 )
-async def test_what_cannot_be_asked_is_a_failure_with_a_name(path: str, config: JsonObject, code: str) -> None:
+async def test_an_impossible_request_is_a_named_failure(path: str, config: JsonObject, code: str) -> None:
     async with peering() as peer:
         peer.answers = {
             "/": answer(b"no json", "content-type: text/plain"),

@@ -27,7 +27,7 @@ async def test_memory_is_written_read_searched_and_deleted() -> None:
     assert await remember(stage, "delete", step=2, key="topic") is False
 
 
-async def test_a_change_is_made_once_for_each_step_however_often_it_is_tried() -> None:
+async def test_a_memory_change_is_applied_once_per_step() -> None:
     stage = Stage()
     for _ in range(3):
         assert await remember(stage, "append", key="log", value=1) == [1]
@@ -36,7 +36,7 @@ async def test_a_change_is_made_once_for_each_step_however_often_it_is_tried() -
     assert await remember(stage, "append", key="log", value=1) == [1], "the answer of then"
 
 
-async def test_a_store_that_is_away_is_no_failure_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_outage_does_not_fail_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
 
     async def away(*_: object, **__: object) -> Json:
@@ -87,7 +87,7 @@ async def test_memory_belongs_to_its_execution_session_user_workflow_or_shared_n
     ("namespace", "key"),
     [("", "secret/pin"), ("", "/pin"), ("secret/", "pin"), ("secret", "/pin"), ("secret%2F", "pin")],
 )
-async def test_no_key_and_no_namespace_reaches_into_another_namespace(namespace: str, key: str) -> None:
+async def test_keys_cannot_reach_another_namespace(namespace: str, key: str) -> None:
     stage = Stage()
     await remember(stage, "set", namespace="secret", key="pin", value="1234")
     assert await remember(stage, "get", key=key, namespace=namespace) is None
@@ -97,7 +97,7 @@ async def test_no_key_and_no_namespace_reaches_into_another_namespace(namespace:
     assert key_in(namespace, key).startswith(prefix_of(namespace))
 
 
-async def test_a_search_stays_in_its_namespace_also_where_others_have_better_hits() -> None:
+async def test_a_search_stays_in_its_namespace_despite_better_hits_elsewhere() -> None:
     stage = Stage()
     for number in range(5):
         await remember(stage, "set", namespace="other", key=f"tea{number}", value="tea tea tea")
@@ -110,7 +110,7 @@ async def test_a_search_stays_in_its_namespace_also_where_others_have_better_hit
     assert {"key": "cup", "value": "tea, once", "namespace": "mine"} in everywhere
 
 
-async def test_what_is_written_with_a_time_to_live_is_gone_after_it() -> None:
+async def test_a_value_expires_after_its_time_to_live() -> None:
     stage = Stage()
     await remember(stage, "set", key="offer", value="half price", ttl=60)
     [kept] = await stage.memory.every("session", "s1")
@@ -140,14 +140,14 @@ async def test_a_section_of_a_text_can_be_read_alone() -> None:
         ({"operation": "set", "key": "a", "value": "x" * 100_000}, "memory-full"),
     ],
 )
-async def test_memory_that_cannot_be_used_is_a_failure(given: JsonObject, code: str) -> None:
+async def test_unusable_memory_is_a_failure(given: JsonObject, code: str) -> None:
     failure = await Stage().failure(work("memory", {"scope": "session", **given}), agent(kind="memory"))
     assert (failure.code, failure.retryable) == (code, False)
     assert failure.message
     assert code == "config-wrong" or failure.hint
 
 
-async def test_appending_to_what_is_no_list_is_a_failure_and_changes_nothing() -> None:
+async def test_appending_to_a_value_that_is_not_a_list_fails_without_effect() -> None:
     stage = Stage()
     await remember(stage, "set", key="name", value="Ann")
     command = work("memory", {"scope": "session", "session": "s1", "operation": "append", "key": "name", "value": 1})

@@ -150,7 +150,7 @@ def test_a_step_succeeds_fails_with_a_reason_or_is_skipped(given: str, skip: Jso
 
 
 @pytest.mark.requirement("S3-74")
-def test_a_type_that_nobody_registered_is_named_before_anything_runs() -> None:
+def test_an_unregistered_type_is_refused_by_name_before_the_start() -> None:
     async def check() -> list[tuple[str, str]]:
         async with installation() as app:
             return [(p.code, p.pointer) for p in (await app.check(written(DOCUMENT))).problems if p.severity == "error"]

@@ -107,7 +107,7 @@ async def test_another_process_has_the_traceback_as_the_cause(tmp_path: Path, mo
     assert "in divide" in str(caught.value.__cause__)
 
 
-async def test_what_a_failed_tool_logged_and_printed_is_with_its_failure(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_failed_tool_has_its_logs_and_output(capsys: pytest.CaptureFixture[str]) -> None:
     with apart_from_tools():
         why = await failed(divide, by=0)
         print("the output")  # noqa: T201 - as above
@@ -116,7 +116,7 @@ async def test_what_a_failed_tool_logged_and_printed_is_with_its_failure(capsys:
     assert (shown.out, "dividing" in shown.err) == ("the output\n", True)
 
 
-async def test_what_tools_print_is_kept_with_a_step_that_succeeds_without_secrets(
+async def test_output_of_tools_is_stored_with_their_step_without_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
@@ -136,7 +136,7 @@ async def test_what_tools_print_is_kept_with_a_step_that_succeeds_without_secret
     assert printed == ["with ***\n"]
 
 
-async def test_the_tools_of_an_agent_leave_what_they_print_with_its_step() -> None:
+async def test_output_of_an_agents_tools_is_stored_with_its_step() -> None:
     @tool
     async def look() -> str:
         """Prints."""
@@ -157,7 +157,7 @@ async def test_the_tools_of_an_agent_leave_what_they_print_with_its_step() -> No
     assert printed == ["looking\nlooking\n"]
 
 
-async def test_secrets_are_taken_out_of_message_and_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_secrets_are_masked_in_message_and_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
 
     @tool
@@ -171,7 +171,7 @@ async def test_secrets_are_taken_out_of_message_and_traceback(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("pieces", [("hunter2hunter2\n",), ("hunt", "er2hun", "ter2", "\n"), ("hunter2", "hunter2")])
-async def test_secrets_are_masked_in_what_a_tool_prints(
+async def test_secrets_are_masked_in_the_output_of_a_tool(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], pieces: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
@@ -226,9 +226,7 @@ def raising(make: Callable[[], BaseException]) -> Tool:
         (Unshowable, "Unshowable: (its message cannot be shown: RuntimeError)"),
     ],
 )
-async def test_whatever_a_tool_raises_is_the_failure_of_its_step(
-    make: Callable[[], BaseException], message: str
-) -> None:
+async def test_any_exception_of_a_tool_fails_its_step(make: Callable[[], BaseException], message: str) -> None:
     why = await failed(raising(make))
     assert failure_in(why).code == "tool-failed"
     assert failure_in(why).message.startswith(f"the tool 'raiser' failed: {message}")
@@ -236,7 +234,7 @@ async def test_whatever_a_tool_raises_is_the_failure_of_its_step(
 
 
 @pytest.mark.parametrize("make", [lambda: SystemExit(3), KeyboardInterrupt, GeneratorExit, lambda: StopIteration(1)])
-async def test_a_tool_in_a_thread_may_raise_anything_too(make: Callable[[], BaseException]) -> None:
+async def test_any_exception_of_a_tool_in_a_thread_fails_its_step(make: Callable[[], BaseException]) -> None:
     @tool
     def raiser() -> str:
         """Raises in a thread."""
@@ -262,7 +260,9 @@ async def test_message_and_traceback_are_bounded() -> None:
         (lambda: {"in": ({(1, 2): 1},)}, "an object has a key of type tuple"),
     ],
 )
-async def test_a_result_that_is_not_json_is_named_by_path_and_type(result: Callable[[], object], message: str) -> None:
+async def test_a_result_that_is_not_json_is_refused_with_path_and_type(
+    result: Callable[[], object], message: str
+) -> None:
     @tool
     async def answer() -> object:
         """Answers."""
@@ -271,7 +271,7 @@ async def test_a_result_that_is_not_json_is_named_by_path_and_type(result: Calla
     assert message in failure_in(await failed(answer)).message
 
 
-async def test_a_result_that_holds_itself_is_refused() -> None:
+async def test_a_result_that_contains_itself_is_refused() -> None:
     @tool
     async def answer() -> object:
         """Answers."""
@@ -320,7 +320,7 @@ def times(document: JsonObject, caps: Limits | None = None) -> tuple[Json, Json]
         ({"id": "w", "nodes": [AGENT]}, 10.0, (10.0, 10.0)),
     ],
 )
-def test_a_document_gives_its_calls_so_many_seconds(
+def test_a_document_sets_the_timeout_of_calls(
     document: JsonObject, caps: float | None, found: tuple[float, float]
 ) -> None:
     operator = None if caps is None else Limits(node_time=Duration(Seconds(caps)))
@@ -380,12 +380,12 @@ def test_the_operator_caps_the_time_of_a_tool() -> None:
     assert "operator" in failure.hint
 
 
-def test_a_tool_without_a_time_of_its_own_has_that_of_the_workflow() -> None:
+def test_a_tool_without_a_timeout_has_that_of_the_workflow() -> None:
     assert CallTimes(None, {"toolCallTime": 7.0}).of_tool(None)[0] == 7.0
     assert CallTimes(9.0, {"toolCallTime": 7.0}).of_tool(None)[0] == 9.0, "what was raised for this execution counts"
 
 
-def test_an_edge_for_timeouts_takes_those_of_calls_too() -> None:
+def test_an_error_edge_for_timeouts_takes_timeouts_of_calls() -> None:
     document: JsonObject = {
         "id": "w",
         "nodes": [

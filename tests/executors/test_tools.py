@@ -39,12 +39,12 @@ async def test_a_tool_node_calls_its_tool() -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("down", "tool-failed"), ("serach", "unknown-tool")])
-async def test_the_failure_of_a_tool_is_the_failure_of_its_node(name: str, code: str) -> None:
+async def test_a_failed_tool_fails_its_node(name: str, code: str) -> None:
     assert (await Stage(SCRIPT).failure(execute("tool", tool=name), TOOL)).code == code
 
 
 @pytest.mark.requirement("S0-38", "S0-O8")
-async def test_pending_calls_run_in_order_and_are_told_to_their_caller() -> None:
+async def test_pending_calls_run_in_order_and_return_to_their_caller() -> None:
     order: list[str] = []
 
     @tool
@@ -109,7 +109,7 @@ class Echo:
         return WorkDone(step=command.step, attempt=command.attempt, result=command.input)
 
 
-async def test_packages_may_do_kinds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_packages_can_provide_kinds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def announced(**_: str) -> list[EntryPoint]:
         return [
             EntryPoint("echo", f"{__name__}:Echo", "pointsman.executors"),
@@ -155,7 +155,7 @@ rules:
 """
 
 
-def test_the_calls_of_agents_that_run_at_once_are_all_run_and_each_goes_back_to_its_caller() -> None:
+def test_calls_of_concurrent_agents_all_run_and_return_to_their_callers() -> None:
     asked: list[str] = []
 
     @tool

@@ -20,12 +20,12 @@ async def parts_of(files: Json) -> list[JsonObject]:
     return cast("list[JsonObject]", cast("JsonObject", message)["content"])[1:]
 
 
-async def test_the_content_of_an_upload_is_a_text_under_its_name() -> None:
+async def test_the_content_of_an_upload_is_text_under_its_name() -> None:
     upload: JsonObject = {"fileName": "a.pdf", "fileType": "application/pdf", "content": "Harbour", "pageImages": []}
     assert await parts_of(upload) == [{"type": "text", "text": "a.pdf:\n\nHarbour"}]
 
 
-async def test_the_pages_of_uploads_are_images_also_in_lists() -> None:
+async def test_the_pages_of_uploads_are_images_even_in_lists() -> None:
     uploads: Json = [
         {"fileName": "a.pdf", "content": "", "pageImages": [PNG, f"data:image/webp;base64,{PNG}", JPEG]},
         {"fileName": "b.png", "fileType": "image/png", "content": f"data:image/png;base64,{PNG}"},

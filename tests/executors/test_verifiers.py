@@ -58,7 +58,7 @@ rules:
 
 
 @pytest.mark.integration
-def test_a_verifier_counts_its_revisions_over_restarts(tmp_path: Path) -> None:
+def test_a_verifier_counts_its_revisions_across_restarts(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
     async def run() -> tuple[list[Json], list[Json]]:
@@ -79,7 +79,7 @@ def test_a_verifier_counts_its_revisions_over_restarts(tmp_path: Path) -> None:
     assert run_virtually(run()) == (["retry", "retry", "fail"], ["completed", "bad"])
 
 
-def test_a_verdict_without_an_edge_is_no_route_and_the_model_is_not_asked_again() -> None:
+def test_a_verdict_without_an_edge_fails_with_no_route_and_no_second_call() -> None:
     document = """
     pointsman: 1
     id: narrow
@@ -94,7 +94,7 @@ def test_a_verdict_without_an_edge_is_no_route_and_the_model_is_not_asked_again(
     assert len(played.told("attempt_started")) == 0
 
 
-def test_a_verifier_with_one_plain_edge_blocks_nothing_and_lets_the_value_through() -> None:
+def test_a_verifier_with_one_plain_edge_passes_the_value_on() -> None:
     document = """
     pointsman: 1
     id: open
@@ -109,7 +109,7 @@ def test_a_verifier_with_one_plain_edge_blocks_nothing_and_lets_the_value_throug
 
 
 @pytest.mark.requirement("S2-O5")
-def test_a_planner_assigns_tasks_to_agents_and_nodes_pick_theirs() -> None:
+def test_a_planner_assigns_tasks_and_nodes_select_theirs() -> None:
     played = play(ASSIGNED, {"goal": "Explain tides."}, script=TWO_TASKS)
     assert played.status == "completed"
     plan = cast("JsonObject", played.data["plan"])
@@ -143,7 +143,7 @@ def test_tasks_read_the_data_around_the_planner() -> None:
 
 
 @pytest.mark.requirement("S1-O2")
-def test_every_type_of_the_origin_is_built_in_or_kept_and_told_what_comes_nearest() -> None:
+def test_every_type_of_a_foreign_format_is_built_in_or_kept_with_a_suggestion() -> None:
     built = ["planner", "verifier", "loop", "http", "code", "structured-record", "template-render", "progress"]
     kept = ["query-plan", "corpus-search", "quote-validator", "inbox-load", "inbox-finalize", "memory-finalize"]
     config: dict[str, JsonObject] = {
@@ -197,7 +197,7 @@ edges:
     ("topic", "limit", "calls", "end"),
     [("tides", 20, 2, "end"), ("tides", 2, 3, "sorry"), ("x", 20, 0, "sorry")],
 )
-def test_guardrails_read_the_data_and_an_error_edge_takes_what_they_refuse(
+def test_guardrails_read_the_data_and_an_error_edge_takes_their_refusals(
     topic: str, limit: int, calls: int, end: str
 ) -> None:
     script = "rules: [{answers: [{text: All about tides.}, {text: Water moves.}]}]"
@@ -206,7 +206,7 @@ def test_guardrails_read_the_data_and_an_error_edge_takes_what_they_refuse(
     assert cast("JsonObject", played.view["usage"])["modelCalls"] == calls
 
 
-def test_a_guardrail_says_one_thing() -> None:
+def test_a_guardrail_has_exactly_one_rule() -> None:
     document = GUARDED.replace("message: A topic", "prompt: Is it a topic?, message: A topic")
 
     async def run() -> list[tuple[str, str]]:

@@ -57,7 +57,7 @@ async def test_a_client_designs_saves_and_runs_over_http(mode: Mode) -> None:
         ]
 
 
-async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() -> None:
+async def test_a_key_is_required_and_each_role_sees_its_tools() -> None:
     async with serving(is_local=False) as served:
         for headers in ({}, {"authorization": "Bearer pm_wrong"}):
             reply = await served.client.post(
@@ -99,7 +99,7 @@ async def test_nobody_comes_in_without_a_key_and_each_role_is_shown_its_tools() 
                 assert (await refused(client, tool, **arguments))["error"]["code"] == code, tool
 
 
-async def test_pages_of_others_and_bodies_that_are_too_large_are_refused() -> None:
+async def test_cross_origin_requests_and_too_large_bodies_are_refused() -> None:
     async with serving(body_bytes_max=5000) as served:
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         evil = await served.client.post("/mcp", json=body, headers={"origin": "https://evil.example"})
@@ -112,7 +112,7 @@ async def test_pages_of_others_and_bodies_that_are_too_large_are_refused() -> No
         assert 400 <= junk.status_code < 500
 
 
-async def test_a_session_goes_on_only_for_who_began_it() -> None:
+async def test_a_session_continues_only_for_its_owner() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         accept = {"accept": "application/json, text/event-stream"}
@@ -134,7 +134,7 @@ async def test_a_session_goes_on_only_for_who_began_it() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_clients_hear_that_there_are_other_tools(mode: Mode) -> None:
+async def test_clients_are_notified_of_changed_tools(mode: Mode) -> None:
     heard = asyncio.Event()
 
     async def hear(message: object) -> None:
@@ -159,7 +159,7 @@ async def test_clients_hear_that_there_are_other_tools(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_clients_hear_of_workflows_that_others_save(mode: Mode) -> None:
+async def test_clients_are_notified_of_workflows_saved_by_others(mode: Mode) -> None:
     heard = asyncio.Event()
 
     async def hear(message: object) -> None:
@@ -185,7 +185,7 @@ SLOW: JsonObject = {"pointsman": 1, "id": "slow", "nodes": [{"id": "w", "type": 
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_client_that_leaves_cancels_its_own_call_and_no_call_of_others(mode: Mode) -> None:
+async def test_a_client_that_disconnects_cancels_only_its_own_call(mode: Mode) -> None:
     """Both calls have the same id: each client counts its own."""
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
@@ -229,7 +229,7 @@ async def test_a_client_resumes_an_execution() -> None:
         assert again["error"]["code"] == "wrong-status"
 
 
-async def test_a_large_workflow_travels_as_text_over_http() -> None:
+async def test_a_large_workflow_is_sent_as_text_over_http() -> None:
     """The SDK decodes a message on the event loop: 240 000 values kept it busy for 0.4 s."""
     nodes: list[Json] = [{"id": f"n{i}", "type": "agent", "config": {"prompt": "Go."}} for i in range(VALUES_MAX // 4)]
     document: JsonObject = {"pointsman": 1, "id": "large", "nodes": nodes, "edges": []}

@@ -85,7 +85,7 @@ async def test_a_client_designs_saves_runs_changes_and_deletes_a_workflow(tmp_pa
         assert "workflow__calc" not in await names(client)
 
 
-async def test_what_was_saved_is_there_for_the_next_client(tmp_path: Path) -> None:
+async def test_a_saved_workflow_is_available_to_the_next_client(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with at_prompt(store) as client:
         await call(client, "save_workflow", document=json.dumps(CALC))
@@ -115,7 +115,7 @@ SHOWS: dict[str, Any] = {
 }
 
 
-async def test_an_answer_to_what_a_gate_showed_before_is_refused(tmp_path: Path) -> None:
+async def test_an_answer_to_earlier_contents_of_a_gate_is_refused(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with at_prompt(store) as client:
         await call(client, "save_workflow", document=SHOWS)
@@ -132,7 +132,7 @@ async def test_an_answer_to_what_a_gate_showed_before_is_refused(tmp_path: Path)
         assert ended["status"] == "completed"
 
 
-async def test_what_a_client_changes_is_in_the_audit_log_with_what_came_of_it(
+async def test_changes_of_a_client_are_audited_with_their_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
@@ -161,7 +161,7 @@ async def test_what_a_client_changes_is_in_the_audit_log_with_what_came_of_it(
 
 
 @pytest.mark.requirement("S4-43")
-async def test_what_is_wrong_is_an_answer_that_says_what_to_correct(tmp_path: Path) -> None:
+async def test_an_invalid_call_returns_a_correction(tmp_path: Path) -> None:
     async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}") as client:
         broken = {**CALC, "edges": [{"source": "start", "target": "duoble"}]}
         invalid = await refused(client, "save_workflow", document=broken)
@@ -190,7 +190,7 @@ async def test_what_is_wrong_is_an_answer_that_says_what_to_correct(tmp_path: Pa
         assert (await call(client, "check_workflow", document=CALC))["ok"], "it is still there"
 
 
-async def test_progress_is_told_step_by_step(tmp_path: Path) -> None:
+async def test_progress_is_reported_step_by_step(tmp_path: Path) -> None:
     heard: list[str | None] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -204,7 +204,7 @@ async def test_progress_is_told_step_by_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_client_that_cancels_a_call_cancels_what_runs(tmp_path: Path, mode: Mode) -> None:
+async def test_a_client_that_cancels_a_call_cancels_the_execution(tmp_path: Path, mode: Mode) -> None:
     async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}", mode, script=slow(tmp_path)) as client:
         await call(client, "save_workflow", document=LONG)
         began = asyncio.Event()
@@ -220,7 +220,7 @@ async def test_a_client_that_cancels_a_call_cancels_what_runs(tmp_path: Path, mo
         assert await ends(client, execution_in(tmp_path / "store.db")) == "cancelled"
 
 
-async def test_a_client_that_goes_away_leaves_what_runs_alone(tmp_path: Path) -> None:
+async def test_a_client_that_exits_does_not_cancel_the_execution(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     async with at_prompt(store, script=slow(tmp_path)) as client:
         await call(client, "save_workflow", document=LONG)
@@ -261,7 +261,7 @@ async def ends(client: Client, execution: str) -> str:
             return status
 
 
-async def test_documents_and_prompts_are_there_to_be_read(tmp_path: Path) -> None:
+async def test_documents_and_prompts_are_readable(tmp_path: Path) -> None:
     async with at_prompt(f"sqlite:///{tmp_path / 'store.db'}") as client:
         await call(client, "save_workflow", document=json.dumps(CALC))
         listed = {str(one.uri) for one in (await client.list_resources()).resources}
@@ -302,7 +302,7 @@ async def test_documents_and_prompts_are_there_to_be_read(tmp_path: Path) -> Non
                 await client.get_prompt(name, arguments)
 
 
-def test_lines_that_are_no_messages_are_answered_or_left_and_end_nothing(tmp_path: Path) -> None:
+def test_lines_that_are_not_messages_do_not_end_the_session(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     hello = {
         "jsonrpc": "2.0",
@@ -382,7 +382,7 @@ async def test_a_line_over_the_limit_is_skipped_and_answered(monkeypatch: pytest
     ]
 
 
-def test_a_process_answers_a_wrong_line_and_goes_on(tmp_path: Path) -> None:
+def test_a_process_answers_an_invalid_line_and_continues(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pointsman", "mcp", "--store", f"sqlite:///{tmp_path / 'store.db'}"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None

@@ -121,7 +121,7 @@ async def waiting(till: Till, url: str, flow: str = AGENT, extra: str = "timeout
         ("edit", [True, {"to": "ben", "amount": 1}], [("ada", 5), ("ben", 1)]),
     ],
 )
-async def test_dangerous_calls_wait_for_a_person_and_nothing_is_paid_twice(
+async def test_dangerous_calls_wait_for_a_person_and_are_paid_once(
     url: str, action: str, data: list[Json] | None, paid: list[tuple[str, int]]
 ) -> None:
     till = Till()
@@ -140,7 +140,7 @@ async def test_dangerous_calls_wait_for_a_person_and_nothing_is_paid_twice(
     assert (usage.model_calls, usage.tool_calls) == (3, 3)
 
 
-async def test_a_rejected_call_is_told_to_the_model_with_the_reason(url: str) -> None:
+async def test_the_model_receives_the_reason_of_a_rejected_call(url: str) -> None:
     till = Till()
     name = await waiting(till, url)
     async with till.open(url) as app:
@@ -153,7 +153,7 @@ async def test_a_rejected_call_is_told_to_the_model_with_the_reason(url: str) ->
     assert all("too much" in str(value) for value in told)
 
 
-async def test_only_the_approvers_may_let_a_call_through(url: str) -> None:
+async def test_only_approvers_may_approve_a_call(url: str) -> None:
     till = Till()
     name = await waiting(till, url)
     async with till.open(url) as app:
@@ -163,7 +163,7 @@ async def test_only_the_approvers_may_let_a_call_through(url: str) -> None:
     assert till.paid == []
 
 
-async def test_calls_that_an_agent_leaves_pending_wait_where_they_are_run(url: str) -> None:
+async def test_pending_calls_of_an_agent_wait_for_approval_in_the_tool_executor(url: str) -> None:
     till = Till(VISITS)
     name = await waiting(till, url, EXECUTOR)
     async with till.open(url) as app:
@@ -174,7 +174,7 @@ async def test_calls_that_an_agent_leaves_pending_wait_where_they_are_run(url: s
 
 
 @pytest.mark.parametrize(("then", "status", "paid"), [("approve", "completed", 2), ("fail", "failed", 0)])
-def test_when_nobody_answers_the_terms_say_what_happens(then: str, status: str, paid: int) -> None:
+def test_the_approval_terms_define_the_result_of_a_timeout(then: str, status: str, paid: int) -> None:
     till = Till()
     till.clock = clock = VirtualClock()
 
@@ -202,7 +202,7 @@ edges: []
 """
 
 
-async def test_a_step_that_needs_approval_begins_when_a_person_agrees(url: str) -> None:
+async def test_a_step_that_needs_approval_starts_after_it(url: str) -> None:
     till = Till()
     async with till.open(url) as app:
         execution = await app.start(Workflow.parse(STEP, name="step"), {"who": "ben"})
@@ -216,7 +216,7 @@ async def test_a_step_that_needs_approval_begins_when_a_person_agrees(url: str) 
     assert till.looked == 1
 
 
-async def test_a_rejected_step_fails_and_a_retry_asks_again(url: str) -> None:
+async def test_a_rejected_step_fails_and_a_retry_needs_approval_again(url: str) -> None:
     till = Till()
     async with till.open(url) as app:
         execution = await app.start(Workflow.parse(STEP, name="step"), {"who": "ben"})
@@ -244,7 +244,7 @@ async def test_a_rejected_step_fails_and_a_retry_asks_again(url: str) -> None:
         ({}, "to"),
     ],
 )
-async def test_edited_arguments_must_fit_the_tool_and_the_gate_stays_open(
+async def test_invalid_edited_arguments_are_refused_and_the_gate_stays_open(
     url: str, data: dict[str, Json], place: str
 ) -> None:
     till = Till()
@@ -263,7 +263,7 @@ async def test_edited_arguments_must_fit_the_tool_and_the_gate_stays_open(
         assert (len(execution.gates), till.paid) == (1, [])
 
 
-def test_a_verdict_covers_only_the_call_that_it_is_about() -> None:
+def test_an_approval_covers_only_its_call() -> None:
     of = digest_of_call("transfer", {"to": "ada", "amount": 5})
     verdict = CallVerdict(number=2, approved=True, of=of)
     command = Execute(step=Step("pay"), attempt=1, work="agent", input={}, verdicts=(verdict,))
@@ -307,7 +307,7 @@ def test_edited_arguments_do_not_cover_another_tool() -> None:
     assert [call.name for call in caught.value.calls] == ["close_account"]
 
 
-def test_edited_arguments_are_those_that_must_fit_a_tool_of_the_caller() -> None:
+def test_edited_arguments_of_a_client_tool_must_match_its_schema() -> None:
     """A person corrects a call that the model got wrong; the corrected call goes to the caller."""
     wrong: JsonObject = {"to": "ada"}
     verdict = CallVerdict(

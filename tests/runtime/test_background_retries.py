@@ -10,7 +10,9 @@ from pointsman.background import retried
 from pointsman.store.errors import StoreDamaged, StoreUnreachable
 
 
-def test_what_is_wrong_is_in_the_log_and_an_outage_is_told_where_it_is_met(caplog: pytest.LogCaptureFixture) -> None:
+def test_failures_of_background_work_are_logged_and_outages_are_reported_elsewhere(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.WARNING):
         with retried("to look"):
             raise StoreUnreachable("away")

@@ -17,7 +17,7 @@ JOIN: JsonObject = {"id": "j", "type": "join", "config": {"wait": "any", "cancel
 RACE: JsonObject = {"id": "race", "nodes": [{"id": "p", "type": "parallel"}, *RACERS, JOIN], "edges": OUT + IN}
 
 
-async def test_what_is_stopped_before_it_began_is_not_begun() -> None:
+async def test_work_stopped_before_its_start_does_not_start() -> None:
     shelf = Shelf(it=RACE)
     runtime, doing = await make_runtime(shelf)
     driver = await runtime.start(FIRST, shelf.plans["it"], Start(input={}, definition="it"))
@@ -26,7 +26,7 @@ async def test_what_is_stopped_before_it_began_is_not_begun() -> None:
     assert [one.step.node for one in doing.asked] == ["a"]
 
 
-def test_a_step_that_is_taken_up_while_its_stopped_attempt_still_winds_down_is_performed() -> None:
+def test_a_step_resumed_while_its_stopped_attempt_ends_is_executed() -> None:
     """A sandbox or a connection takes its time to be closed; people do not wait for that."""
     hands: list[str] = []
 

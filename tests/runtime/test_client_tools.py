@@ -83,7 +83,7 @@ async def gate_of(app: Pointsman, name: str) -> JsonObject:
     return gate
 
 
-async def test_the_step_waits_for_what_the_caller_returns_and_goes_on_after_a_restart(world: World) -> None:
+async def test_a_client_tool_step_waits_for_its_result_even_after_a_restart(world: World) -> None:
     name = await world.waiting()
     async with world.open() as app:
         gate = await gate_of(app, name)
@@ -99,7 +99,7 @@ async def test_the_step_waits_for_what_the_caller_returns_and_goes_on_after_a_re
         assert (await app.replay(name)).differences == []
 
 
-async def test_the_caller_may_fail_and_the_model_is_told(world: World) -> None:
+async def test_the_model_receives_a_failure_reported_by_the_caller(world: World) -> None:
     name = await world.waiting()
     async with world.open() as app:
         execution = await app.open(name)
@@ -119,7 +119,7 @@ async def test_the_caller_may_fail_and_the_model_is_told(world: World) -> None:
         ("approve", None),
     ],
 )
-async def test_what_are_not_the_results_is_refused_and_the_gate_stays_open(
+async def test_invalid_results_of_client_tools_are_refused_and_the_gate_stays_open(
     world: World, action: str, data: Json
 ) -> None:
     name = await world.waiting(bytes_max=100)
@@ -134,7 +134,7 @@ async def test_what_are_not_the_results_is_refused_and_the_gate_stays_open(
         assert await execution.output() == {"said": "In Bergen."}
 
 
-def test_a_caller_who_does_not_come_back_in_time_is_a_failure_that_the_model_is_told(world: World) -> None:
+def test_the_model_receives_a_timeout_when_the_caller_returns_no_result(world: World) -> None:
     async def scenario() -> None:
         clock = world.clock = VirtualClock()
         name = await world.waiting(timeout="5m")
@@ -150,7 +150,7 @@ def test_a_caller_who_does_not_come_back_in_time_is_a_failure_that_the_model_is_
     run_virtually(scenario())
 
 
-async def test_a_node_gets_the_result_itself_or_fails(world: World) -> None:
+async def test_a_tool_node_receives_the_client_result_or_fails(world: World) -> None:
     name = await world.waiting(NODE)
     async with world.open() as app:
         execution = await app.open(name)
@@ -166,7 +166,7 @@ async def test_a_node_gets_the_result_itself_or_fails(world: World) -> None:
         assert "offline" in execution.state.outcome.failure.message
 
 
-async def test_a_person_agrees_first_where_that_is_needed_and_what_they_change_is_handed_out(world: World) -> None:
+async def test_approval_comes_before_a_client_call_and_edited_arguments_are_sent(world: World) -> None:
     name = await world.waiting(NODE, requires_approval=True)
     async with world.open(requires_approval=True) as app:
         assert (await gate_of(app, name))["about"] == "calls"
@@ -181,7 +181,7 @@ async def test_a_person_agrees_first_where_that_is_needed_and_what_they_change_i
         assert await execution.output() == "roughly Bergen"
 
 
-async def test_cancelling_ends_the_wait(world: World) -> None:
+async def test_a_cancel_ends_the_wait_for_client_tools(world: World) -> None:
     name = await world.waiting()
     async with world.open() as app:
         execution = await app.open(name)
@@ -191,7 +191,7 @@ async def test_cancelling_ends_the_wait(world: World) -> None:
             await execution.answer("guide", "return", {"3": 1, "4": 2})
 
 
-async def test_people_are_shown_how_results_are_given(world: World) -> None:
+async def test_a_client_tool_gate_shows_the_form_of_results(world: World) -> None:
     name = await world.waiting(NODE)
     async with world.open() as app:
         told = outcome_lines(json_of(await app.view(name)), stopped=False, store="", lasting=True)

@@ -46,7 +46,7 @@ class SlowLedger:
         await self._ledger.extend(execution, rows, summary=summary, effects=effects)
 
 
-async def test_rows_that_come_while_a_lone_one_is_written_are_written_after_it() -> None:
+async def test_rows_that_arrive_during_a_write_are_written_after_it() -> None:
     ledger = SlowLedger((await open_store("memory:")).journal)
     seen: list[int] = []
     commits = Commits(EXECUTION, committed=lambda row: seen.append(row.seq), lost=lambda _: None)
@@ -61,7 +61,7 @@ async def test_rows_that_come_while_a_lone_one_is_written_are_written_after_it()
     assert (seen, commits.behind, await ledger.last(EXECUTION)) == ([1, 2, 3], 0, 3)
 
 
-async def test_a_lone_row_is_under_way_until_we_hear_of_it() -> None:
+async def test_a_single_row_is_pending_until_its_acknowledgement() -> None:
     """It may be in the journal already: whoever finds it there has not found the row of another process."""
     ledger = SlowLedger((await open_store("memory:")).journal)
     commits = Commits(EXECUTION, committed=lambda _: None, lost=lambda _: None)

@@ -59,33 +59,33 @@ async def behind_while_running(durability: str, tmp_path: Path, *, asked: str = 
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-66")
-async def test_a_step_is_on_disk_before_the_next_one_starts(tmp_path: Path) -> None:
+async def test_a_step_is_stored_before_the_next_one_starts(tmp_path: Path) -> None:
     assert set(await behind_while_running("step", tmp_path)) == {0}
 
 
 @pytest.mark.integration
-async def test_without_a_word_steps_are_committed_one_by_one(tmp_path: Path) -> None:
+async def test_steps_are_committed_one_by_one_by_default(tmp_path: Path) -> None:
     assert set(await behind_while_running("", tmp_path)) == {0}
 
 
 @pytest.mark.integration
-async def test_behind_never_means_more_than_the_bound(tmp_path: Path) -> None:
+async def test_mode_behind_keeps_uncommitted_rows_within_its_bound(tmp_path: Path) -> None:
     behind = await behind_while_running("async", tmp_path)
     assert 1 < max(behind) <= BEHIND_ROWS_MAX
 
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-66")
-async def test_at_the_end_means_nothing_but_the_start_before_it(tmp_path: Path) -> None:
+async def test_mode_end_commits_only_the_start_before_the_end(tmp_path: Path) -> None:
     assert await behind_while_running("exit", tmp_path) == [*range(len(STEPS))]
 
 
 @pytest.mark.integration
-async def test_what_is_asked_for_one_execution_wins_over_its_definition(tmp_path: Path) -> None:
+async def test_the_durability_of_a_start_overrides_the_definition(tmp_path: Path) -> None:
     assert set(await behind_while_running("exit", tmp_path, asked="step")) == {0}
 
 
-async def test_a_row_stays_behind_a_tenth_of_a_second_at_most() -> None:
+async def test_a_row_is_uncommitted_for_at_most_a_tenth_of_a_second() -> None:
     clock = asyncio.get_running_loop()
     second, go = asyncio.Event(), asyncio.Event()
 
@@ -115,7 +115,7 @@ GATED: JsonObject = {
 }
 
 
-async def test_a_gate_and_its_answer_are_on_disk_when_people_hear_of_them() -> None:
+async def test_a_gate_and_its_answer_are_stored_before_they_are_shown() -> None:
     shelf, seen = Shelf(gated=GATED), list[int]()
     runtime, _ = await make_runtime(shelf)
 
@@ -137,7 +137,7 @@ async def test_a_gate_and_its_answer_are_on_disk_when_people_hear_of_them() -> N
     assert seen == [*range(1, driver.state.seq + 1)]
 
 
-async def test_a_cancellation_takes_along_what_was_behind_it() -> None:
+async def test_a_cancel_commits_earlier_rows_with_it() -> None:
     second = asyncio.Event()
 
     async def hold(command: Execute) -> Json:
@@ -155,7 +155,7 @@ async def test_a_cancellation_takes_along_what_was_behind_it() -> None:
     assert (driver.state.status, await rows_of(runtime)) == ("cancelled", driver.state.seq)
 
 
-async def test_letting_go_in_order_loses_nothing_that_was_decided() -> None:
+async def test_an_orderly_close_loses_no_decision() -> None:
     second = asyncio.Event()
 
     async def hold(command: Execute) -> Json:
@@ -202,7 +202,7 @@ class FullJournal(MemoryJournal):
 
 
 @pytest.mark.parametrize("durability", ["step", "async", "exit"])
-async def test_a_driver_that_loses_its_journal_stops_and_tells_who_waits(durability: str) -> None:
+async def test_a_driver_that_loses_its_journal_stops_and_notifies_waiters(durability: str) -> None:
     store = MemoryStore()
     store.journal = FullJournal({})
     forever = asyncio.Event()
@@ -259,7 +259,7 @@ class LateJournal(MemoryJournal):
             await self.says_so.wait()
 
 
-async def test_a_row_that_is_seen_before_the_journal_says_so_is_nobody_elses() -> None:
+async def test_a_row_seen_before_its_acknowledgement_is_not_foreign() -> None:
     store, journal = MemoryStore(), LateJournal()
     store.journal = journal
     shelf = Shelf(chain=chain("a", "b"))

@@ -83,7 +83,7 @@ async def taken_up(address: str, paying: Paying, durability: str = "step") -> Dr
     return driver
 
 
-async def test_what_was_paid_before_a_crash_is_not_paid_again(tmp_path: Path) -> None:
+async def test_a_recorded_call_is_not_paid_again_after_a_crash(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/store.db"
     await broken_off(address, ("model", "one"), ("tool", "two"), ("model", "three"))
     paying = Paying(("model", "one"), ("tool", "two"), ("model", "three"))
@@ -93,7 +93,7 @@ async def test_what_was_paid_before_a_crash_is_not_paid_again(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("kind", "request_"), [("tool", "one"), ("model", "other")])
-async def test_an_answer_is_never_handed_out_for_another_request(
+async def test_a_recorded_answer_is_not_used_for_another_request(
     kind: EffectKind, request_: str, tmp_path: Path
 ) -> None:
     address = f"sqlite:///{tmp_path}/store.db"
@@ -104,7 +104,7 @@ async def test_an_answer_is_never_handed_out_for_another_request(
     assert (driver.state.outcome.failure.code, paying.paid) == ("effect-mismatch", [])
 
 
-async def test_where_steps_may_be_lost_another_request_is_simply_asked(tmp_path: Path) -> None:
+async def test_with_lossy_durability_another_request_is_sent(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/store.db"
     await broken_off(address, ("model", "one"), ("model", "two"), durability="async")
     paying = Paying(("model", "other"), ("model", "two"))
@@ -112,7 +112,7 @@ async def test_where_steps_may_be_lost_another_request_is_simply_asked(tmp_path:
     assert (driver.state.status, driver.state.outcome.output) == ("completed", ["other!", "two!"])
 
 
-async def test_a_limit_in_the_middle_of_an_attempt_makes_nobody_pay_twice(tmp_path: Path) -> None:
+async def test_a_limit_during_an_attempt_does_not_repeat_paid_calls(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
     paying = Paying(("model", "one"), ("model", "two"), hangs_at=2)
     shelf = Shelf(one=chain("a", config={"limits": {"executionTime": "50ms"}}))

@@ -62,7 +62,7 @@ async def looks(keeper: Leader, times: int = 3) -> None:
             await asyncio.sleep(0)
 
 
-def test_what_waits_is_let_go_and_woken_when_its_timer_rings() -> None:
+def test_a_waiting_execution_is_evicted_and_woken_by_its_timer() -> None:
     async def story() -> None:
         store = MemoryStore()
         runtime, doing, keeper = await here(store)
@@ -82,7 +82,7 @@ def test_what_waits_is_let_go_and_woken_when_its_timer_rings() -> None:
 
 
 @pytest.mark.integration
-def test_a_timer_rings_although_the_process_that_set_it_is_gone(tmp_path: Path) -> None:
+def test_a_timer_fires_after_its_process_has_ended(tmp_path: Path) -> None:
     async def story() -> None:
         address = f"sqlite:///{tmp_path}/store.db"
         first = await open_sqlite(address)
@@ -106,7 +106,7 @@ def test_a_timer_rings_although_the_process_that_set_it_is_gone(tmp_path: Path) 
     run_virtually(story())
 
 
-def test_everything_that_ran_is_taken_up_when_keeping_begins() -> None:
+def test_a_new_leader_resumes_all_running_executions() -> None:
     async def story() -> None:
         store, hang = MemoryStore(), asyncio.Event()
 
@@ -130,7 +130,7 @@ def test_everything_that_ran_is_taken_up_when_keeping_begins() -> None:
     run_virtually(story())
 
 
-def test_an_answer_reaches_a_gate_nobody_holds_and_nobody_is_let_go_while_someone_waits() -> None:
+def test_an_answer_reaches_an_evicted_gate_and_awaited_executions_stay_in_memory() -> None:
     async def story() -> None:
         runtime, doing, keeper = await here(MemoryStore())
         execution = await begun(runtime, "asks")
@@ -150,7 +150,7 @@ def test_an_answer_reaches_a_gate_nobody_holds_and_nobody_is_let_go_while_someon
     run_virtually(story())
 
 
-def test_an_emitted_event_reaches_executions_that_are_only_rows() -> None:
+def test_an_emitted_event_reaches_evicted_executions() -> None:
     async def story() -> None:
         runtime, _, keeper = await here(MemoryStore())
         runtime.keeping = True
@@ -167,7 +167,7 @@ def test_an_emitted_event_reaches_executions_that_are_only_rows() -> None:
     run_virtually(story())
 
 
-def test_without_a_keeper_here_a_parked_receiver_is_left_to_the_one_elsewhere() -> None:
+def test_a_process_that_is_not_leader_leaves_evicted_receivers_to_the_leader() -> None:
     async def story() -> None:
         store = MemoryStore()
         runtime, doing, keeper = await here(store)
@@ -184,7 +184,7 @@ def test_without_a_keeper_here_a_parked_receiver_is_left_to_the_one_elsewhere() 
     run_virtually(story())
 
 
-def test_an_event_emitted_before_a_crash_is_delivered_after_it_and_taken_once() -> None:
+def test_an_event_emitted_before_a_crash_is_delivered_once_after_it() -> None:
     async def story() -> None:
         store, told = MemoryStore(), list[str]()
         runtime, _, keeper = await here(store)
@@ -215,7 +215,7 @@ def test_an_event_emitted_before_a_crash_is_delivered_after_it_and_taken_once() 
     run_virtually(story())
 
 
-def test_a_parked_parent_hears_of_the_end_of_its_child() -> None:
+def test_an_evicted_parent_is_notified_of_the_end_of_its_child() -> None:
     async def story() -> None:
         runtime, doing, keeper = await here(MemoryStore())
         parent = await begun(runtime, "calls")
@@ -234,7 +234,7 @@ def test_a_parked_parent_hears_of_the_end_of_its_child() -> None:
     run_virtually(story())
 
 
-def test_what_nobody_goes_on_with_is_taken_up_after_a_while() -> None:
+def test_abandoned_executions_are_resumed_after_a_while() -> None:
     async def story() -> None:
         store, hang = MemoryStore(), asyncio.Event()
         runtime, _, keeper = await here(store)
@@ -259,7 +259,7 @@ def test_what_nobody_goes_on_with_is_taken_up_after_a_while() -> None:
 
 
 @pytest.mark.parametrize("name", ["asks", "waits", "hears"])
-def test_a_thousand_parked_executions_leave_no_driver_task_or_timer(name: str) -> None:
+def test_a_thousand_evicted_executions_leave_no_driver_task_or_timer(name: str) -> None:
     async def story() -> None:
         runtime, _, keeper = await here(MemoryStore())
         for number in range(1000):

@@ -25,7 +25,7 @@ from pointsman.values import ExecutionId, Json
 from tests.runtime.test_keeper import begun, here, looks
 
 
-def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -> None:
+def test_an_execution_that_cannot_be_resumed_is_reported_and_does_not_block_others() -> None:
     async def story() -> None:
         store, troubles = MemoryStore(), list[tuple[str | None, str]]()
         runtime, _, _ = await here(store)
@@ -47,7 +47,7 @@ def test_an_execution_that_cannot_be_taken_up_is_told_of_and_holds_up_nobody() -
 
 
 @pytest.mark.parametrize("fault", [StoreCrowded, StoreFull, StoreLocked, StoreReadOnly, StoreUnreachable])
-def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again(
+def test_an_unavailable_store_is_reported_once_and_retried(
     fault: type[StoreFailed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
@@ -74,7 +74,7 @@ def test_a_store_that_cannot_be_used_for_a_while_is_told_of_once_and_tried_again
     run_virtually(story())
 
 
-def test_a_store_that_is_away_under_a_step_fails_no_step_and_it_is_performed_again_when_the_store_is_back() -> None:
+def test_a_step_during_a_store_outage_does_not_fail_and_runs_again_afterwards() -> None:
     async def story() -> None:
         away = True
 
@@ -100,7 +100,7 @@ def test_a_store_that_is_away_under_a_step_fails_no_step_and_it_is_performed_aga
     run_virtually(story())
 
 
-def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> None:
+def test_a_deleted_execution_that_could_not_be_resumed_is_not_retried() -> None:
     async def story() -> None:
         store, tried, told = MemoryStore(), list[str](), list[str]()
 
@@ -129,7 +129,7 @@ def test_what_could_not_be_taken_up_and_was_deleted_is_not_tried_for_ever() -> N
     run_virtually(story())
 
 
-def test_a_store_that_is_away_while_executions_are_taken_up_is_reported_once_and_not_for_each_of_them() -> None:
+def test_a_store_outage_during_resuming_is_reported_once() -> None:
     async def story() -> None:
         store, troubles = MemoryStore(), list[tuple[str | None, str]]()
         runtime, _, _ = await here(store)
@@ -169,7 +169,7 @@ class Due:
         self._is_done = True
 
 
-def test_what_is_due_and_cannot_be_done_is_told_of_rests_for_a_minute_and_holds_up_nothing_else() -> None:
+def test_a_due_execution_that_fails_is_reported_and_retried_after_a_minute() -> None:
     async def story() -> None:
         troubles: list[tuple[str | None, str]] = []
         runtime, _, _ = await here(MemoryStore())
@@ -187,7 +187,7 @@ def test_what_is_due_and_cannot_be_done_is_told_of_rests_for_a_minute_and_holds_
     run_virtually(story())
 
 
-def test_a_store_that_is_gone_for_good_ends_the_keeper(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permanently_missing_store_ends_the_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         store = MemoryStore()
         _, _, keeper = await here(store)

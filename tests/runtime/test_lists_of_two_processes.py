@@ -19,7 +19,7 @@ FLOW = Workflow.of(
 )
 
 
-async def test_a_process_that_comes_late_does_not_list_a_completed_execution_as_running(
+async def test_a_late_process_does_not_list_a_completed_execution_as_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paid, begun = asyncio.Event(), asyncio.Event()

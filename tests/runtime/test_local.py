@@ -55,7 +55,7 @@ async def test_an_attempt_that_takes_too_long_is_cancelled_and_fails() -> None:
 
 
 @pytest.mark.requirement("S1-87")
-async def test_cancelling_stops_the_work_that_runs_and_a_second_time_changes_nothing() -> None:
+async def test_a_cancel_stops_running_work_and_a_second_one_has_no_effect() -> None:
     began, forever = asyncio.Event(), asyncio.Event()
 
     async def hang(command: Execute) -> Json:
@@ -74,7 +74,7 @@ async def test_cancelling_stops_the_work_that_runs_and_a_second_time_changes_not
 
 
 @pytest.mark.requirement("S3-32", "S1-63", "T1-4")
-async def test_no_more_steps_run_at_once_than_the_limit_allows() -> None:
+async def test_concurrent_steps_are_limited() -> None:
     running, most, gate = 0, 0, asyncio.Event()
 
     async def count(command: Execute) -> Json:
@@ -102,7 +102,7 @@ async def test_no_more_steps_run_at_once_than_the_limit_allows() -> None:
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-67", "S3-92", "S1-157", "S1-121")
-async def test_what_a_process_left_unfinished_is_taken_up_and_nothing_recorded_runs_again(tmp_path: Path) -> None:
+async def test_unfinished_executions_are_resumed_without_repeating_recorded_steps(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
     reached, forever = asyncio.Event(), asyncio.Event()
 
@@ -125,7 +125,7 @@ async def test_what_a_process_left_unfinished_is_taken_up_and_nothing_recorded_r
     await store.close()
 
 
-async def test_an_execution_nobody_has_heard_of_is_said_to_be_unknown() -> None:
+async def test_an_unknown_execution_is_reported_as_unknown() -> None:
     runtime, _ = await make_runtime(Shelf())
     with pytest.raises(UnknownExecution):
         await runtime.open(ExecutionId("exec-none"))
@@ -142,7 +142,7 @@ PARENT: JsonObject = {
 
 
 @pytest.mark.requirement("S1-140")
-async def test_a_sub_workflow_is_an_execution_of_its_own_and_its_output_is_the_step_result() -> None:
+async def test_a_sub_workflow_is_its_own_execution_and_its_output_is_the_step_result() -> None:
     shelf = Shelf(parent=PARENT, child=chain("x", "y"))
     runtime, doing = await make_runtime(shelf)
     driver = await runtime.start(FIRST, shelf.plans["parent"], Start(input={"n": 1}, definition="parent"))
@@ -173,7 +173,7 @@ async def test_cancelling_a_parent_cancels_its_child() -> None:
     assert await finished(child) == "cancelled"
 
 
-async def test_a_store_that_is_away_as_a_sub_workflow_begins_fails_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_outage_at_the_start_of_a_sub_workflow_fails_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
     shelf = Shelf(parent=PARENT, child=chain("x", "y"))
     runtime, doing = await make_runtime(shelf)
     last, child = runtime.store.journal.last, child_id(FIRST, Step("call"), 1)
@@ -193,7 +193,7 @@ async def test_a_store_that_is_away_as_a_sub_workflow_begins_fails_no_step(monke
 
 
 @pytest.mark.integration
-async def test_a_parent_that_comes_back_finds_the_child_it_had_started(tmp_path: Path) -> None:
+async def test_a_resumed_parent_finds_its_started_child(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path / 'a.db'}")
     reached, forever = asyncio.Event(), asyncio.Event()
 
@@ -214,7 +214,7 @@ async def test_a_parent_that_comes_back_finds_the_child_it_had_started(tmp_path:
     await store.close()
 
 
-async def test_recursion_without_end_is_a_failure_with_a_hint() -> None:
+async def test_endless_recursion_is_a_failure_with_a_hint() -> None:
     endless: JsonObject = {
         "id": "endless",
         "nodes": [{"id": "again", "type": "workflow", "config": {"workflow": "endless"}}],
@@ -229,7 +229,7 @@ async def test_recursion_without_end_is_a_failure_with_a_hint() -> None:
 
 
 @pytest.mark.requirement("S1-158")
-async def test_a_gate_waits_without_holding_anything_and_goes_on_when_answered() -> None:
+async def test_a_gate_waits_without_resources_and_continues_when_answered() -> None:
     document: JsonObject = {
         "id": "gate",
         "nodes": [tool("a"), {"id": "ok", "type": "human", "config": {"message": "Well?"}}, tool("b")],
@@ -284,7 +284,7 @@ async def test_a_signal_from_outside_ends_a_wait() -> None:
     assert await finished(driver) == "completed"
 
 
-async def test_a_journal_that_refuses_a_row_ends_the_driver_and_nothing_is_lost() -> None:
+async def test_a_refused_row_ends_the_driver_without_loss() -> None:
     shelf = Shelf(chain=chain("a", "b"))
     runtime, _ = await make_runtime(shelf)
     gate = asyncio.Event()
@@ -303,7 +303,7 @@ async def test_a_journal_that_refuses_a_row_ends_the_driver_and_nothing_is_lost(
     assert (await runtime.load(FIRST)).status == "completed"
 
 
-async def test_an_execution_that_is_over_is_not_kept_in_memory() -> None:
+async def test_an_ended_execution_is_not_kept_in_memory() -> None:
     shelf = Shelf(chain=chain("a", "b"))
     runtime, _ = await make_runtime(shelf)
     driver = await runtime.start(FIRST, shelf.plans["chain"], Start(input={}, definition="chain"))

@@ -33,7 +33,7 @@ def summary(status: str) -> Summary:
 
 
 @pytest.mark.parametrize("moment", ["before the summary is read", "after the summary is read", "never"])
-async def test_a_child_that_ends_does_not_undo_what_another_process_wrote(
+async def test_the_end_of_a_child_does_not_overwrite_a_summary_of_another_process(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = MemoryStore()

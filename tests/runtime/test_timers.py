@@ -32,14 +32,14 @@ async def status_after(document: JsonObject) -> str:
     return driver.state.status
 
 
-def test_a_wait_that_is_over_before_it_was_written_down_is_followed_by_the_next() -> None:
+def test_a_wait_that_ends_before_it_is_stored_is_followed_by_the_next() -> None:
     names = ["one", "two", "three"]
     edges: list[Json] = [{"source": a, "target": b} for a, b in pairwise(names)]
     document: JsonObject = {"id": "waits", "nodes": [wait(name, "1ms") for name in names], "edges": edges}
     assert run_virtually(status_after(document)) == "completed"
 
 
-def test_a_nearer_timer_takes_nothing_from_one_that_rings() -> None:
+def test_an_earlier_timer_does_not_cancel_a_firing_one() -> None:
     """The long wait rings while the result of the tool is written; behind that a nearer timer is set."""
     nodes: list[Json] = [{"id": "p", "type": "parallel"}, tool("t"), wait("near", "5ms"), wait("long", "25ms")]
     edges: list[Json] = [

@@ -121,7 +121,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-async def test_each_call_is_an_execution_of_its_own_below_the_one_that_calls(world: World) -> None:
+async def test_each_workflow_call_is_a_child_execution(world: World) -> None:
     await world.save(GREET)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -135,7 +135,7 @@ async def test_each_call_is_an_execution_of_its_own_below_the_one_that_calls(wor
         assert (await app.replay(execution.id)).differences == []
 
 
-async def test_what_the_executions_below_consume_counts_above(world: World) -> None:
+async def test_usage_of_child_executions_counts_for_the_parent(world: World) -> None:
     await world.save(GREET)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -143,7 +143,7 @@ async def test_what_the_executions_below_consume_counts_above(world: World) -> N
         assert (execution.state.usage.model_calls, execution.state.usage.tool_calls) == (4, 2)
 
 
-async def test_models_are_shown_what_the_workflow_says_of_itself(world: World) -> None:
+async def test_models_receive_the_description_of_the_workflow(world: World) -> None:
     await world.save(GREET)
     async with world.open() as app:
         (shown,) = [one for one in await list_tools(app.context) if one["origin"] == "workflow"]
@@ -151,7 +151,7 @@ async def test_models_are_shown_what_the_workflow_says_of_itself(world: World) -
         assert shown["parameters"]["required"] == ["name"]
 
 
-async def test_a_workflow_that_is_saved_later_is_a_tool_in_the_same_process(world: World) -> None:
+async def test_a_workflow_saved_later_is_a_tool_in_the_same_process(world: World) -> None:
     async with world.open() as app:
         assert not any(one["origin"] == "workflow" for one in await list_tools(app.context))
         await app.save(parsed(GREET))
@@ -160,20 +160,20 @@ async def test_a_workflow_that_is_saved_later_is_a_tool_in_the_same_process(worl
         assert shown["description"] == "Welcomes somebody."
 
 
-async def test_a_tool_node_may_call_one(world: World) -> None:
+async def test_a_tool_node_can_call_a_workflow(world: World) -> None:
     await world.save(GREET)
     async with world.open() as app:
         execution = await app.start(parsed(NODE), {})
         assert await execution.output() == {"said": "Ada!"}
 
 
-async def test_a_tool_node_whose_workflow_nobody_has_saved_is_refused(world: World) -> None:
+async def test_a_tool_node_with_an_unknown_workflow_is_refused(world: World) -> None:
     async with world.open() as app:
         with pytest.raises(WorkflowInvalid, match="workflow__greet"):
             await app.start(parsed(NODE), {})
 
 
-async def test_calls_wait_as_long_as_their_workflows_do_and_over_restarts(world: World) -> None:
+async def test_workflow_calls_wait_for_their_workflows_even_over_restarts(world: World) -> None:
     await world.save(ASKING)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -193,7 +193,7 @@ async def test_calls_wait_as_long_as_their_workflows_do_and_over_restarts(world:
         assert (await app.replay(execution.id)).differences == []
 
 
-async def test_a_restart_between_two_answers_loses_none(world: World) -> None:
+async def test_a_restart_between_two_answers_loses_neither(world: World) -> None:
     await world.save(ASKING)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -209,7 +209,7 @@ async def test_a_restart_between_two_answers_loses_none(world: World) -> None:
         assert await again.output() == {"said": "Done."}
 
 
-async def test_who_is_cancelled_cancels_what_it_called(world: World) -> None:
+async def test_a_cancelled_execution_cancels_its_called_workflows(world: World) -> None:
     await world.save(ASKING)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -221,7 +221,7 @@ async def test_who_is_cancelled_cancels_what_it_called(world: World) -> None:
         assert [child.status for child in await below(app, execution.id)] == ["cancelled"] * 2
 
 
-async def test_what_it_called_stands_still_and_goes_on_with_it(world: World) -> None:
+async def test_called_workflows_pause_and_resume_with_the_caller(world: World) -> None:
     await world.save(ASKING)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -233,7 +233,7 @@ async def test_what_it_called_stands_still_and_goes_on_with_it(world: World) -> 
         assert [child.status for child in await below(app, execution.id)] == ["waiting"] * 2
 
 
-async def test_a_workflow_that_fails_is_a_failure_that_the_model_is_told(world: World) -> None:
+async def test_the_model_receives_the_failure_of_a_called_workflow(world: World) -> None:
     await world.save(FAILING)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -242,7 +242,7 @@ async def test_a_workflow_that_fails_is_a_failure_that_the_model_is_told(world: 
         assert (await app.replay(execution.id)).differences == []
 
 
-async def test_arguments_that_do_not_fit_start_nothing(world: World) -> None:
+async def test_invalid_arguments_start_no_workflow(world: World) -> None:
     await world.save(GREET)
     async with world.open(SCRIPT.replace("name: Ada}", "name: 1}").replace("name: Ben}", "name: 2}")) as app:
         execution = await app.start(parsed(HOST), {})
@@ -250,7 +250,7 @@ async def test_arguments_that_do_not_fit_start_nothing(world: World) -> None:
         assert await below(app, execution.id) == []
 
 
-async def test_a_workflow_that_calls_itself_comes_to_an_end(world: World) -> None:
+async def test_a_workflow_that_calls_itself_ends(world: World) -> None:
     await world.save(HOST.replace("id: host\noutput", "id: greet\noutput"))
     script = SCRIPT.replace(
         """}},
@@ -264,7 +264,7 @@ async def test_a_workflow_that_calls_itself_comes_to_an_end(world: World) -> Non
         assert told == ["completed"] * 17
 
 
-async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code_and_others_go_on(world: World) -> None:
+async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code(world: World) -> None:
     # A tool exists before a node can name it, and its parameters are those of the saved revision.
     await world.save(GREET.replace("required: [name], ", ""))
     await world.save(NODE.replace("id: node", "id: greet").replace("parameters: {name: Ada}", "parameters: {}"))
@@ -299,7 +299,7 @@ async def test_a_process_killed_around_a_call_starts_its_workflow_once(world: Wo
         assert (execution.state.usage.model_calls, execution.state.usage.tool_calls) == (4, 2)
 
 
-async def test_an_execution_calls_the_revision_that_was_saved_when_it_began(world: World) -> None:
+async def test_an_execution_calls_the_revision_from_its_start(world: World) -> None:
     await world.save(ASKING)
     async with world.open() as app:
         flow = HOST.replace("nodes:\n", "nodes:\n  - {id: first, type: human, config: {message: Now?}}\n")
@@ -313,7 +313,7 @@ async def test_an_execution_calls_the_revision_that_was_saved_when_it_began(worl
         assert [child.revision for child in await below(app, execution.id)] == [1, 1]
 
 
-async def test_a_copy_begins_its_own_calls_and_takes_none_for_another_s(world: World) -> None:
+async def test_a_fork_starts_its_own_workflow_calls(world: World) -> None:
     await world.save(ASKING)
     async with world.open() as app:
         execution = await app.start(parsed(HOST), {})
@@ -330,7 +330,7 @@ async def test_a_copy_begins_its_own_calls_and_takes_none_for_another_s(world: W
         assert (await app.view(execution.id))["status"] == "waiting"
 
 
-async def test_an_exported_family_goes_on_in_another_store_under_other_names(world: World, tmp_path: Path) -> None:
+async def test_an_exported_execution_with_children_continues_in_another_store(world: World, tmp_path: Path) -> None:
     await world.save(ASKING)
     file = tmp_path / "family.jsonl"
     async with world.open() as app:
@@ -349,7 +349,7 @@ async def test_an_exported_family_goes_on_in_another_store_under_other_names(wor
         assert len(await below(app, name)) == 2
 
 
-async def test_a_budget_counts_what_is_spent_below(world: World) -> None:
+async def test_a_budget_counts_usage_of_child_executions(world: World) -> None:
     await world.save(GREET)
     async with world.open() as app:
         flow = HOST.replace("output:", "config: {limits: {modelCalls: 2}}\noutput:")

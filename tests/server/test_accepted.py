@@ -29,7 +29,7 @@ JSON: Final = "application/json"
 NOT_FITTING: Final = frozenset({"request-invalid", "body-invalid"})
 
 
-def test_no_body_that_the_document_allows_is_refused_without_an_announced_reason() -> None:
+def test_a_body_that_the_api_document_allows_is_refused_only_with_a_documented_reason() -> None:
     wrong: list[str] = []
     schema: Any = schemathesis.openapi.from_dict(announced.DOCUMENT)
     codes = {one.name: codes_of(one) for one in announced.OPERATIONS}
@@ -77,7 +77,7 @@ def codes_of(operation: announced.Operation) -> set[str]:
 
 
 @pytest.mark.parametrize("number", ["3.0", "3"])
-def test_whole_number_is_an_integer_however_it_is_written(number: str) -> None:
+def test_a_whole_number_is_an_integer_in_every_notation(number: str) -> None:
     with served() as (address, known), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         reply = client.post(
             f"/api/workflows/executions/{known['eid']}/fork",

@@ -173,7 +173,7 @@ def test_every_operation_is_in_the_table() -> None:
 
 
 @pytest.mark.requirement("S1-85")
-async def test_every_operation_is_open_to_exactly_the_roles_of_the_table() -> None:
+async def test_every_operation_admits_exactly_the_roles_of_the_table() -> None:
     patient = Settings(delays=False, access=AccessSettings(wrong_keys_per_minute=10_000))
     async with serving(is_local=False, settings=patient) as served:
         keys = {role: await served.key(role, role) for role in ROLES}
@@ -201,7 +201,7 @@ async def test_every_operation_is_open_to_exactly_the_roles_of_the_table() -> No
 
 
 @pytest.mark.requirement("S1-28")
-async def test_a_workflow_of_some_groups_is_not_there_for_others() -> None:
+async def test_a_workflow_of_a_group_is_hidden_from_other_groups() -> None:
     async with serving(is_local=False) as served:
         admin = await served.key("root", "admin")
         inside = await served.key("ada", "editor", "desk", "night")
@@ -246,7 +246,7 @@ async def test_a_workflow_of_some_groups_is_not_there_for_others() -> None:
         assert "secret" not in unknown.text
 
 
-async def test_what_ran_for_a_group_stays_with_it_when_its_workflow_is_opened_or_deleted() -> None:
+async def test_executions_of_a_group_stay_hidden_when_their_workflow_is_opened_or_deleted() -> None:
     async with serving(is_local=False) as served:
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         gate = LETTER.replace("id: letter", "id: letter\nallowedGroups: [desk]")
@@ -267,7 +267,7 @@ async def test_what_ran_for_a_group_stays_with_it_when_its_workflow_is_opened_or
         assert (await seen(inside), await seen(outside)) == ((1, 1), (0, 0))
 
 
-async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None:
+async def test_saving_a_workflow_again_does_not_take_it_from_its_group() -> None:
     async with serving(is_local=False) as served:
         inside = await served.key("ada", "editor", "desk")
         outside = await served.key("bob", "editor", "day")
@@ -279,7 +279,7 @@ async def test_a_workflow_is_not_taken_from_a_group_by_saving_it_again() -> None
         assert (reply.status_code, reply.json()["code"]) == (409, "id-taken")
 
 
-async def test_store_that_had_a_key_never_opens_without_one(file_store: str) -> None:
+async def test_a_store_that_had_a_key_always_requires_one(file_store: str) -> None:
     async with serving(file_store) as served:
         assert (await served.client.get("/api/workflows")).status_code == 200
         await served.key("ada", "admin")
@@ -293,7 +293,7 @@ async def test_store_that_had_a_key_never_opens_without_one(file_store: str) -> 
         assert (await served.client.get("/api/workflows", headers=again)).status_code == 200
 
 
-async def test_store_asks_for_keys_after_all_have_expired_or_were_deleted_from_it() -> None:
+async def test_a_store_requires_keys_after_all_have_expired_or_were_deleted() -> None:
     async with Pointsman("memory:", model="scripted") as app:
         clock = HandClock()
         keys = Keys(app.store.entries, clock)
@@ -304,7 +304,7 @@ async def test_store_asks_for_keys_after_all_have_expired_or_were_deleted_from_i
         assert await Keys(app.store.entries, clock).are_made()
 
 
-async def test_store_of_an_older_version_asks_for_keys_when_its_last_is_revoked() -> None:
+async def test_a_store_of_an_older_version_requires_keys_after_its_last_is_revoked() -> None:
     async with Pointsman("memory:", model="scripted") as app:
         keys = Keys(app.store.entries, app.clock)
         await keys.make("ada", "viewer")
@@ -315,7 +315,7 @@ async def test_store_of_an_older_version_asks_for_keys_when_its_last_is_revoked(
         assert await Keys(app.store.entries, app.clock).are_made()
 
 
-async def test_store_that_was_opened_by_an_identity_provider_stays_shut_without_it() -> None:
+async def test_a_store_used_with_an_identity_provider_stays_closed_without_it() -> None:
     async with Pointsman("memory:", model="scripted") as app:
         keys = Keys(app.store.entries, app.clock)
         assert not await keys.are_made()
@@ -323,7 +323,7 @@ async def test_store_that_was_opened_by_an_identity_provider_stays_shut_without_
         assert await Keys(app.store.entries, app.clock).are_made()
 
 
-async def test_restored_backup_still_asks_for_keys(file_store: str, tmp_path: Path) -> None:
+async def test_a_restored_backup_requires_keys(file_store: str, tmp_path: Path) -> None:
     async with Pointsman(file_store, model="scripted") as app:
         keys = Keys(app.store.entries, app.clock)
         await keys.make("ada", "admin")
@@ -340,7 +340,7 @@ def store_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("file_store" if request.param == "sqlite" else "postgres_url"))
 
 
-async def test_first_keys_made_at_the_same_time_all_count_and_leave_no_open_store(store_url: str) -> None:
+async def test_first_keys_made_concurrently_all_work_and_close_the_store(store_url: str) -> None:
     async with Pointsman(store_url, model="scripted") as here, Pointsman(store_url, model="scripted") as there:
         near, far = Keys(here.store.entries, here.clock), Keys(there.store.entries, there.clock)
         assert (await near.are_made(), await far.are_made()) == (False, False)
@@ -355,7 +355,7 @@ async def test_first_keys_made_at_the_same_time_all_count_and_leave_no_open_stor
         assert await Keys(here.store.entries, here.clock).are_made(), "a store that had a key asks for one for ever"
 
 
-async def test_admins_who_revoke_each_other_leave_one(store_url: str) -> None:
+async def test_two_admins_who_revoke_each_other_leave_one_admin(store_url: str) -> None:
     async with Pointsman(store_url, model="scripted") as here, Pointsman(store_url, model="scripted") as there:
         for number in range(20):
             one, other = f"a{number}", f"b{number}"
@@ -376,7 +376,7 @@ async def test_admins_who_revoke_each_other_leave_one(store_url: str) -> None:
             await near.revoke(left[0])
 
 
-async def test_key_that_was_being_revoked_in_a_crash_can_be_revoked_and_made_again() -> None:
+async def test_a_key_whose_revocation_crashed_can_be_revoked_and_made_again() -> None:
     async with Pointsman("memory:", model="scripted") as app:
         keys = Keys(app.store.entries, app.clock)
         await keys.make("ada", "admin")
@@ -392,7 +392,7 @@ async def test_key_that_was_being_revoked_in_a_crash_can_be_revoked_and_made_aga
 
 @pytest.mark.parametrize("ada", [7200.0, None])
 @pytest.mark.parametrize("bob", [3600.0, 7200.0, None])
-async def test_a_key_of_an_admin_is_revoked_only_while_another_lasts_as_long(
+async def test_the_key_of_an_admin_is_revoked_only_if_another_is_valid_as_long(
     served: Served, ada: float | None, bob: float | None
 ) -> None:
     clock = HandClock()
@@ -408,7 +408,7 @@ async def test_a_key_of_an_admin_is_revoked_only_while_another_lasts_as_long(
         assert [key.name for key in await keys.admins()] == ["bob"]
 
 
-async def test_a_key_opens_until_it_expires_or_is_revoked(served: Served) -> None:
+async def test_a_key_grants_access_until_it_expires_or_is_revoked(served: Served) -> None:
     clock = HandClock()
     keys = Keys(served.app.store.entries, clock)
     assert not await keys.are_made()
@@ -433,20 +433,20 @@ async def test_a_key_opens_until_it_expires_or_is_revoked(served: Served) -> Non
         await keys.make("ada", "admin")
 
 
-async def test_the_first_key_shuts_the_door_of_this_machine_too(served: Served) -> None:
+async def test_the_first_key_ends_access_without_a_key_from_this_machine_too(served: Served) -> None:
     assert (await served.client.get("/api/workflows")).status_code == 200
     key = await served.key("ada", "viewer")
     assert (await served.client.get("/api/workflows")).status_code == 401
     assert (await served.client.get("/api/workflows", headers=key)).status_code == 200
 
 
-async def test_a_server_for_others_asks_for_a_key_from_the_first_request_on() -> None:
+async def test_a_server_for_other_machines_requires_a_key_from_the_first_request() -> None:
     async with serving(is_local=False) as served:
         assert (await served.client.get("/api/workflows")).status_code == 401
         assert (await served.client.get("/health")).status_code == 200
 
 
-async def test_pages_of_others_change_nothing_and_names_of_others_are_not_answered_to(served: Served) -> None:
+async def test_cross_origin_requests_change_nothing_and_other_host_names_are_refused(served: Served) -> None:
     own = str(served.client.base_url).rstrip("/")
     for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
         reply = await served.client.post("/api/workflows", content=CHAIN, headers=headers)
@@ -459,7 +459,7 @@ async def test_pages_of_others_change_nothing_and_names_of_others_are_not_answer
     assert (await served.client.post("/api/workflows", content=CHAIN, headers=same)).status_code == 201
 
 
-async def test_every_answer_carries_what_browsers_need_to_be_careful(served: Served) -> None:
+async def test_every_response_has_the_security_headers(served: Served) -> None:
     for address in ("/health", "/api/workflows", "/nowhere", "/api/openapi.json"):
         headers = (await served.client.get(address)).headers
         assert headers["x-content-type-options"] == "nosniff"
@@ -467,7 +467,7 @@ async def test_every_answer_carries_what_browsers_need_to_be_careful(served: Ser
         assert "server" not in headers
 
 
-async def test_bodies_that_are_too_large_are_not_read() -> None:
+async def test_bodies_over_the_limit_are_not_read() -> None:
     settings = Settings(delays=False)
     async with serving(settings=settings, body_bytes_max=1000) as served:
         declared = await served.client.post("/api/workflows", content=b"x" * 1001)

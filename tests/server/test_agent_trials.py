@@ -48,7 +48,7 @@ async def keep(served: Served, description: dict[str, Any]) -> None:
     assert reply.status_code == 201, reply.text
 
 
-async def test_one_talks_to_an_agent_turn_by_turn_also_after_a_restart(file_store: str) -> None:
+async def test_an_agent_is_tried_turn_by_turn_even_after_a_restart(file_store: str) -> None:
     async with serving(file_store, script=script()) as served:
         await keep(served, {"system": "You are kind."})
         first = await say(served, "Hello")
@@ -64,7 +64,7 @@ async def test_one_talks_to_an_agent_turn_by_turn_also_after_a_restart(file_stor
         ]
 
 
-async def test_what_is_not_saved_is_what_is_tried_and_nothing_is_saved(served: Served) -> None:
+async def test_a_trial_uses_the_unsaved_agent_and_saves_nothing(served: Served) -> None:
     await keep(served, {"system": "You are old."})
     for agent, shown in (("writer", "You are new."), ("fresh", "Nobody saved you.")):
         said = await say(served, "Hello", agent=agent, description={"system": shown})
@@ -76,7 +76,7 @@ async def test_what_is_not_saved_is_what_is_tried_and_nothing_is_saved(served: S
     assert all(one.id.startswith("builtin:") for one in await served.app.workflows())
 
 
-async def test_trials_of_agents_are_in_no_list_of_executions_or_conversations(served: Served) -> None:
+async def test_trials_of_agents_are_not_listed_among_executions_or_conversations(served: Served) -> None:
     await served.save(TALK)
     await keep(served, {"system": "You are kind."})
     trial = (await say(served, "Hello"))["executionId"]
@@ -90,7 +90,7 @@ async def test_trials_of_agents_are_in_no_list_of_executions_or_conversations(se
     assert {one["executionId"] for one in every} == {real, trial}
 
 
-async def test_a_tool_that_asks_asks_here_too_and_its_answer_reaches_the_agent() -> None:
+async def test_a_tool_that_needs_approval_needs_it_in_a_trial_too() -> None:
     async with serving(script=script()) as served:
         served.app.tools.add(post_letter)
         await keep(served, WRITER)
@@ -105,7 +105,7 @@ async def test_a_tool_that_asks_asks_here_too_and_its_answer_reaches_the_agent()
         assert talked["messages"][-1]["content"] == "It is on its way."
 
 
-async def test_a_turn_that_failed_leaves_the_conversation_as_it_was() -> None:
+async def test_a_failed_turn_leaves_the_conversation_unchanged() -> None:
     async with serving(script=script()) as served:
         await keep(served, {"system": "You are kind."})
         first = await say(served, "fail")
@@ -116,7 +116,7 @@ async def test_a_turn_that_failed_leaves_the_conversation_as_it_was() -> None:
         assert [one["content"] for one in talked["messages"]] == ["Hello", "Good morning."]
 
 
-async def test_what_cannot_be_tried_is_refused_before_anything_begins(served: Served) -> None:
+async def test_an_impossible_trial_is_refused_before_it_starts(served: Served) -> None:
     await keep(served, {"system": "You are kind."})
     unknown = await say(served, "Hello", agent="nobody", expect=404)
     assert unknown["code"] == "no-such-agent"
@@ -130,7 +130,7 @@ async def test_what_cannot_be_tried_is_refused_before_anything_begins(served: Se
     assert every == []
 
 
-async def test_nobody_goes_on_with_a_trial_of_another_or_calls_by_it_what_they_may_not_see(served: Served) -> None:
+async def test_a_trial_is_continued_only_by_its_owner_and_calls_only_visible_workflows(served: Served) -> None:
     await keep(served, {"system": "You are kind."})
     ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
     said = await served.client.post("/api/agents/writer/try", json={"message": "Hello"}, headers=ada)

@@ -20,7 +20,7 @@ nodes:
 """
 
 
-async def test_the_workflows_that_name_an_agent_are_told_as_far_as_one_sees_them() -> None:
+async def test_the_users_of_an_agent_lists_only_visible_workflows() -> None:
     async with serving(is_local=False) as served:
         admin, ada = await served.key("root", "admin"), await served.key("ada", "editor", "desk")
         agent = {"name": "writer", "agent": {"system": "You write."}}

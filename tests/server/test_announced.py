@@ -43,7 +43,7 @@ async def reached(served: Served, status: int, wrong: Callable[[Operation], dict
     return missed
 
 
-def test_every_status_that_is_announced_is_looked_at_here() -> None:
+def test_every_documented_status_has_a_test_here() -> None:
     of_connections = {408, 414, 431}  # In `test_connections`: before any operation is found.
     assert {status for one in OPERATIONS for status in one.refusals} == of_connections | {
         *(400, 401, 403, 404, 409, 413, 415, 422, 429)
@@ -51,16 +51,16 @@ def test_every_status_that_is_announced_is_looked_at_here() -> None:
     assert all(of_connections < one.refusals for one in OPERATIONS)
 
 
-async def test_who_shows_no_key() -> None:
+async def test_a_request_without_a_key_is_refused_as_documented() -> None:
     async with serving(is_local=False) as served:
         assert await reached(served, 401, sent) == []
 
 
-async def test_who_calls_by_another_name(served: Served) -> None:
+async def test_a_request_for_another_host_is_refused_as_documented(served: Served) -> None:
     assert await reached(served, 403, lambda one: {"headers": {"host": "evil.example"}}) == []
 
 
-async def test_who_asks_too_often() -> None:
+async def test_a_request_over_the_rate_limit_is_refused_as_documented() -> None:
     slow = Settings(
         delays=False,
         access=AccessSettings(requests_per_s=0.000_001, burst=1, wrong_keys_per_minute=1, webhook_calls_per_minute=1),
@@ -80,16 +80,16 @@ async def test_who_asks_too_often() -> None:
         assert [one for one in missed if not one.startswith(LOGIN)] == []
 
 
-async def test_a_body_that_is_too_large() -> None:
+async def test_a_too_large_body_is_refused_as_documented() -> None:
     async with serving(body_bytes_max=1_000) as served:
         assert await reached(served, 413, lambda one: {"content": b" " * 2_000}) == []
 
 
-async def test_invalid_host_header(served: Served) -> None:
+async def test_an_invalid_host_header_is_refused_as_documented(served: Served) -> None:
     assert await reached(served, 400, lambda one: {**sent(one), "headers": {"host": "localhost@evil.example"}}) == []
 
 
-async def test_a_body_that_is_too_deep(served: Served) -> None:
+async def test_a_too_deep_body_is_refused_as_documented(served: Served) -> None:
     def deep(operation: Operation) -> dict[str, Any]:
         return {"content": b"[" * 300, "headers": {"content-type": JSON}}
 
@@ -97,14 +97,14 @@ async def test_a_body_that_is_too_deep(served: Served) -> None:
     assert missed == ["POST /api/webhooks/{path}: 404"], "whose body is not read before its signature is checked"
 
 
-async def test_a_body_of_another_type(served: Served) -> None:
+async def test_a_body_of_another_media_type_is_refused_as_documented(served: Served) -> None:
     def other(operation: Operation) -> dict[str, Any]:
         return {"content": operation.body()[0], "headers": {"content-type": "text/x-unheard-of"}}
 
     assert await reached(served, 415, other) == []
 
 
-async def test_parameters_and_bodies_that_are_none(served: Served) -> None:
+async def test_invalid_parameters_and_bodies_are_refused_as_documented(served: Served) -> None:
     def none(operation: Operation) -> dict[str, Any]:
         if operation.parameters("path"):
             return {"address": operation.address(LONG), **sent(operation)}
@@ -118,6 +118,6 @@ async def test_parameters_and_bodies_that_are_none(served: Served) -> None:
     assert await reached(served, 422, none) == []
 
 
-async def test_things_that_are_not_there(served: Served) -> None:
+async def test_missing_objects_are_not_found_as_documented(served: Served) -> None:
     by_name = [one for one in await reached(served, 404, sent) if one.rpartition(":")[0] not in ABSENT]
     assert by_name == []

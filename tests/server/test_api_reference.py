@@ -10,7 +10,7 @@ from pointsman.server import pages
 from tests.server.conftest import Served
 
 
-async def test_page_is_reached_without_a_key_and_allows_only_scripts_of_this_server(
+async def test_the_page_needs_no_key_and_allows_only_scripts_of_this_server(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "index.html").write_text("app", "utf-8")

@@ -79,17 +79,17 @@ async def test_missing_or_repeated_host_header_is_a_bad_request(served: Served, 
         "[::2]:80",
     ],
 )
-async def test_who_is_called_by_another_name_does_not_answer(served: Served, host: str) -> None:
+async def test_a_request_for_another_host_name_is_refused(served: Served, host: str) -> None:
     reply = await served.client.get("/api/workflows", headers={"host": host})
     assert (reply.status_code, reply.json()["code"]) == (403, "origin-refused")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LocalHost:80", "127.0.0.1:65535", "[::1]", "[::1]:8000"])
-async def test_names_of_this_machine_are_answered(served: Served, host: str) -> None:
+async def test_requests_for_the_names_of_this_machine_are_answered(served: Served, host: str) -> None:
     assert (await served.client.get("/api/workflows", headers={"host": host})).status_code == 200
 
 
-async def test_what_a_caller_says_it_was_called_by_is_told_to_nobody(served: Served) -> None:
+async def test_a_forged_host_name_appears_in_no_response(served: Served) -> None:
     root = await served.key("root", "admin")
     headers = {"x-forwarded-host": "evil.example", "x-forwarded-proto": "https", "forwarded": "host=evil.example"}
     reply = await served.client.post("/api/workflows", content=CHAIN, headers=headers | root)
@@ -113,7 +113,7 @@ FORWARDED: Final = (
 
 
 @pytest.mark.parametrize("header", FORWARDED)
-async def test_proxy_does_not_make_strangers_local_admins(served: Served, header: str) -> None:
+async def test_a_proxy_does_not_turn_remote_callers_into_local_admins(served: Served, header: str) -> None:
     headers = {header: "198.51.100.7"}
     for method, path in (("GET", "/api/settings"), ("POST", "/api/workflows"), ("POST", "/mcp")):
         reply = await served.client.request(method, path, headers=headers)
@@ -125,7 +125,7 @@ async def test_proxy_does_not_make_strangers_local_admins(served: Served, header
 
 
 @pytest.mark.parametrize("origin", [EVIL, "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example"])
-async def test_no_page_of_others_is_told_that_it_may_ask(served: Served, origin: str) -> None:
+async def test_cross_origin_requests_get_no_permission(served: Served, origin: str) -> None:
     asked = {"origin": origin, "access-control-request-method": "PUT"}
     for method, headers in (("OPTIONS", asked), ("GET", {"origin": origin}), ("POST", {"origin": origin})):
         reply = await served.client.request(method, "/api/workflows", headers=headers)
@@ -133,7 +133,7 @@ async def test_no_page_of_others_is_told_that_it_may_ask(served: Served, origin:
     assert reply.status_code == 403
 
 
-async def test_a_cookie_that_was_planted_is_not_what_one_is_let_in_by(served: Served) -> None:
+async def test_a_planted_cookie_grants_no_access(served: Served) -> None:
     key = (await served.key("root", "admin"))["authorization"].removeprefix("Bearer ")
     planted = {"cookie": f"{COOKIE}=planted-by-somebody", "origin": str(served.client.base_url).rstrip("/")}
     reply = await served.client.post("/api/login", json={"key": key}, headers=planted)
@@ -146,7 +146,7 @@ async def test_a_cookie_that_was_planted_is_not_what_one_is_let_in_by(served: Se
 
 
 @pytest.mark.parametrize("what", BOMBS)
-async def test_a_bomb_is_a_document_with_a_mistake(served: Served, what: str) -> None:
+async def test_a_document_bomb_is_refused_as_an_invalid_document(served: Served, what: str) -> None:
     reply = await served.client.post("/api/workflows", content=BOMBS[what])
     assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
     assert len(reply.content) < 10_000, "what is said of it is no bomb either"
@@ -163,7 +163,7 @@ async def test_a_bomb_is_a_document_with_a_mistake(served: Served, what: str) ->
         "/workflows/../application.py",
     ],
 )
-async def test_nothing_outside_is_read_and_nobody_is_sent_there(served: Served, path: str) -> None:
+async def test_paths_and_redirects_do_not_leave_the_server(served: Served, path: str) -> None:
     reply = await served.client.get(path)
     assert reply.status_code in (200, 404)
     assert "location" not in reply.headers

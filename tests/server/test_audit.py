@@ -27,7 +27,7 @@ async def told(served: Served, headers: dict[str, str], query: str = "") -> list
     return (await served.client.get(f"/api/audit{query}", headers=headers)).json()["deeds"]
 
 
-async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(file_store: str) -> None:
+async def test_every_change_is_audited_with_its_caller_and_result(file_store: str) -> None:
     async with serving(file_store, is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "viewer")
         root = await served.key("root", "admin")
@@ -52,7 +52,7 @@ async def test_every_change_is_told_with_who_asked_and_whether_it_was_refused(fi
         assert await damage(served.app.context) == []
 
 
-async def test_entry_of_a_refused_creation_names_the_id_that_was_tried() -> None:
+async def test_the_audit_entry_of_a_refused_creation_has_the_requested_id() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         root = await served.key("root", "admin")
@@ -69,7 +69,7 @@ async def test_entry_of_a_refused_creation_names_the_id_that_was_tried() -> None
     assert "id=chain" in refused[0]["target"]
 
 
-async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> None:
+async def test_a_changed_or_removed_audit_row_is_detected(served: Served) -> None:
     entries, clock = served.app.store.entries, HandClock()
     audit = Audit(entries, clock)
     for number in range(5):
@@ -90,7 +90,7 @@ async def test_a_row_that_was_changed_or_taken_out_is_found(served: Served) -> N
     assert (await audit.damage())[0] == "the audit log has no row 2"
 
 
-async def test_two_processes_take_turns_and_those_who_wait_share_a_row(
+async def test_two_processes_alternate_and_waiting_entries_share_a_row(
     file_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Pointsman(file_store) as app:
@@ -115,7 +115,7 @@ async def test_two_processes_take_turns_and_those_who_wait_share_a_row(
         assert int(found[0]["id"].partition(".")[0]) < 90, "what waited came in one row"
 
 
-async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
+async def test_a_response_over_the_rate_limit_has_a_retry_time() -> None:
     settings = Settings(delays=False, access=AccessSettings(requests_per_s=0.01, burst=3))
     async with serving(is_local=False, settings=settings) as served:
         ada, bob = await served.key("ada", "viewer"), await served.key("bob", "viewer")
@@ -127,7 +127,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back() -> None:
         assert (await served.client.get("/api/me", headers=bob)).status_code == 200, "each has a bucket of their own"
 
 
-def test_a_bucket_fills_again_with_time() -> None:
+def test_the_rate_limit_recovers_with_time() -> None:
     clock = HandClock()
     pace = RateLimiter(clock, per_s=2, burst=4, says="asks too often")
     for _ in range(4):
@@ -146,7 +146,7 @@ def test_a_bucket_fills_again_with_time() -> None:
         pace.take("ada")
 
 
-async def test_what_only_looks_is_no_change(served: Served) -> None:
+async def test_read_requests_are_not_audited(served: Served) -> None:
     await served.save(CHAIN)
     assert (await served.client.post("/api/workflows/check", json={"document": CHAIN})).status_code == 200
     assert (await served.client.post("/api/workflows/chain/dry-run", json={"input": {}})).status_code == 200
@@ -160,7 +160,7 @@ async def test_what_only_looks_is_no_change(served: Served) -> None:
     assert [one["what"] for one in await told(served, {})] == ["POST /api/workflows"]
 
 
-async def test_what_came_of_a_deed_is_told_beside_it_and_found_by_its_id(file_store: str) -> None:
+async def test_an_audit_entry_has_the_result_of_its_action_and_is_found_by_its_id(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(CHAIN)
         execution = await served.execute("chain")
@@ -183,7 +183,7 @@ async def test_what_came_of_a_deed_is_told_beside_it_and_found_by_its_id(file_st
         assert await damage(served.app.context) == []
 
 
-async def test_a_time_is_looked_at_and_the_whole_chain_goes_into_a_file(served: Served) -> None:
+async def test_the_audit_log_is_filtered_by_time_and_exported_as_a_whole(served: Served) -> None:
     entries, clock = served.app.store.entries, HandClock()
     audit = Audit(entries, clock)
     for number in range(5):

@@ -72,7 +72,7 @@ def test_only_named_operations_have_no_caller() -> None:
     assert alone == set(ASKS_NOBODY)
 
 
-async def test_every_operation_that_may_change_something_is_in_the_log() -> None:
+async def test_every_operation_that_may_change_something_is_audited() -> None:
     async with serving(is_local=False) as served:
         root = await served.key("root", "admin")
         missing: list[str] = []
@@ -90,7 +90,7 @@ async def test_every_operation_that_may_change_something_is_in_the_log() -> None
         assert missing == []
 
 
-async def test_asking_models_is_in_the_log_because_it_costs_money() -> None:
+async def test_model_calls_are_audited_because_they_cost_money() -> None:
     async with serving(is_local=False) as served:
         root = await served.key("root", "admin")
         assert (await served.client.post("/api/models/ping", headers=root)).status_code == 200
@@ -99,7 +99,7 @@ async def test_asking_models_is_in_the_log_because_it_costs_money() -> None:
 
 
 @pytest.mark.parametrize("role", ["viewer", "admin"])
-async def test_every_verb_of_mcp_clients_is_in_the_log_also_where_the_role_refuses_it(role: Any) -> None:
+async def test_every_verb_of_mcp_clients_is_audited_even_when_refused(role: Any) -> None:
     async with serving(is_local=False) as served:
         ada = await served.key("ada", role)
         async with over_http(served, ada) as client:
@@ -112,7 +112,7 @@ async def test_every_verb_of_mcp_clients_is_in_the_log_also_where_the_role_refus
         assert all(told.values()), "none of them had its arguments, or its role"
 
 
-async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> None:
+async def test_every_verb_of_agents_is_audited_with_the_user_it_acts_for() -> None:
     async with serving(is_local=False) as served:
         ada = await served.key("ada", "editor")
         assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
@@ -128,7 +128,7 @@ async def test_every_verb_of_agents_is_in_the_log_with_whom_it_acts_for() -> Non
         assert told >= {(f"agent {verb.name}", "ada", execution) for verb in CHANGES}
 
 
-async def test_what_a_program_at_the_machine_starts_acts_as_the_machine() -> None:
+async def test_executions_started_from_this_machine_act_as_the_machine() -> None:
     async with serving(is_local=False) as served:
         started = await served.app.start(Workflow.parse(CHAIN), by="grace")
         await AgentVerb(lambda: served.app.context, CHANGES[0], "editor").run(

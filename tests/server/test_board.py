@@ -55,7 +55,7 @@ async def until(events: AsyncIterator[Told], execution: str, status: str) -> lis
     raise AssertionError("the stream ended")
 
 
-async def test_whoever_watches_hears_of_every_execution_whenever_it_changes(served: Served) -> None:
+async def test_the_live_feed_reports_every_change_of_every_execution(served: Served) -> None:
     await served.save(LETTER)
     async with watching(served) as events, watching(served, workflow="other") as others:
         first = await served.execute("letter", {"goal": "tides"})
@@ -71,7 +71,7 @@ async def test_whoever_watches_hears_of_every_execution_whenever_it_changes(serv
     assert float(last.id) == pytest.approx(last.data["updatedAt"], abs=1e-6)
 
 
-async def test_whoever_comes_back_is_told_what_changed_meanwhile(file_store: str) -> None:
+async def test_a_reconnected_feed_reports_missed_changes(file_store: str) -> None:
     async with serving(file_store) as one:
         await one.save(LETTER)
         async with watching(one) as events:
@@ -86,7 +86,9 @@ async def test_whoever_comes_back_is_told_what_changed_meanwhile(file_store: str
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
-async def test_what_other_processes_do_is_told_too(file_store: str, store: str, request: pytest.FixtureRequest) -> None:
+async def test_the_feed_reports_executions_of_other_processes(
+    file_store: str, store: str, request: pytest.FixtureRequest
+) -> None:
     if store == "postgres":
         postgres.need_binaries()
         file_store = request.getfixturevalue("postgres_url")
@@ -101,7 +103,7 @@ async def test_what_other_processes_do_is_told_too(file_store: str, store: str, 
             await until(events, execution, "completed")
 
 
-async def test_nobody_hears_of_what_they_may_not_see() -> None:
+async def test_the_feed_omits_hidden_executions() -> None:
     async with serving(is_local=False) as served:
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         for document in (secret_of("desk"), LETTER.replace("id: letter", "id: open")):
@@ -117,7 +119,7 @@ async def test_nobody_hears_of_what_they_may_not_see() -> None:
             assert [one.event async for one in theirs] == [CLOSING]
 
 
-async def test_whoever_missed_too_much_is_told_to_read_the_list(
+async def test_a_feed_that_missed_too_much_asks_to_reload_the_list(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await served.save(LETTER)
@@ -130,7 +132,7 @@ async def test_whoever_missed_too_much_is_told_to_read_the_list(
         assert (await anext(events)).event == RESET
 
 
-async def test_a_store_that_is_away_for_a_moment_ends_no_stream(
+async def test_a_briefly_unavailable_store_does_not_end_the_feed(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await served.save(LETTER)
@@ -153,12 +155,12 @@ async def test_a_store_that_is_away_for_a_moment_ends_no_stream(
 
 
 @pytest.mark.parametrize("place", ["x", "1.2.3", "-1", "1e9", "9" * 20, ".5"])
-async def test_an_id_that_is_none_is_refused(served: Served, place: str) -> None:
+async def test_an_invalid_event_id_is_refused(served: Served, place: str) -> None:
     reply = await served.client.get(ADDRESS, headers={"last-event-id": place})
     assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid")
 
 
-async def test_a_silent_board_says_that_it_lives(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_feed_sends_keep_alives(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board, "HEARTBEAT_S", 0.001)
     silent = LiveFeed(served.app.context, WIRE)
 

@@ -28,7 +28,7 @@ DECIDED = {"2": False, "3": {"to": "cyd"}}
 
 
 @pytest.mark.requirement("S1-94")
-async def test_calls_are_decided_one_by_one_by_people_who_vote_before_and_after_a_restart(file_store: str) -> None:
+async def test_votes_on_single_tool_calls_are_kept_over_a_restart(file_store: str) -> None:
     async with serving(file_store, script=SCRIPT) as served:
         await served.save(CASHIER)
         execution = await served.execute("cashier", "Pay")
@@ -78,7 +78,7 @@ async def test_calls_are_decided_one_by_one_by_people_who_vote_before_and_after_
         ]
 
 
-async def test_who_only_knows_messages_is_told_how_calls_are_decided_one_by_one() -> None:
+async def test_a_chat_client_reads_how_to_decide_single_tool_calls() -> None:
     async with serving(script=SCRIPT) as served:
         await served.save(CASHIER.replace(", approval: {approvers: {users: [ada, ben], quorum: 2}}", ""))
 

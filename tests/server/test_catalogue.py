@@ -27,7 +27,7 @@ async def ids(served: Served, query: str = "") -> list[str]:
     return [one["id"] for one in (await listed(served, query))["workflows"]]
 
 
-async def test_workflows_are_found_by_words_of_what_is_said_of_them_and_by_tags(served: Served) -> None:
+async def test_workflows_are_found_by_words_of_their_description_and_by_tags(served: Served) -> None:
     await served.save(document("one", "Tides", tags="[sea, daily]", description="When the WATER comes"))
     await served.save(document("two", "Harbour", tags="[sea]", description="{en: Ships, de: Schiffe im Wasser}"))
     await served.save(document("three", "Mail"))
@@ -57,7 +57,7 @@ async def test_workflows_are_found_by_words_of_what_is_said_of_them_and_by_tags(
         ("&sort=saved&order=desc", ["d", "b", "c"]),
     ],
 )
-async def test_pages_go_on_where_the_one_before_ended_in_every_order(
+async def test_the_next_page_continues_after_the_last_one_in_every_order(
     served: Served, query: str, expected: list[str]
 ) -> None:
     for id, name in (("c", "Middle"), ("b", "zebra"), ("d", "Ant")):
@@ -75,7 +75,7 @@ async def test_pages_go_on_where_the_one_before_ended_in_every_order(
     assert found == expected, "also when what one has read is deleted meanwhile"
 
 
-async def test_each_tells_its_last_execution_of_those_that_the_caller_sees() -> None:
+async def test_each_workflow_shows_its_last_visible_execution() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         for id in ("one", "two"):
@@ -95,7 +95,7 @@ async def test_each_tells_its_last_execution_of_those_that_the_caller_sees() -> 
         assert [entry["id"] for entry in (await listed(served, "&last=true", bob))["workflows"]] == ["two"]
 
 
-async def test_a_check_tells_which_revision_saving_would_go_on_top_of(served: Served) -> None:
+async def test_a_check_returns_the_revision_that_saving_would_replace(served: Served) -> None:
     fresh = (await served.client.post("/api/workflows/check", json={"document": CHAIN})).json()
     assert (fresh["ok"], fresh["id"], fresh["revision"]) == (True, "chain", None)
     await served.save(CHAIN)
@@ -106,7 +106,7 @@ async def test_a_check_tells_which_revision_saving_would_go_on_top_of(served: Se
     assert (unread["ok"], unread["id"], unread["revision"]) == (False, None, None)
 
 
-async def test_verbs_are_told_of_each_execution_that_is_named() -> None:
+async def test_a_bulk_verb_reports_each_named_execution() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "operator")
         await served.client.post("/api/workflows", content=LETTER, headers=ada)
@@ -134,7 +134,7 @@ async def test_verbs_are_told_of_each_execution_that_is_named() -> None:
             assert reply.json()["status"] == "waiting"
 
 
-async def test_a_verb_is_for_all_executions_only_where_that_is_said(served: Served) -> None:
+async def test_a_bulk_verb_needs_an_explicit_request_for_all_executions(served: Served) -> None:
     await served.save(LETTER)
     begun = [await served.execute("letter", {"goal": "tides"}) for _ in range(2)]
     unclears: list[dict[str, Any]] = [

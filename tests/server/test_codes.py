@@ -45,7 +45,7 @@ def said_in(path: Path) -> set[str]:
     return {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
 
 
-def test_every_code_is_answered_in_a_test_or_its_reason_is_told() -> None:
+def test_every_error_code_has_a_test_or_a_reason() -> None:
     files = [path for path in HERE.parent.glob("test_*.py") if path != HERE]
     own = ast.parse(HERE.read_text())
     here = {
@@ -84,7 +84,7 @@ def test_every_code_is_answered_in_a_test_or_its_reason_is_told() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) and "/" not in value else "",
 )
-async def test_codes_are_answered_with_their_status(
+async def test_error_codes_have_their_status(
     served: Served, method: str, path: str, body: dict[str, object] | None, code: str
 ) -> None:
     await served.save(CHAIN)
@@ -98,7 +98,7 @@ async def test_codes_are_answered_with_their_status(
     assert (reply.status_code, reply.json().get("code")) == (STATUS_OF[code], code), reply.text[:300]
 
 
-async def test_only_whom_a_gate_asks_may_answer_it() -> None:
+async def test_only_approvers_of_a_gate_may_answer_it() -> None:
     async with serving(is_local=False) as served:
         ada, eve = await served.key("ada", "editor"), await served.key("eve", "operator")
         assert (await served.client.post("/api/workflows", content=POLL, headers=ada)).status_code == 201
@@ -112,9 +112,7 @@ async def test_only_whom_a_gate_asks_may_answer_it() -> None:
         assert (reply.status_code, reply.json()["code"]) == (409, "answer-differs")
 
 
-async def test_a_start_that_is_larger_than_it_may_be_is_not_begun(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_start_over_the_size_limit_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     await served.save(CHAIN + "config: {limits: {stateSize: 1KB}}\n")
     reply = await served.client.post("/api/workflows/chain/execute", json={"input": {"text": "x" * 5_000}})
     assert (reply.status_code, reply.json()["code"]) == (413, "state-too-large"), reply.text
@@ -125,7 +123,7 @@ async def test_a_start_that_is_larger_than_it_may_be_is_not_begun(
     assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
 
 
-async def test_an_execution_keeps_a_hundred_events_that_nothing_waits_for(served: Served) -> None:
+async def test_an_execution_buffers_at_most_a_hundred_events(served: Served) -> None:
     await served.save(LETTER)
     address = f"/api/workflows/executions/{await served.execute('letter', 'a day')}/signals"
     for number in range(100):
@@ -135,7 +133,7 @@ async def test_an_execution_keeps_a_hundred_events_that_nothing_waits_for(served
     assert (reply.status_code, reply.json()["code"]) == (409, "too-many-kept")
 
 
-async def test_an_address_is_the_webhook_of_one_workflow(served: Served) -> None:
+async def test_a_webhook_path_belongs_to_one_workflow(served: Served) -> None:
     hooked = (
         CHAIN + "triggers: [{id: hook, type: webhook, path: orders, secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}]\n"
     )

@@ -150,13 +150,13 @@ async def world(served: Served) -> dict[str, str]:
     return known
 
 
-def test_each_conflict_that_is_announced_has_a_way_to_it() -> None:
+def test_each_documented_conflict_has_a_test() -> None:
     assert CONFLICTS.keys() | ELSEWHERE == announcing(409)
     reading = [one for one in OPERATIONS if one.method == "GET"]
     assert UNREADABLE.keys() == {one.name for one in reading if one.codes(400) - EVERYWHERE}
 
 
-async def test_conflicts_are_reached() -> None:
+async def test_documented_conflicts_occur() -> None:
     chief = {"chief": AgentConfig.model_validate({"system": "Rules."})}
     async with serving(settings=KEYED.model_copy(update={"pipeline": "letter", "agents": chief})) as served:
         known = await world(served)
@@ -171,7 +171,7 @@ async def test_conflicts_are_reached() -> None:
         assert missed == []
 
 
-async def test_what_is_imported_twice_is_there_already(served: Served) -> None:
+async def test_a_second_import_of_an_execution_is_a_conflict(served: Served) -> None:
     await served.save(CHAIN)
     done = await served.execute("chain")
     export = await served.client.get(f"{EXECUTIONS}/{done}/export")
@@ -179,7 +179,7 @@ async def test_what_is_imported_twice_is_there_already(served: Served) -> None:
     assert (reply.status_code, reply.json()["code"]) == (409, "execution-exists")
 
 
-async def test_a_call_of_a_webhook_whose_workflow_runs_once_at_a_time_waits_for_its_turn(served: Served) -> None:
+async def test_a_webhook_call_waits_when_its_workflow_runs_one_at_a_time(served: Served) -> None:
     await served.save(HOOKED)
     await served.execute("hooked")
     at, body = int(served.app.clock.now()), b"{}"
@@ -193,7 +193,7 @@ async def test_a_call_of_a_webhook_whose_workflow_runs_once_at_a_time_waits_for_
     assert (reply.status_code, reply.json()["code"]) == (409, "place-taken")
 
 
-async def test_names_of_keys_are_taken_once_and_the_last_admin_stays(served: Served) -> None:
+async def test_a_key_name_is_used_once_and_the_last_admin_key_stays(served: Served) -> None:
     root = await served.key("root", "admin")
     body = {"name": "root", "role": "viewer"}
     reply = await served.client.post("/api/settings/keys", json=body, headers=root)
@@ -203,14 +203,14 @@ async def test_names_of_keys_are_taken_once_and_the_last_admin_stays(served: Ser
 
 
 @pytest.mark.parametrize("name", ABSENT)
-async def test_what_is_not_there_is_told(name: str) -> None:
+async def test_missing_objects_are_reported(name: str) -> None:
     address, how = ABSENT[name]
     async with serving(settings=Settings(delays=False, pipeline="none")) as served:
         reply = await served.client.request(name.split()[0], address, **how)
         assert reply.status_code == 404, reply.text
 
 
-async def test_places_keys_and_days_that_are_none_are_told(served: Served) -> None:
+async def test_invalid_paths_keys_and_days_are_reported(served: Served) -> None:
     await served.save(LETTER)
     waiting = await served.execute("letter", {"goal": "tides"})
     for name, (address, headers) in UNREADABLE.items():

@@ -78,7 +78,7 @@ def first(answer: bytes) -> tuple[int, str]:
     ],
     ids=lambda value: repr(value)[:40] if isinstance(value, str) else None,
 )
-async def test_head_beyond_limits_is_refused_and_connection_closed(
+async def test_a_head_over_the_limits_is_refused_and_closes_the_connection(
     served: Served, head: str, status: int, code: str
 ) -> None:
     found, body = first(await answered(served, head))
@@ -108,7 +108,7 @@ SMUGGLED: Final = {
 
 
 @pytest.mark.parametrize("what", SMUGGLED)
-async def test_ambiguous_framing_is_refused_and_connection_closed(served: Served, what: str) -> None:
+async def test_ambiguous_framing_is_refused_and_closes_the_connection(served: Served, what: str) -> None:
     request = f"POST /api/login HTTP/1.1\r\n{HOST}Content-Type: application/json\r\n{SMUGGLED[what]}"
     follow = f"GET /api/me HTTP/1.1\r\n{CLOSE}"
     answer = await answered(served, request + follow)
@@ -128,13 +128,13 @@ async def test_trailers_are_not_headers(keyed: Served) -> None:
     ["1;" + "a=b;" * 600_000, "1\r\na\r\n0\r\n" + "a: b\r\n" * 500, "0\r\na: " + "b" * 2_000_000],
     ids=["extensions", "trailers", "one trailer"],
 )
-async def test_body_of_framing_is_refused(served: Served, body: str) -> None:
+async def test_a_body_of_mere_framing_is_refused(served: Served, body: str) -> None:
     head = f"POST /api/login HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n"
     status, _ = first(await answered(served, head + body))
     assert status in (400, 431)
 
 
-async def test_body_of_small_chunks_is_read(served: Served) -> None:
+async def test_a_body_of_small_chunks_is_read(served: Served) -> None:
     body = '{"key": "pm_none"}'
     chunks = "".join(f"1\r\n{one}\r\n" for one in body) + "0\r\n\r\n"
     head = f"POST /api/login HTTP/1.1\r\n{HOST}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
@@ -142,7 +142,7 @@ async def test_body_of_small_chunks_is_read(served: Served) -> None:
     assert (status, "not-signed-in" in said) == (401, True)
 
 
-async def test_more_pipelined_requests_than_allowed_are_refused_behind_the_answers(served: Served) -> None:
+async def test_pipelined_requests_over_the_limit_are_refused_after_the_answers(served: Served) -> None:
     answer = await answered(served, f"GET /health HTTP/1.1\r\n{HOST}\r\n" * 5_000)
     assert answer.count(b"HTTP/1.1 200 ") == connections.PIPELINED_MAX + 1
     last = answer[answer.rindex(b"HTTP/1.1 ") :]
@@ -168,7 +168,7 @@ async def test_upgrade_is_ignored_without_body_and_refused_with_one(served: Serv
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-async def test_late_heads_and_slow_bodies_are_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_late_heads_and_slow_bodies_time_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.3)
     monkeypatch.setattr(connections, "BODY_S", 0.3)
     monkeypatch.setattr(connections, "TICK_S", 0.05)
@@ -207,7 +207,7 @@ OPERATIONS: Final = [
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_key_is_asked_for_before_any_of_the_body_is_read(keyed: Served, operation: str) -> None:
+async def test_the_key_is_required_before_the_body_is_read(keyed: Served, operation: str) -> None:
     head = f"{operation} HTTP/1.1\r\n{HOST}Content-Type: application/json\r\nContent-Length: 63000000\r\n"
     answer = await answered(keyed, f"{head}Expect: 100-continue\r\n\r\n")
     assert first(answer)[0] in (401, 404)
@@ -215,7 +215,7 @@ async def test_key_is_asked_for_before_any_of_the_body_is_read(keyed: Served, op
     assert b"\r\nconnection: close\r\n" in answer
 
 
-async def test_answer_before_the_body_ends_the_connection(keyed: Served) -> None:
+async def test_an_answer_before_the_body_ends_the_connection(keyed: Served) -> None:
     """A client that waited for `100 Continue` sends its next request where the server expects the body."""
     head = f"POST /api/workflows HTTP/1.1\r\n{HOST}Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"
     reader, writer = await opened(keyed)
@@ -228,13 +228,13 @@ async def test_answer_before_the_body_ends_the_connection(keyed: Served) -> None
     assert answer.count(b"HTTP/1.1 ") == 1
 
 
-async def test_connection_is_kept_after_a_refusal_of_a_whole_request(keyed: Served) -> None:
+async def test_a_connection_stays_open_after_the_refusal_of_a_complete_request(keyed: Served) -> None:
     sent = f"POST /api/workflows HTTP/1.1\r\n{HOST}Content-Length: 2\r\n\r\n{{}}GET /health HTTP/1.1\r\n{CLOSE}"
     answer = await answered(keyed, sent)
     assert (answer.count(b"HTTP/1.1 401 "), answer.count(b"HTTP/1.1 200 ")) == (1, 1)
 
 
-async def test_role_is_looked_at_before_any_of_the_body_is_read(keyed: Served) -> None:
+async def test_the_role_is_checked_before_the_body_is_read(keyed: Served) -> None:
     key = (await keyed.key("ada", "viewer"))["authorization"]
     for operation in ("POST /api/workflows", "POST /api/workflows/executions/import"):
         head = f"{operation} HTTP/1.1\r\n{HOST}Authorization: {key}\r\nContent-Length: 6300000\r\n\r\n"
@@ -242,7 +242,7 @@ async def test_role_is_looked_at_before_any_of_the_body_is_read(keyed: Served) -
         assert (status, "not-allowed" in said) == (403, True)
 
 
-async def test_body_limit_depends_on_the_operation(keyed: Served) -> None:
+async def test_the_body_limit_depends_on_the_operation(keyed: Served) -> None:
     root = (await keyed.key("ada", "admin"))["authorization"]
     await keyed.client.post("/api/workflows", content=CHAIN, headers={"authorization": root})
     for operation, most in (
@@ -259,7 +259,7 @@ async def test_body_limit_depends_on_the_operation(keyed: Served) -> None:
         assert str(most) in said
 
 
-async def test_body_with_more_values_than_allowed_is_refused(served: Served) -> None:
+async def test_a_body_with_too_many_values_is_refused(served: Served) -> None:
     await served.save(CHAIN)
     body = b'{"input": {"a": [' + b"1," * 250_001 + b"1]}}"
     headers = {"content-type": "application/json"}
@@ -270,12 +270,12 @@ async def test_body_with_more_values_than_allowed_is_refused(served: Served) -> 
     assert reply.status_code == 202, "what stands in a text is not a value"
 
 
-def test_limits_of_bodies_are_of_operations_that_exist() -> None:
+def test_body_limits_name_existing_operations() -> None:
     there = {one.name for one in announced.OPERATIONS}
     assert set(BYTES_OF) <= there
 
 
-async def test_client_that_still_sends_reads_why_it_is_refused(keyed: Served) -> None:
+async def test_a_client_that_is_still_sending_receives_the_refusal(keyed: Served) -> None:
     for _ in range(20):
         reader, writer = await opened(keyed)
         head = f"POST /api/workflows HTTP/1.1\r\n{HOST}Content-Length: 500000\r\n\r\n"
@@ -299,7 +299,7 @@ class Open:
         self.is_given_up = True
 
 
-def test_new_connection_replaces_the_one_that_has_waited_longest() -> None:
+def test_a_new_connection_replaces_the_longest_idle_one() -> None:
     table = ConnectionTable(3)
     first_, second, third, fourth = Open(), Open(), Open(), Open()
     assert all(table.add(one) for one in (first_, second, third))
@@ -308,7 +308,7 @@ def test_new_connection_replaces_the_one_that_has_waited_longest() -> None:
     assert [one.is_given_up for one in (first_, second, third, fourth)] == [False, True, False, False]
 
 
-def test_connections_of_strangers_are_closed_before_those_of_callers() -> None:
+def test_connections_without_a_key_are_closed_before_those_of_callers() -> None:
     table = ConnectionTable(2)
     caller, stranger, other = Open(), Open(), Open()
     assert table.add(caller)
@@ -318,7 +318,7 @@ def test_connections_of_strangers_are_closed_before_those_of_callers() -> None:
     assert (caller.is_given_up, stranger.is_given_up) == (False, True)
 
 
-def test_connections_that_are_being_answered_are_not_closed() -> None:
+def test_busy_connections_are_not_closed() -> None:
     table = ConnectionTable(1)
     busy, late = Open(), Open()
     assert table.add(busy)
@@ -329,14 +329,14 @@ def test_connections_that_are_being_answered_are_not_closed() -> None:
     assert table.add(Open())
 
 
-def test_one_address_has_a_share_of_the_connections() -> None:
+def test_one_address_gets_a_share_of_the_connections() -> None:
     table = ConnectionTable(100, most_per_address=2, proxies=(IPv4Network("10.0.0.0/8"),))
     assert [table.add(Open("198.51.100.7")) for _ in range(3)] == [True, True, False]
     assert [table.add(Open("198.51.100.8")) for _ in range(2)] == [True, True]
     assert all(table.add(Open(one)) for one in ["127.0.0.1"] * 5 + ["10.1.2.3"] * 5)
 
 
-async def test_bodies_of_strangers_share_a_bounded_memory() -> None:
+async def test_bodies_without_a_key_share_bounded_memory() -> None:
     unchecked = Unchecked(most=10)
 
     async def receive() -> dict[str, object]:
@@ -349,7 +349,7 @@ async def test_bodies_of_strangers_share_a_bounded_memory() -> None:
     assert await unchecked.read(receive) == b"123456"
 
 
-def test_lines_that_outsiders_cause_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_lines_caused_by_outsiders_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
     throttle = LogThrottle(each=2, period_s=60.0, clock=lambda: now)
     with caplog.at_level(logging.WARNING, "pointsman"):

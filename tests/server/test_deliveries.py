@@ -21,7 +21,7 @@ async def told(served: Served, *, trigger: str = "call", headers: Any = None, ex
     return reply.json()
 
 
-async def test_what_came_of_each_call_is_known_after_a_restart_and_no_body_is_kept(file_store: str) -> None:
+async def test_the_results_of_webhook_calls_survive_a_restart_without_their_bodies(file_store: str) -> None:
     async with serving(file_store, settings=WITH_SECRET) as served:
         await served.save(MATCHED)
         assert await call(served, b'{"order": 7}', "first") == 202
@@ -41,7 +41,7 @@ async def test_what_came_of_each_call_is_known_after_a_restart_and_no_body_is_ke
         assert not any("body" in one for one in found)
 
 
-async def test_strangers_fill_no_more_than_their_part_and_write_nothing_themselves(served: Served) -> None:
+async def test_unsigned_calls_use_a_bounded_part_of_the_log_and_store_no_text(served: Served) -> None:
     await served.save(ORDERS.replace("secret: secret.SHOP,", "secret: whsec-0123456789abcdef,"))
     for number in range(3):
         assert await call(served, b'{"order": 7}', f"good-{number}") == 202
@@ -57,7 +57,7 @@ async def test_strangers_fill_no_more_than_their_part_and_write_nothing_themselv
     assert (len(found), found[0]["id"]) == (50, "more-59")
 
 
-async def test_calls_go_with_their_webhook_and_are_told_to_who_sees_its_workflow(served: Served) -> None:
+async def test_webhook_calls_are_deleted_with_their_webhook_and_visible_with_its_workflow(served: Served) -> None:
     await served.save(
         ORDERS.replace("id: orders", "id: orders\nallowedGroups: [ops]").replace("secret: secret.SHOP,", "auth: none,")
     )
@@ -70,7 +70,7 @@ async def test_calls_go_with_their_webhook_and_are_told_to_who_sees_its_workflow
     assert await served.app.store.entries.find("deliveries", "shop/orders") is None
 
 
-async def test_who_takes_a_path_that_was_free_again_is_told_nothing_of_calls_before(served: Served) -> None:
+async def test_the_next_owner_of_a_webhook_path_does_not_see_earlier_calls(served: Served) -> None:
     document = ORDERS.replace("secret: secret.SHOP,", "secret: whsec-0123456789abcdef,")
     await served.save(document)
     assert await call(served, b'{"order": 7}', "forged", secret="whsec-another-one") == 404

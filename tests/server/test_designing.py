@@ -28,7 +28,7 @@ async def post(served: Served, path: str, body: Any, *, expect: int = 200, if_ma
 
 
 @pytest.mark.requirement("S1-139", "S4-51")
-async def test_words_become_a_workflow_in_rounds_and_it_is_saved_when_asked() -> None:
+async def test_a_description_becomes_a_workflow_in_rounds_and_is_saved_on_request() -> None:
     async with serving(script=saying("Hm.", DANGLING, GOOD)) as served:
         made = await post(served, "/generate", {"words": "A note.", "id": "memo"})
         assert (made["ok"], made["saved"], made["id"]) == (True, False, "memo")
@@ -39,7 +39,7 @@ async def test_words_become_a_workflow_in_rounds_and_it_is_saved_when_asked() ->
         assert await served.execute("note", {"topic": "tides"})
 
 
-async def test_nothing_is_saved_that_has_errors_and_nobody_pretends_to_design() -> None:
+async def test_a_design_with_errors_is_not_saved_and_the_scripted_model_does_not_design() -> None:
     async with serving(script=saying(DANGLING)) as served:
         made = await post(served, "/generate", {"words": "A note.", "save": True})
         assert (made["ok"], made["saved"], len(made["rounds"])) == (False, False, 2)
@@ -49,7 +49,7 @@ async def test_nothing_is_saved_that_has_errors_and_nobody_pretends_to_design() 
         assert (await post(served, "/generate", {"words": "A note."}, expect=409))["code"] == "no-designer"
 
 
-async def test_a_change_is_shown_then_saved_over_the_revision_that_was_read(served: Served) -> None:
+async def test_a_change_is_previewed_and_saved_over_the_read_revision(served: Served) -> None:
     await served.save(LETTER)
     etag = (await served.client.get("/api/workflows/letter")).headers["etag"]
     shown = await post(served, "/letter/edit", {"operations": [CHANGE]})
@@ -66,7 +66,7 @@ async def test_a_change_is_shown_then_saved_over_the_revision_that_was_read(serv
     assert back["text"] == LETTER
 
 
-async def test_what_does_not_fit_is_refused_and_nothing_is_saved(served: Served) -> None:
+async def test_an_invalid_change_is_refused_and_not_saved(served: Served) -> None:
     await served.save(LETTER)
     bad = {"op": "remove_node", "node": "wirte"}
     refused = await post(served, "/letter/edit", {"operations": [bad], "apply": True}, expect=422)
@@ -82,7 +82,7 @@ async def test_what_does_not_fit_is_refused_and_nothing_is_saved(served: Served)
     assert schema["title"] == "Operations on a workflow"
 
 
-async def test_a_change_by_words_is_shown_with_its_rounds() -> None:
+async def test_a_described_change_is_returned_with_its_rounds() -> None:
     async with serving(script=saying({"operations": [CHANGE]})) as served:
         await served.save(LETTER)
         shown = await post(served, "/letter/edit", {"words": "In verse."})
@@ -101,7 +101,7 @@ async def rounds_of(served: Served, body: JsonObject, path: str = "/generate") -
 
 
 @pytest.mark.requirement("S1-139", "S4-51")
-async def test_the_rounds_of_a_design_are_told_as_they_happen_then_the_answer(file_store: str) -> None:
+async def test_a_design_streams_its_rounds_and_then_the_answer(file_store: str) -> None:
     body: JsonObject = {"words": "A note.", "save": True}
     async with serving(script=saying("Hm.", DANGLING, GOOD)) as served:
         answer = await post(served, "/generate", body)
@@ -118,7 +118,7 @@ async def test_the_rounds_of_a_design_are_told_as_they_happen_then_the_answer(fi
         assert (await later.client.get("/api/workflows/note")).status_code == 200
 
 
-async def test_what_fails_before_the_first_round_is_an_error_and_afterwards_an_event() -> None:
+async def test_a_failure_before_the_first_round_is_an_error_and_later_an_event() -> None:
     headers = {"accept": "text/event-stream"}
     async with serving() as served:
         reply = await served.client.post("/api/workflows/generate", json={"words": "A note."}, headers=headers)
@@ -130,7 +130,7 @@ async def test_what_fails_before_the_first_round_is_an_error_and_afterwards_an_e
     assert (last.data["code"], last.data["status"]) == ("model-failed", 503)
 
 
-async def test_who_goes_away_ends_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_disconnects_ends_the_design(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = asyncio.Event()
 
     async def endless(_: AuthoringVerbs, words: str, *, hear: Callable[[Round], None], **how: object) -> JsonObject:
@@ -150,7 +150,7 @@ async def test_who_goes_away_ends_the_design(monkeypatch: pytest.MonkeyPatch) ->
         await asyncio.wait_for(ended.wait(), PATIENCE_S)
 
 
-async def test_the_rounds_of_a_change_are_told_as_they_happen_with_what_they_cost() -> None:
+async def test_a_change_streams_its_rounds_with_their_cost() -> None:
     script = saying("Sure.", {"operations": [CHANGE]})
     async with serving(script=script) as served:
         await served.save(LETTER)
@@ -167,7 +167,7 @@ async def test_the_rounds_of_a_change_are_told_as_they_happen_with_what_they_cos
     assert (last.event, last.data["code"]) == ("problem", "design-failed")
 
 
-async def test_a_change_by_words_is_made_of_what_is_on_the_screen_and_told_alone(file_store: str) -> None:
+async def test_a_described_change_edits_the_unsaved_document_and_returns_only_the_change(file_store: str) -> None:
     stamp: JsonObject = {"id": "stamp", "type": "transform", "config": {"operations": []}}
     drawn: JsonObject = {"op": "add_node", "node": stamp, "on": "review->send"}
     about: JsonObject = {"op": "change_node", "node": "stamp", "set": {"/name": "Stamp it"}}
@@ -185,7 +185,7 @@ async def test_a_change_by_words_is_made_of_what_is_on_the_screen_and_told_alone
     assert [one["id"] for one in saved["nodes"] if one.get("name") == "Stamp it"] == ["stamp"]
 
 
-async def test_a_model_knows_what_was_said_before_and_what_became_of_it() -> None:
+async def test_the_design_model_receives_earlier_messages_and_their_results() -> None:
     script = parse_script(
         "rules:\n"
         "- purpose: design\n  contains: That was refused\n"
@@ -204,7 +204,7 @@ async def test_a_model_knows_what_was_said_before_and_what_became_of_it() -> Non
             assert refused["code"] == "request-invalid"
 
 
-def test_a_conversation_is_told_in_order_with_what_became_of_each_answer() -> None:
+def test_a_design_conversation_is_listed_in_order_with_the_result_of_each_answer() -> None:
     said = told([Earlier("a", "A"), Earlier("b", "B", accepted=True), Earlier("c", "C", accepted=False)], "d", name="x")
     assert [(one["role"], one["content"]) for one in said if isinstance(one, dict)] == [
         ("user", "a"),
@@ -217,7 +217,7 @@ def test_a_conversation_is_told_in_order_with_what_became_of_each_answer() -> No
     ]
 
 
-async def test_a_text_that_is_typed_is_changed_instead_of_the_saved_one_and_keeps_its_comments(served: Served) -> None:
+async def test_a_described_change_of_unsaved_text_keeps_its_comments(served: Served) -> None:
     await served.save(LETTER)
     etag = (await served.client.get("/api/workflows/letter")).headers["etag"]
     typed = "# Mine.\n" + LETTER.replace("Write about {goal}", "Sing of {goal}")
@@ -231,7 +231,7 @@ async def test_a_text_that_is_typed_is_changed_instead_of_the_saved_one_and_keep
     assert (await post(served, "/letter/edit", body, expect=409, if_match=etag))["code"] == "revision-moved"
 
 
-async def test_a_text_that_cannot_be_taken_says_where_and_a_wrong_shape_is_shown_with_its_problems(
+async def test_unreadable_text_is_refused_with_its_position_and_an_invalid_document_with_its_problems(
     served: Served,
 ) -> None:
     await served.save(LETTER)

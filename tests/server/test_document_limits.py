@@ -50,7 +50,7 @@ async def test_each_operation_refuses_a_document_that_is_too_expensive(limited: 
     assert (await client.get("/api/workflows/long")).json()["revision"] == 1
 
 
-async def test_process_that_serves_neither_reads_a_document_nor_evaluates_a_formula(
+async def test_the_serving_process_neither_reads_documents_nor_evaluates_formulas(
     limited: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:

@@ -22,7 +22,7 @@ nodes:
 """
 
 
-async def test_a_patch_changes_what_is_said_and_keeps_what_its_author_wrote(served: Served) -> None:
+async def test_a_patch_changes_its_fields_and_keeps_the_authors_text(served: Served) -> None:
     await served.save(COMMENTED)
     reply = await served.client.patch(
         "/api/workflows/chain", json={"name": "Links", "tags": ["demo"], "description": "Two."}
@@ -51,7 +51,7 @@ async def test_a_patch_changes_what_is_said_and_keeps_what_its_author_wrote(serv
     ],
     ids=["native", "json", "commented", "plan"],
 )
-async def test_what_a_patch_does_not_keep_of_the_text_is_told(served: Served, text: str, losses: list[str]) -> None:
+async def test_a_patch_reports_lost_parts_of_the_text(served: Served, text: str, losses: list[str]) -> None:
     saved = await served.client.post("/api/workflows?draft=true", content=text)
     assert saved.status_code == 201, saved.text
     said = (await served.client.patch(saved.headers["location"], json={"name": "Links"})).json()["losses"]
@@ -78,14 +78,14 @@ async def test_a_workflow_is_switched_off_and_on_by_a_patch(served: Served) -> N
         ([], 422, "request-invalid"),
     ],
 )
-async def test_what_a_patch_may_not_change_is_refused(served: Served, patch: object, status: int, code: str) -> None:
+async def test_a_patch_of_a_fixed_field_is_refused(served: Served, patch: object, status: int, code: str) -> None:
     await served.save(CHAIN)
     reply = await served.client.patch("/api/workflows/chain", json=patch)
     assert (reply.status_code, reply.json()["code"]) == (status, code)
     assert len((await served.client.get("/api/workflows/chain/versions")).json()["workflows"]) == 1
 
 
-async def test_of_two_servers_on_one_store_one_replaces_what_both_read(file_store: str) -> None:
+async def test_one_of_two_servers_replaces_a_revision_that_both_have_read(file_store: str) -> None:
     async with serving(file_store) as one, serving(file_store) as other:
         await one.save(CHAIN)
         read = {"if-match": (await other.client.get("/api/workflows/chain")).headers["etag"]}
@@ -107,7 +107,7 @@ async def test_a_document_is_converted_without_being_saved(served: Served) -> No
     assert (await served.client.get("/api/workflows?builtIn=false")).json()["workflows"] == []
 
 
-async def test_a_dry_run_goes_the_whole_way_and_leaves_nothing(served: Served) -> None:
+async def test_a_dry_run_reaches_the_end_and_stores_nothing(served: Served) -> None:
     await served.save(LETTER)
     reply = await served.client.post(
         "/api/workflows/letter/dry-run",
@@ -139,14 +139,14 @@ async def test_an_execution_is_started_with_files(served: Served) -> None:
         ({"other": (None, "x")}, "is no file"),
     ],
 )
-async def test_a_form_that_cannot_be_an_input_is_refused(served: Served, form: dict[str, Any], said: str) -> None:
+async def test_a_form_that_is_not_a_valid_input_is_refused(served: Served, form: dict[str, Any], said: str) -> None:
     await served.save(PICTURED)
     reply = await served.client.post("/api/workflows/pictured/execute/files", files=form)
     assert (reply.status_code, reply.json()["code"]) == (422, "input-invalid")
     assert said in reply.json()["detail"]
 
 
-async def test_a_model_is_chosen_for_one_execution_where_none_is_fixed(served: Served) -> None:
+async def test_a_start_can_choose_the_model_of_one_execution(served: Served) -> None:
     await served.save(CHAIN)
     refused = await served.client.post("/api/workflows/chain/execute", json={"input": {}, "model": "openai:gpt-5"})
     assert (refused.status_code, refused.json()["code"]) == (409, "model-fixed")

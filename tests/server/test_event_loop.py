@@ -92,7 +92,7 @@ def on_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", VERBS)
-async def test_verb_does_not_read_a_long_workflow_on_the_event_loop(
+async def test_a_verb_does_not_read_a_long_workflow_on_the_event_loop(
     served: Served, on_loop: list[str], name: str
 ) -> None:
     assert (await served.client.post("/api/workflows", json=long_workflow())).status_code == 201
@@ -101,9 +101,7 @@ async def test_verb_does_not_read_a_long_workflow_on_the_event_loop(
     assert not on_loop
 
 
-async def test_dry_run_of_a_long_workflow_is_summed_up_beside_the_event_loop(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_dry_run_is_summarised_off_the_event_loop(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     threads, summed_up = list[int](), playing.path_of
 
     def noted(rows: Iterable[Row]) -> list[str]:
@@ -118,7 +116,7 @@ async def test_dry_run_of_a_long_workflow_is_summed_up_beside_the_event_loop(
     assert threading.get_ident() not in threads
 
 
-async def test_large_body_is_decoded_beside_the_event_loop(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_large_body_is_decoded_off_the_event_loop(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = list[int]()
 
     class Decoder(json.JSONDecoder):

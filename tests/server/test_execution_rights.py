@@ -126,7 +126,7 @@ class People:
 
 
 @pytest.mark.parametrize("relation", OUTCOMES)
-async def test_every_verb_admits_exactly_the_people_with_its_right(relation: Relation) -> None:
+async def test_every_verb_admits_exactly_the_callers_with_its_right(relation: Relation) -> None:
     async with serving(is_local=False) as served:
         keys = {name: await served.key(name, "operator") for name in ("ada", "bob", "ann", "dan")}
         keys |= {"gus": await served.key("gus", "operator", "board"), "vera": await served.key("vera", "viewer")}

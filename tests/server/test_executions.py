@@ -11,7 +11,7 @@ from tests.server.flows import CHAIN, LETTER, TALK, WAITS
 
 
 @pytest.mark.requirement("S1-12", "S1-80", "S1-81")
-async def test_a_start_is_answered_at_once_or_with_its_end(served: Served) -> None:
+async def test_a_start_returns_immediately_or_at_the_end(served: Served) -> None:
     await served.save(CHAIN)
     started = await served.client.post("/api/workflows/chain/execute", json={"input": {}})
     assert started.status_code == 202
@@ -23,7 +23,7 @@ async def test_a_start_is_answered_at_once_or_with_its_end(served: Served) -> No
     assert (done.status_code, done.json()["status"], done.json()["path"]) == (200, "completed", ["first", "second"])
 
 
-async def test_the_same_key_starts_once(served: Served) -> None:
+async def test_one_idempotency_key_starts_one_execution(served: Served) -> None:
     await served.save(CHAIN)
     headers = {"idempotency-key": "order-7"}
     replies = await asyncio.gather(
@@ -37,7 +37,7 @@ async def test_the_same_key_starts_once(served: Served) -> None:
     assert (other.status_code, other.json()["code"]) == (409, "key-reused")
 
 
-async def test_an_input_that_does_not_fit_is_refused_with_its_places(served: Served) -> None:
+async def test_an_invalid_input_is_refused_with_its_paths(served: Served) -> None:
     await served.save(LETTER)
     reply = await served.client.post("/api/workflows/letter/execute", json={"input": {"goal": 7}})
     assert (reply.status_code, reply.json()["code"]) == (422, "input-invalid")
@@ -58,7 +58,7 @@ async def test_an_input_that_does_not_fit_is_refused_with_its_places(served: Ser
 
 
 @pytest.mark.requirement("S1-82", "S1-85")
-async def test_a_gate_is_answered_once_by_one_of_many(served: Served) -> None:
+async def test_one_of_many_concurrent_answers_closes_a_gate(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     (gate,) = (await served.read(execution))["waiting"]
@@ -89,7 +89,7 @@ async def test_an_execution_is_paused_resumed_and_cancelled(served: Served) -> N
     assert (await served.act(execution, "cancel"))["status"] == "cancelled"
 
 
-async def test_an_event_goes_to_the_step_that_waits_for_it(served: Served) -> None:
+async def test_an_event_reaches_the_step_that_waits_for_it(served: Served) -> None:
     await served.save(WAITS)
     execution = await served.execute("waits")
     told = await served.act(execution, "signals", {"name": "knock", "data": {"who": "Ada"}})
@@ -99,7 +99,7 @@ async def test_an_event_goes_to_the_step_that_waits_for_it(served: Served) -> No
     assert (await served.act(execution, "signals", {"name": "knock"}, expect=409))["code"] == "wrong-status"
 
 
-async def test_a_copy_goes_on_with_other_data_and_a_hand_is_taken_between_steps(served: Served) -> None:
+async def test_a_fork_runs_with_other_data_and_is_steered_between_steps(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     copy = (await served.act(execution, "fork", {"set": {"text": "shorter"}}, expect=202))["executionId"]
@@ -110,7 +110,7 @@ async def test_a_copy_goes_on_with_other_data_and_a_hand_is_taken_between_steps(
     assert refused["code"] == "no-such-row"
 
 
-async def test_a_conversation_goes_on_turn_by_turn(served: Served) -> None:
+async def test_a_conversation_continues_turn_by_turn(served: Served) -> None:
     await served.save(TALK)
     first = await served.execute("talk", "hello", sessionId="s1")
     second = await served.act(first, "messages", {"message": "and now?", "wait": True})
@@ -150,7 +150,7 @@ async def test_lists_come_in_pages_and_events_without_a_stream(served: Served) -
     assert told == [f"{event['seq']}.{event['n']}" for event in events]
 
 
-async def test_an_execution_is_seen_as_it_was(served: Served) -> None:
+async def test_an_execution_is_shown_as_of_an_earlier_row(served: Served) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
     address = f"/api/workflows/executions/{execution}/state"
@@ -159,7 +159,7 @@ async def test_an_execution_is_seen_as_it_was(served: Served) -> None:
     assert whole["path"] == ["first", "second"]
 
 
-async def test_what_another_server_of_the_store_left_goes_on(file_store: str) -> None:
+async def test_a_server_resumes_executions_that_another_server_left(file_store: str) -> None:
     async with serving(file_store) as first:
         await first.save(LETTER)
         execution = await first.execute("letter", {"goal": "tides"})
@@ -177,7 +177,7 @@ async def test_what_another_server_of_the_store_left_goes_on(file_store: str) ->
 @pytest.mark.parametrize(
     "id", ["nope", "%2e%2e%2f", "%00", "a" * 101, "exec-%2e%2e%2fetc", "%F0%9F%90%88", "a b", "'; drop"]
 )
-async def test_ids_of_nothing_are_not_found_or_refused(served: Served, id: str) -> None:
+async def test_unknown_ids_are_not_found_or_refused(served: Served, id: str) -> None:
     for method, verb in (("GET", ""), ("GET", "/stream"), ("POST", "/cancel"), ("GET", "/events")):
         reply = await served.client.request(method, f"/api/workflows/executions/{id}{verb}")
         assert reply.status_code in (404, 422, 405), (method, verb, reply.text)

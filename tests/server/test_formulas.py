@@ -16,7 +16,7 @@ async def ask(served: Served, verb: str, *, expect: int = 200, **body: Any) -> A
     return reply.json()
 
 
-async def test_what_is_wrong_is_told_at_its_column(served: Served) -> None:
+async def test_a_formula_error_has_its_column(served: Served) -> None:
     told = await ask(served, "check", text="score >= and 3")
     assert told["ok"] is False
     (problem,) = told["problems"]
@@ -27,7 +27,7 @@ async def test_what_is_wrong_is_told_at_its_column(served: Served) -> None:
     assert (await ask(served, "check", text="$[", kind="jsonpath"))["ok"] is False
 
 
-async def test_types_and_what_is_read_are_told_and_names_that_nothing_has(served: Served) -> None:
+async def test_a_formula_check_returns_types_read_paths_and_unknown_names(served: Served) -> None:
     told = await ask(served, "check", text="scor > 3", kind="condition", schemas={"state": CLOSED})
     assert (told["ok"], told["types"]) == (True, ["boolean"])
     assert told["reads"] == [{"root": "state", "path": ["scor"], "offset": 0, "length": 4}]
@@ -40,7 +40,7 @@ async def test_types_and_what_is_read_are_told_and_names_that_nothing_has(served
     assert (loop["problems"], loop["reads"][0]["root"], loop["types"]) == ([], "row", None)
 
 
-async def test_a_formula_gives_what_it_would_give_over_values(served: Served) -> None:
+async def test_a_formula_is_evaluated_over_given_values(served: Served) -> None:
     values = {"score": 81, "result": {"ok": True}, "nodes": {"a": 1}, "state": {"item": "of the state"}, "item": 2}
     for text, value in (
         ("score >= 80 and result.ok", True),
@@ -60,7 +60,7 @@ async def test_a_formula_gives_what_it_would_give_over_values(served: Served) ->
     assert path["value"] == ["drafts", 0, "text"]
 
 
-async def test_what_fails_is_an_answer_and_hostile_formulas_are_bounded(served: Served) -> None:
+async def test_a_failing_formula_is_a_result_and_hostile_formulas_are_bounded(served: Served) -> None:
     failed = await ask(served, "evaluate", text="'a' < 3")
     assert (failed["ok"], failed["failure"]["code"], failed["failure"]["offset"]) == (False, "expression-types", 0)
     rows = [0] * 2000

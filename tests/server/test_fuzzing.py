@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.server.fuzzing import fuzzed
 
 
-def test_no_request_is_a_server_error_or_answered_otherwise_than_announced() -> None:
+def test_random_requests_cause_no_server_error_and_no_undocumented_answer() -> None:
     found = fuzzed(1, coverage=False, unknown=False)
     assert found.held, found.said
     assert found.cases >= 150

@@ -60,7 +60,7 @@ async def lists_of(served: Served) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "editor"])
-async def test_no_list_and_no_count_tells_of_what_is_hidden(role: Any) -> None:
+async def test_no_list_and_no_count_includes_hidden_objects(role: Any) -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", role)
         await hide(served, ada)
@@ -76,7 +76,7 @@ async def test_no_list_and_no_count_tells_of_what_is_hidden(role: Any) -> None:
 
 
 @pytest.mark.parametrize("what", MISSPELLED)
-async def test_nothing_hidden_is_suggested_to_who_misspells_it(what: str) -> None:
+async def test_suggestions_for_misspelt_names_omit_hidden_objects(what: str) -> None:
     document = MISSPELLED[what]
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
@@ -110,13 +110,13 @@ async def test_nothing_hidden_is_suggested_to_who_misspells_it(what: str) -> Non
             assert f"Did you mean '{'workflow__' if what == 'tool' else ''}{HIDDEN}'?" in owners
 
 
-async def test_what_everybody_sees_is_suggested_to_everybody(served: Served) -> None:
+async def test_suggestions_include_public_objects(served: Served) -> None:
     await served.save(DOCUMENT)
     reply = await served.client.post("/api/workflows/check", json={"document": calling(NEAR)})
     assert f"Did you mean '{HIDDEN}'?" in reply.text
 
 
-async def test_who_wants_a_path_of_a_hidden_workflow_is_not_told_whose_it_is() -> None:
+async def test_a_conflict_over_a_webhook_path_does_not_name_a_hidden_workflow() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         await hide(served, ada)
@@ -126,7 +126,7 @@ async def test_who_wants_a_path_of_a_hidden_workflow_is_not_told_whose_it_is() -
         assert reply.json()["detail"] == f"another workflow has the path '{HIDDEN}'"
 
 
-async def test_an_event_tells_nobody_of_what_it_starts_hidden() -> None:
+async def test_the_answer_to_an_event_omits_hidden_executions() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "operator")
         await hide(served, ada)
@@ -138,7 +138,7 @@ async def test_an_event_tells_nobody_of_what_it_starts_hidden() -> None:
             assert one["executionId"] not in reply.text
 
 
-async def test_the_stream_of_everything_is_silent_about_what_is_hidden() -> None:
+async def test_the_live_feed_omits_hidden_workflows() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         await hide(served, ada)

@@ -7,7 +7,7 @@ from tests.server.conftest import Served, serving
 from tests.server.flows import CHAIN, secret_of
 
 
-async def test_callers_are_told_the_cost_of_what_they_see_and_find_it_alone() -> None:
+async def test_usage_covers_only_visible_executions() -> None:
     async with serving(is_local=False) as served:
         admin = await served.key("root", "admin")
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
@@ -31,7 +31,7 @@ async def test_callers_are_told_the_cost_of_what_they_see_and_find_it_alone() ->
         assert "secret" in (await workflows(inside))[0]
 
 
-async def test_the_table_comes_as_csv_too_and_what_is_no_day_is_refused(served: Served) -> None:
+async def test_usage_is_exported_as_csv_and_an_invalid_day_is_refused(served: Served) -> None:
     await served.save(CHAIN)
     await served.execute("chain")
     reply = await served.client.get("/api/usage?by=workflow&by=node&csv=true")
@@ -43,7 +43,7 @@ async def test_the_table_comes_as_csv_too_and_what_is_no_day_is_refused(served: 
     assert (refused.status_code, refused.json()["code"]) == (400, "period-invalid")
 
 
-async def test_usage_is_looked_at_by_user_and_execution_by_who_sees_them() -> None:
+async def test_usage_by_user_and_execution_is_limited_to_visible_ones() -> None:
     async with serving(is_local=False) as served:
         admin = await served.key("root", "admin")
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
@@ -63,7 +63,7 @@ async def test_usage_is_looked_at_by_user_and_execution_by_who_sees_them() -> No
         assert await rows(bob, "user") == await rows(bob, "execution") == []
 
 
-async def test_a_long_table_says_how_many_rows_it_has(served: Served) -> None:
+async def test_a_truncated_usage_table_has_its_number_of_rows(served: Served) -> None:
     await served.save(CHAIN)
     for _ in range(3):
         await served.execute("chain")
@@ -73,7 +73,7 @@ async def test_a_long_table_says_how_many_rows_it_has(served: Served) -> None:
     assert (refused.status_code, refused.json()["code"]) == (400, "usage-unknown")
 
 
-async def test_budgets_are_told_to_who_sees_the_workflow() -> None:
+async def test_budgets_are_shown_to_callers_who_see_the_workflow() -> None:
     bounded = CHAIN.replace("nodes:", "config: {limits: {modelCalls: 5}}\nnodes:", 1)
     async with serving(is_local=False) as served:
         admin, ada = await served.key("root", "admin"), await served.key("ada", "editor")

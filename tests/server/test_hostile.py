@@ -74,7 +74,7 @@ async def test_a_hostile_name_is_not_found(served: Served, address: str) -> None
     ],
     ids=lambda value: str(value)[:30],
 )
-async def test_a_body_that_is_none_starts_nothing(served: Served, body: bytes, status: int, code: str) -> None:
+async def test_an_invalid_body_starts_nothing(served: Served, body: bytes, status: int, code: str) -> None:
     await served.save(CHAIN)
     reply = await served.client.post(
         "/api/workflows/chain/execute", content=body, headers={"content-type": "application/json"}
@@ -83,7 +83,7 @@ async def test_a_body_that_is_none_starts_nothing(served: Served, body: bytes, s
     assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
 
 
-async def test_a_body_of_another_type_is_not_read(served: Served) -> None:
+async def test_a_body_of_another_media_type_is_not_read(served: Served) -> None:
     await served.save(CHAIN)
     for kind in ("text/plain", "application/xml", ""):
         headers = {"content-type": kind} if kind else {}
@@ -91,7 +91,7 @@ async def test_a_body_of_another_type_is_not_read(served: Served) -> None:
         assert (reply.status_code, reply.json()["code"]) == (415, "media-type-refused"), kind
 
 
-async def test_what_is_nested_a_little_comes_back_as_it_is(served: Served) -> None:
+async def test_moderately_nested_json_is_returned_unchanged(served: Served) -> None:
     await served.save(CHAIN)
     body = '{"input": {"deep": ' + "[" * 150 + "]" * 150 + "}}"
     reply = await served.client.post(
@@ -119,16 +119,14 @@ EVERY = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
 @pytest.mark.parametrize("path", ALLOWED)
-async def test_methods_that_an_address_does_not_take_are_refused_and_all_others_named(
-    served: Served, path: str
-) -> None:
+async def test_a_refused_method_lists_the_allowed_ones(served: Served, path: str) -> None:
     for method in set(EVERY) - set(ALLOWED[path].split(", ")):
         reply = await served.client.request(method, path)
         assert (reply.status_code, reply.headers["allow"]) == (405, ALLOWED[path]), method
         assert "access-control-allow-origin" not in reply.headers
 
 
-def test_each_address_takes_exactly_the_methods_that_are_documented() -> None:
+def test_each_path_accepts_exactly_the_documented_methods() -> None:
     documented: dict[str, set[str]] = {}
     for one in announced.OPERATIONS:
         documented.setdefault(one.path, set()).add(one.method)
@@ -136,7 +134,7 @@ def test_each_address_takes_exactly_the_methods_that_are_documented() -> None:
     assert allowed == documented
 
 
-def test_words_of_addresses_are_not_ids_of_workflows() -> None:
+def test_words_of_api_paths_are_refused_as_workflow_ids() -> None:
     words = {
         found[1] for one in announced.OPERATIONS if (found := re.fullmatch(r"/api/workflows/(\w+)(/.*)?", one.path))
     }
@@ -146,7 +144,7 @@ def test_words_of_addresses_are_not_ids_of_workflows() -> None:
 @pytest.mark.parametrize(
     "path", ["/api/nothing", "/api/workflows/chain/nothing", "/v1/embeddings", "/nothing", "/mcp/x"]
 )
-async def test_an_address_of_nothing_is_of_nothing_for_every_method(served: Served, path: str) -> None:
+async def test_an_unknown_path_is_not_found_for_every_method(served: Served, path: str) -> None:
     for method in EVERY:
         reply = await served.client.request(method, path, json={})
         assert reply.status_code == 404, method
@@ -155,7 +153,7 @@ async def test_an_address_of_nothing_is_of_nothing_for_every_method(served: Serv
             assert "no-such-page" in reply.text, method
 
 
-async def test_a_page_of_a_list_is_full_while_there_is_more_that_the_caller_sees() -> None:
+async def test_a_page_is_full_while_more_visible_objects_exist() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         for document in (secret_of("desk"), CHAIN):

@@ -49,7 +49,7 @@ async def fork(served: Served, execution: str, **how: Any) -> str:
     return str((await served.act(execution, "fork", how, expect=202))["executionId"])
 
 
-async def test_forks_are_a_family_that_each_of_them_shows(served: Served) -> None:
+async def test_each_fork_lists_its_origin_and_other_forks(served: Served) -> None:
     await served.save(LETTER)
     first = await served.execute("letter", {"goal": "tides"})
     await served.execute("letter", {"goal": "tides"})  # The same, and no relative.
@@ -68,7 +68,7 @@ async def test_forks_are_a_family_that_each_of_them_shows(served: Served) -> Non
     assert shown["origin"]["origin"] == second
 
 
-async def test_sub_workflows_know_who_called_them_and_are_known(served: Served) -> None:
+async def test_sub_workflows_link_to_their_parent_and_back(served: Served) -> None:
     await served.save(LETTER)
     await served.save(ABOVE)
     above = await served.execute("above")
@@ -79,7 +79,7 @@ async def test_sub_workflows_know_who_called_them_and_are_known(served: Served) 
     assert (shown["forks"], shown["origin"]) == ([], None)
 
 
-async def test_relatives_that_somebody_may_not_see_are_not_shown() -> None:
+async def test_hidden_related_executions_are_not_shown() -> None:
     async with serving(is_local=False) as served:
         served.client.headers.update(await served.key("root", "admin"))
         await served.save(CHAIN.replace("id: chain", "id: secret\nallowedGroups: [board]"))
@@ -89,7 +89,7 @@ async def test_relatives_that_somebody_may_not_see_are_not_shown() -> None:
             await ask(served, hidden, what, expect=404)
 
 
-async def test_a_step_tells_its_calls_with_what_came_of_them() -> None:
+async def test_a_step_lists_its_calls_with_their_results() -> None:
     async with serving(script=read_script(SCRIPT)) as served:
         await served.save(ASKS.replace("LEVEL", "full"))
         execution = await served.execute("asks")
@@ -105,7 +105,7 @@ async def test_a_step_tells_its_calls_with_what_came_of_them() -> None:
         assert (await ask(served, execution, "calls?step=nobody"))["calls"] == []
 
 
-async def test_a_workflow_that_tells_little_tells_no_calls() -> None:
+async def test_a_workflow_with_minimal_observability_lists_no_calls() -> None:
     async with serving(script=read_script(SCRIPT)) as served:
         await served.save(ASKS.replace("LEVEL", "minimal"))
         execution = await served.execute("asks")
@@ -113,6 +113,6 @@ async def test_a_workflow_that_tells_little_tells_no_calls() -> None:
 
 
 @pytest.mark.parametrize("what", ["family", "calls?step=first"])
-async def test_of_an_execution_that_is_not_there_nothing_is_told(served: Served, what: str) -> None:
+async def test_details_of_an_unknown_execution_are_not_found(served: Served, what: str) -> None:
     told = await ask(served, "exec-nothing", what, expect=404)
     assert told["code"] == "unknown-execution"

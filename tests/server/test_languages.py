@@ -46,7 +46,7 @@ async def test_a_gate_is_shown_in_every_language_of_its_workflow(served: Served)
     assert (await served.act(execution, "replay"))["differences"] == []
 
 
-async def test_a_text_that_cannot_be_said_in_one_language_is_said_as_in_the_executions(served: Served) -> None:
+async def test_a_text_missing_in_one_language_falls_back_to_the_executions_language(served: Served) -> None:
     await served.save(POLYGLOT.replace('"{{goal}} abschicken?"', '"{absent} abschicken?"'))
     execution = await served.execute("polyglot", {"goal": "tides"})
     told = await served.read(execution)
@@ -57,7 +57,7 @@ async def test_a_text_that_cannot_be_said_in_one_language_is_said_as_in_the_exec
     assert (await served.act(execution, "replay"))["differences"] == []
 
 
-async def test_whoever_starts_it_says_in_which_language_agents_are_told(served: Served) -> None:
+async def test_a_start_can_choose_the_language_of_agents(served: Served) -> None:
     await served.save(POLYGLOT)
     with overheard() as asked:
         execution = await served.execute("polyglot", {"goal": "Gezeiten"}, language="de")
@@ -66,7 +66,7 @@ async def test_whoever_starts_it_says_in_which_language_agents_are_told(served: 
     assert [cast("JsonObject", one.messages[-1])["content"] for one in asked] == ["Schreibe."]
 
 
-async def test_what_was_begun_by_an_earlier_release_says_things_in_one_language_as_it_did(
+async def test_executions_of_an_earlier_release_keep_their_single_language(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_today = Library.options

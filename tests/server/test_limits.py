@@ -27,7 +27,7 @@ def limited(**access: int) -> Settings:
     return Settings(delays=False, access=AccessSettings.model_validate(access))
 
 
-async def test_wrong_keys_from_an_address_are_soon_not_looked_at_and_who_was_in_stays_in() -> None:
+async def test_wrong_keys_lock_an_address_out_but_not_its_logged_in_users() -> None:
     async with serving(is_local=False, settings=limited(wrong_keys_per_minute=3)) as served:
         ada, late = await served.key("ada", "viewer"), await served.key("late", "viewer")
         assert (await served.client.get("/api/me", headers=ada)).status_code == 200
@@ -43,7 +43,7 @@ async def test_wrong_keys_from_an_address_are_soon_not_looked_at_and_who_was_in_
         assert (await served.client.get("/api/me")).status_code == 401, "who shows nothing guesses nothing"
 
 
-def test_tries_come_back_with_time_and_each_address_has_its_own() -> None:
+def test_login_attempts_recover_with_time_and_are_counted_per_address() -> None:
     clock = HandClock()
     strangers = LoginThrottle(clock, wrong_per_minute=2)
     strangers.failed("here", "a")
@@ -62,7 +62,7 @@ async def opened(served: Served, address: str, headers: dict[str, str]) -> int:
         return reply.status_code
 
 
-async def test_a_caller_has_so_many_streams_and_may_open_another_when_one_ends() -> None:
+async def test_the_number_of_streams_per_caller_is_limited() -> None:
     async with serving(is_local=False, settings=limited(streams=2)) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "viewer")
         assert (await served.client.post("/api/workflows", content=LETTER, headers=ada)).status_code == 201
@@ -84,7 +84,7 @@ async def test_a_caller_has_so_many_streams_and_may_open_another_when_one_ends()
                     pass  # The server hears in its own time that the other one is gone.
 
 
-def test_a_seat_is_given_back_once() -> None:
+def test_a_stream_is_released_once() -> None:
     seats = StreamQuota(1)
     leave = seats.take("ada")
     with pytest.raises(TooManyRequests):
@@ -94,7 +94,7 @@ def test_a_seat_is_given_back_once() -> None:
     seats.take("ada")
 
 
-async def test_a_caller_begins_so_many_executions_in_a_minute() -> None:
+async def test_starts_per_minute_and_caller_are_limited() -> None:
     async with serving(is_local=False, settings=limited(starts_per_minute=2)) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         assert (await served.client.post("/api/workflows", content=CHAIN, headers=ada)).status_code == 201
@@ -107,7 +107,7 @@ async def test_a_caller_begins_so_many_executions_in_a_minute() -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/workflows/chain/execute", "/api/login", "/v1/chat/completions", "/mcp"])
-async def test_json_that_is_nested_too_deep_is_refused_before_anything_reads_it(path: str) -> None:
+async def test_too_deeply_nested_json_is_refused_before_it_is_parsed(path: str) -> None:
     async with serving() as served:
         await served.save(CHAIN)
         for depth in (DEPTH_MAX, 900, 10_000):
@@ -127,7 +127,7 @@ async def test_json_that_is_nested_too_deep_is_refused_before_anything_reads_it(
         assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
 
 
-async def test_a_form_or_a_document_that_is_nested_too_deep_is_refused() -> None:
+async def test_a_too_deeply_nested_form_or_document_is_refused() -> None:
     async with serving() as served:
         await served.save(CHAIN)
         deep = '{"a":' + "[" * 900 + "]" * 900 + "}"
@@ -152,7 +152,7 @@ async def test_a_form_or_a_document_that_is_nested_too_deep_is_refused() -> None
     ],
     ids=["in texts", "wide", "as deep as may be", "deeper", "after escapes", "no JSON", "empty"],
 )
-def test_brackets_count_outside_of_texts(body: str, deep: bool) -> None:
+def test_only_brackets_outside_of_strings_count_as_nesting(body: str, deep: bool) -> None:
     for encoding in ("utf-8", "utf-16", "utf-32"):
         assert ("levels deep" in excess_of(body.encode(encoding))) is deep, encoding
 
@@ -202,7 +202,7 @@ async def test_costly_json_for_mcp_is_refused_whatever_type_the_body_claims(medi
 
 
 @pytest.mark.requirement("S1-105")
-async def test_of_two_who_begin_a_session_at_once_one_gets_in(file_store: str) -> None:
+async def test_one_of_two_concurrent_session_starts_succeeds(file_store: str) -> None:
     async with Pointsman(file_store, model="scripted") as here, Pointsman(file_store, model="scripted") as there:
         await here.save(Workflow.parse(CHAIN))
         for number in range(8):
@@ -218,7 +218,7 @@ async def test_of_two_who_begin_a_session_at_once_one_gets_in(file_store: str) -
         assert await here.store.entries.list(SESSION_CLAIM) == [], "claims are given back"
 
 
-async def test_a_claim_that_a_crash_left_holds_for_a_minute() -> None:
+async def test_a_session_claim_left_by_a_crash_expires_after_a_minute() -> None:
     clock = HandClock()
     async with Pointsman("memory:", model="scripted", clock=clock) as app:
         await app.save(Workflow.parse(CHAIN))

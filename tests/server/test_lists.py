@@ -28,7 +28,7 @@ async def pages(served: Served, address: str, name: str, cursor: str = "after", 
         place = {cursor: reply.json()["next"]}
 
 
-async def test_executions_are_paged_from_either_end_while_others_begin(file_store: str) -> None:
+async def test_executions_are_paged_in_both_directions_while_others_start(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(CHAIN)
         begun = [await served.execute("chain") for _ in range(5)]
@@ -50,7 +50,7 @@ async def test_executions_are_paged_from_either_end_while_others_begin(file_stor
         assert {one["executionId"] for one in searched.json()["executions"]} <= set(begun[1:4])
 
 
-async def test_revisions_of_workflows_and_agents_are_paged_in_either_order(served: Served) -> None:
+async def test_revisions_of_workflows_and_agents_are_paged_in_both_orders(served: Served) -> None:
     for number in range(12):
         await served.save(CHAIN.replace("prompt: two", f"prompt: two {number}"))
         agent = {"name": "writer", "agent": {"system": f"Draft {number}."}}
@@ -62,7 +62,7 @@ async def test_revisions_of_workflows_and_agents_are_paged_in_either_order(serve
         assert [one["revision"] for page in oldest for one in page] == [*range(1, 13)]
 
 
-async def test_agents_are_ordered_by_name_or_by_when_they_were_saved(served: Served) -> None:
+async def test_agents_are_ordered_by_name_or_by_time(served: Served) -> None:
     for name in ("b", "c", "a"):
         await served.client.post("/api/agents", json={"name": name, "agent": {"system": "Be brief."}})
     for query, expected in (
@@ -77,7 +77,7 @@ async def test_agents_are_ordered_by_name_or_by_when_they_were_saved(served: Ser
     assert (wrong.status_code, wrong.json()["code"]) == (422, "request-invalid")
 
 
-async def test_who_and_what_opens_the_server_is_found_and_paged() -> None:
+async def test_keys_and_logins_are_searched_and_paged() -> None:
     async with serving(settings=KEYED) as served:
         keys = {name: await served.key(name, "viewer", "desk") for name in ("cleo", "ada", "ben")}
         served.client.headers.update(await served.key("root", "admin"))
@@ -102,7 +102,7 @@ async def test_who_and_what_opens_the_server_is_found_and_paged() -> None:
             assert [" ".join(one["name"] for one in page) for page in found] == expected, (address, query)
 
 
-async def test_the_client_reads_all_pages_of_what_is_saved(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_client_reads_all_pages_of_lists(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pointsman.client.client.PAGE", 2)
     for number in range(5):
         await served.save(CHAIN.replace("id: chain", f"id: chain-{number}"))
@@ -113,7 +113,7 @@ async def test_the_client_reads_all_pages_of_what_is_saved(served: Served, monke
         assert [one["revision"] for one in await client.workflows("chain")] == [5, 4, 3, 2, 1]
 
 
-async def test_executions_whose_process_was_stopped_are_listed_as_stopped_in_pages_and_filters(file_store: str) -> None:
+async def test_executions_of_a_stopped_process_are_listed_as_stopped(file_store: str) -> None:
     lingers = asyncio.Event()
 
     @tool

@@ -16,7 +16,7 @@ from tests.server.flows import CHAIN, LETTER, secret_of
 ASKS_ADA = LETTER.replace('message: "Send it?"', 'message: "Send it?", approvers: {users: [ada]}')
 
 
-async def test_a_right_that_is_passed_on_is_somebody_elses_also_after_a_restart(file_store: str) -> None:
+async def test_a_delegation_survives_a_restart(file_store: str) -> None:
     async with serving(file_store, is_local=False) as served:
         ada, ben, eve = [await served.key(name, "operator") for name in ("ada", "ben", "eve")]
         editor = await served.key("ed", "editor")
@@ -42,7 +42,7 @@ async def test_a_right_that_is_passed_on_is_somebody_elses_also_after_a_restart(
         assert (late.status_code, late.json()["code"]) == (409, "gate-closed")
 
 
-async def test_resuming_carries_out_what_fell_due_while_no_server_ran(file_store: str) -> None:
+async def test_a_resume_carries_out_deadlines_that_passed_without_a_server(file_store: str) -> None:
     asks = LETTER.replace("options: [{value: approve}", "timeout: 2s, onTimeout: approve, options: [{value: approve}")
     assert asks != LETTER
     async with serving(file_store) as served:
@@ -55,14 +55,14 @@ async def test_resuming_carries_out_what_fell_due_while_no_server_ran(file_store
         assert (await served.ended(execution))["status"] == "completed"
 
 
-async def test_what_anyone_may_answer_is_not_passed_on(served: Served) -> None:
+async def test_a_gate_that_anyone_may_answer_cannot_be_delegated(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     refused = await served.act(execution, "delegate", {"gateId": "review", "to": "ben"}, expect=403)
     assert refused["code"] == "not-delegable"
 
 
-async def test_an_execution_goes_on_with_another_revision_where_all_of_it_fits(served: Served) -> None:
+async def test_an_execution_migrates_to_a_compatible_revision(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     await served.save(
@@ -86,7 +86,7 @@ async def test_an_execution_goes_on_with_another_revision_where_all_of_it_fits(s
     assert refused["code"] == "wrong-status"
 
 
-async def test_an_operator_moves_an_execution_only_to_the_latest_revision() -> None:
+async def test_an_operator_migrates_an_execution_only_to_the_latest_revision() -> None:
     """An older revision may lack the gate, or the approvers, that an editor has added since."""
     async with serving(is_local=False) as served:
         await served.key("root", "admin")
@@ -135,7 +135,7 @@ async def test_an_operator_starts_and_forks_only_the_latest_revision() -> None:
         assert (await served.act(first, "fork", {}, expect=202))["executionId"]
 
 
-async def test_nobody_moves_to_or_replays_against_what_they_may_not_see() -> None:
+async def test_migrate_and_replay_refuse_hidden_revisions() -> None:
     async with serving(is_local=False) as served:
         inside, outside = await served.key("ada", "editor", "desk"), await served.key("bob", "editor")
         assert (
@@ -150,7 +150,7 @@ async def test_nobody_moves_to_or_replays_against_what_they_may_not_see() -> Non
             assert (reply.status_code, reply.json()["code"]) == (404, "unknown-workflow"), verb
 
 
-async def test_a_journal_is_decided_again_and_compared(served: Served) -> None:
+async def test_a_replay_compares_the_decided_journal(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     again = await served.act(execution, "replay")
@@ -163,7 +163,7 @@ async def test_a_journal_is_decided_again_and_compared(served: Served) -> None:
     assert (await served.read(execution))["seq"] == again["rows"], "nothing was written"
 
 
-async def test_a_timeline_tells_where_the_time_went(served: Served) -> None:
+async def test_a_timeline_shows_the_durations_of_steps(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     told = (await served.client.get(f"/api/workflows/executions/{execution}/timeline")).json()
@@ -175,7 +175,7 @@ async def test_a_timeline_tells_where_the_time_went(served: Served) -> None:
     assert [(one["node"], one["modelCalls"]) for one in told["nodes"] if one["node"] == "write"] == [("write", 1)]
 
 
-async def test_the_client_has_these_verbs_too(served: Served) -> None:
+async def test_the_client_has_the_verbs_delegate_migrate_replay_and_timeline(served: Served) -> None:
     await served.save(CHAIN)
     await served.save(LETTER)
     async with Client(str(served.client.base_url)) as client:

@@ -33,7 +33,7 @@ async def me(served: Served, headers: dict[str, str]) -> Any:
     return (await served.client.get("/api/me", headers=headers)).json()
 
 
-async def test_a_cookie_stands_for_the_key_that_was_shown_until_one_logs_out(file_store: str) -> None:
+async def test_a_cookie_replaces_the_key_until_logout(file_store: str) -> None:
     async with serving(file_store, is_local=False) as served:
         key = await served.key("ada", "editor", "desk")
         browser = await log_in(served, key)
@@ -55,7 +55,7 @@ async def test_a_cookie_stands_for_the_key_that_was_shown_until_one_logs_out(fil
         assert (await again.client.get("/api/me", headers=browser)).status_code == 401
 
 
-async def test_a_login_is_worth_what_its_key_is_worth_now(served: Served) -> None:
+async def test_a_login_has_the_present_rights_of_its_key(served: Served) -> None:
     await served.key("root", "admin")
     browser = await log_in(served, await served.key("ada", "editor"))
     await served.desk.keys.revoke("ada")
@@ -64,7 +64,7 @@ async def test_a_login_is_worth_what_its_key_is_worth_now(served: Served) -> Non
     assert (await served.client.get("/api/me", headers=browser)).status_code == 401, "another key of the same name"
 
 
-async def test_a_cookie_changes_nothing_unless_a_page_of_the_server_asks(served: Served) -> None:
+async def test_a_cookie_works_only_for_pages_of_the_server(served: Served) -> None:
     browser = await log_in(served, await served.key("ada", "editor"))
     cookie = {"cookie": browser["cookie"]}
     for headers in ({}, {"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}):
@@ -79,20 +79,20 @@ async def test_a_cookie_changes_nothing_unless_a_page_of_the_server_asks(served:
 
 
 @pytest.mark.parametrize("cookie", ["", "x", "../../etc/passwd", '"', "a" * 4000])
-async def test_a_cookie_that_was_never_given_opens_nothing(served: Served, cookie: str) -> None:
+async def test_a_forged_cookie_grants_no_access(served: Served, cookie: str) -> None:
     await served.key("ada", "viewer")
     reply = await served.client.get("/api/me", headers={"cookie": f"{COOKIE}={cookie}"})
     assert (reply.status_code, reply.json()["code"]) == (401, "not-signed-in")
 
 
-async def test_a_wrong_key_logs_nobody_in(served: Served) -> None:
+async def test_a_wrong_key_does_not_log_in(served: Served) -> None:
     await served.key("ada", "viewer")
     reply = await served.client.post("/api/login", json={"key": "pm_guess"})
     assert (reply.status_code, reply.json()["code"]) == (401, "not-signed-in")
     assert "set-cookie" not in reply.headers
 
 
-async def test_logins_are_listed_and_ended_by_whom_they_belong_to_and_by_admins(served: Served) -> None:
+async def test_logins_are_listed_and_ended_by_their_users_and_by_admins(served: Served) -> None:
     admin = await served.key("root", "admin")
     ada, bob = await served.key("ada", "viewer"), await served.key("bob", "viewer")
     browser = await log_in(served, ada)
@@ -109,7 +109,7 @@ async def test_logins_are_listed_and_ended_by_whom_they_belong_to_and_by_admins(
     assert (await served.client.get("/api/me", headers=browser)).status_code == 401
 
 
-async def test_a_browser_that_logs_in_again_ends_its_login_before(served: Served) -> None:
+async def test_a_new_login_of_a_browser_ends_its_previous_one(served: Served) -> None:
     token = await served.desk.keys.make("ada", "viewer")
 
     async def logged_in(headers: dict[str, str]) -> dict[str, str]:
@@ -126,7 +126,7 @@ async def test_a_browser_that_logs_in_again_ends_its_login_before(served: Served
     assert [await status(one) for one in (first, again, elsewhere)] == [401, 200, 200]
 
 
-async def test_a_login_ends_by_itself_and_the_oldest_makes_room(served: Served) -> None:
+async def test_a_login_expires_and_the_oldest_is_replaced(served: Served) -> None:
     clock = HandClock()
     logins = Logins(served.app.store.entries, clock, served.desk.keys, lasts=served.app.settings.access.login.seconds)
     token = await served.desk.keys.make("ada", "viewer", expires=Instant(4_000_000_000.0))
@@ -169,7 +169,7 @@ async def test_keys_are_made_listed_and_revoked_over_http(served: Served) -> Non
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "\n", "x" * 101, "\u0000", "\u202e"])
-async def test_what_cannot_be_part_of_an_address_is_no_name_of_a_key(served: Served, name: str) -> None:
+async def test_a_key_name_must_be_usable_in_a_path(served: Served, name: str) -> None:
     reply = await served.client.post("/api/settings/keys", json={"name": name})
     assert reply.status_code == 422
     assert await served.desk.keys.all() == []

@@ -36,7 +36,7 @@ async def page(served: Served, execution: str, limit: int, after: str | None = N
     return reply.json()
 
 
-async def test_paging_through_a_long_row_reads_it_once_and_tells_all_of_it(
+async def test_paging_through_a_long_row_reads_it_once_and_completely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = f"sqlite:///{tmp_path}/store.db"
@@ -72,7 +72,7 @@ async def test_paging_through_a_long_row_reads_it_once_and_tells_all_of_it(
         assert begun_in(served.app.context).rows == [], "read to its end"
 
 
-async def test_what_is_kept_of_rows_is_bounded_and_let_go_of(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_row_cache_is_bounded_and_expires(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     await served.save(TURNING)
     executions = [await served.execute("turning") for _ in range(KEPT_MAX + 1)]
     asked: list[float] = []

@@ -54,7 +54,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], list[Any]]:
     return count
 
 
-async def test_tools_are_found_by_words_names_and_where_they_come_from(served: Served) -> None:
+async def test_tools_are_searched_by_words_names_and_origin(served: Served) -> None:
     add_tools(served, 12)
     found = await asked(served, "/api/tools", params={"search": "CRATE 07"})
     assert [one["name"] for one in found["tools"]] == ["lift_07"]
@@ -66,7 +66,7 @@ async def test_tools_are_found_by_words_names_and_where_they_come_from(served: S
     assert sorted(names) == sorted(set(names)) == sorted(served.app.tools.names())
 
 
-async def test_a_page_of_tools_works_out_what_those_take_that_it_shows(
+async def test_a_page_of_tools_computes_only_the_schemas_it_shows(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_tools(served, 12)
@@ -97,7 +97,7 @@ async def _names_by_origin(served: Served) -> list[str]:
     return names
 
 
-async def test_agents_are_found_and_a_new_one_never_replaces_another(served: Served) -> None:
+async def test_agents_are_searched_and_a_new_one_does_not_replace_another(served: Served) -> None:
     for number in range(5):
         said = {"name": f"mate-{number}", "agent": {"system": f"You keep watch {number}."}}
         assert (await served.client.post("/api/agents", json=said)).status_code == 201
@@ -111,7 +111,7 @@ async def test_agents_are_found_and_a_new_one_never_replaces_another(served: Ser
     assert (await asked(served, "/api/agents/mate-1"))["agent"] == {"system": "You keep watch 1."}
 
 
-async def test_whom_one_can_talk_to_is_found_in_pages_that_read_no_more_definitions_than_they_show(
+async def test_a_page_of_chat_workflows_reads_only_the_definitions_it_shows(
     served: Served, counted: Callable[[Any, str], list[Any]]
 ) -> None:
     for number in range(9):
@@ -130,7 +130,7 @@ async def test_whom_one_can_talk_to_is_found_in_pages_that_read_no_more_definiti
     assert [one["id"] for one in named["workflows"]] == ["talk-4"]
 
 
-async def test_whom_one_can_talk_to_follows_a_change_of_the_workflow(served: Served) -> None:
+async def test_the_list_of_chat_workflows_follows_changes(served: Served) -> None:
     await served.save(TALK)
     told = await asked(served, "/api/chat/workflows", params={"id": "talk"})
     assert told["workflows"][0]["conversational"] is True
@@ -138,7 +138,7 @@ async def test_whom_one_can_talk_to_follows_a_change_of_the_workflow(served: Ser
     assert (await asked(served, "/api/chat/workflows", params={"id": "talk"}))["workflows"] == []
 
 
-async def test_a_page_of_workflows_reads_definitions_once_for_whoever_may_not_see_all(
+async def test_a_page_of_workflows_reads_definitions_once_for_restricted_callers(
     served: Served, counted: Callable[[Any, str], list[Any]]
 ) -> None:
     for number in range(6):
@@ -153,7 +153,7 @@ async def test_a_page_of_workflows_reads_definitions_once_for_whoever_may_not_se
     assert mine["workflows"] == []
 
 
-async def test_a_start_reads_neither_the_list_of_workflows_nor_tools_that_nobody_names(
+async def test_a_start_reads_neither_all_workflows_nor_unused_tools(
     served: Served, counted: Callable[[Any, str], list[Any]]
 ) -> None:
     add_tools(served, 20)
@@ -166,7 +166,7 @@ async def test_a_start_reads_neither_the_list_of_workflows_nor_tools_that_nobody
     assert (listed, looked) == ([], [])
 
 
-async def test_a_workflow_that_is_not_there_is_told_with_the_one_that_was_meant(served: Served) -> None:
+async def test_an_unknown_workflow_is_reported_with_a_suggestion(served: Served) -> None:
     await served.save(CHAIN.replace("id: chain", "id: flow-1"))
     told = await served.client.post("/api/workflows/check", json={"document": CALLS.replace("flow-1", "flow-l")})
     [problem] = [one for one in told.json()["problems"] if one["code"] == "unknown-workflow"]
@@ -182,7 +182,7 @@ nodes: [{{id: done, type: end}}]
 """
 
 
-async def test_schedules_and_webhooks_are_found_by_words_also_by_what_their_workflows_are_called(
+async def test_schedules_and_webhooks_are_searched_by_words_and_workflow_names(
     served: Served,
 ) -> None:
     for number in range(12):
@@ -203,7 +203,7 @@ async def test_schedules_and_webhooks_are_found_by_words_also_by_what_their_work
     assert [one["id"] for one in narrowed["schedules"]] == ["tide-04"]
 
 
-async def test_a_page_of_schedules_works_out_when_those_are_due_that_it_shows(
+async def test_a_page_of_schedules_computes_only_the_due_times_it_shows(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await served.save(CHAIN)

@@ -102,7 +102,7 @@ async def ask(served: Served, thing: Thing, how: dict[str, Any], if_match: str |
 
 
 @pytest.mark.parametrize("name", THINGS)
-async def test_what_was_read_is_changed_and_nothing_else(world: Served, name: str) -> None:
+async def test_a_change_applies_only_to_the_read_version(world: Served, name: str) -> None:
     thing = THINGS[name]
     read = await etag(world, thing)
     first = await ask(world, thing, thing.change, read)
@@ -117,7 +117,7 @@ async def test_what_was_read_is_changed_and_nothing_else(world: Served, name: st
 
 
 @pytest.mark.parametrize("name", THINGS)
-async def test_of_many_who_read_the_same_one_changes_it(world: Served, name: str) -> None:
+async def test_one_of_many_concurrent_changes_of_a_version_succeeds(world: Served, name: str) -> None:
     thing = THINGS[name]
     read = await etag(world, thing)
     if thing.change.get("content"):
@@ -129,7 +129,7 @@ async def test_of_many_who_read_the_same_one_changes_it(world: Served, name: str
 
 
 @pytest.mark.parametrize("name", DELETED)
-async def test_what_was_read_is_deleted_and_nothing_else(world: Served, name: str) -> None:
+async def test_a_deletion_applies_only_to_the_read_version(world: Served, name: str) -> None:
     thing = THINGS[name]._replace(method="DELETE")
     read = await etag(world, thing)
     assert (await ask(world, THINGS[name], thing.change, read)).is_success
@@ -139,7 +139,7 @@ async def test_what_was_read_is_deleted_and_nothing_else(world: Served, name: st
     assert (await ask(world, thing, {}, "*")).status_code == 404, "of what is not there it is said first"
 
 
-async def test_a_secret_is_made_only_where_there_is_none(world: Served) -> None:
+async def test_a_secret_is_created_only_if_it_does_not_exist(world: Served) -> None:
     body = {"value": "another-value"}
     for name, status in (("WEATHER", 409), ("TIDES", 204)):
         reply = await world.client.put(f"/api/secrets/{name}", json=body, headers={"if-none-match": "*"})
@@ -148,7 +148,7 @@ async def test_a_secret_is_made_only_where_there_is_none(world: Served) -> None:
     assert (gone.status_code, gone.json()["code"]) == (409, "revision-moved")
 
 
-async def test_who_gave_a_workflow_away_does_not_get_it_back_by_sharing_it_late() -> None:
+async def test_a_former_owner_cannot_regain_a_workflow_by_sharing_an_old_version() -> None:
     async with serving(is_local=False) as served:
         ada, root = await served.key("ada", "editor"), await served.key("root", "admin")
         path = "/api/workflows/chain/sharing"
@@ -163,13 +163,13 @@ async def test_who_gave_a_workflow_away_does_not_get_it_back_by_sharing_it_late(
             assert (await served.client.get(path, headers=root)).json()["owner"] == "eve"
 
 
-async def test_one_revision_is_shared_as_its_workflow_is(world: Served) -> None:
+async def test_a_revision_is_shared_like_its_workflow(world: Served) -> None:
     body = {"audience": "groups", "groups": ["desk"]}
     assert (await world.client.put("/api/workflows/chain@1/sharing", json=body)).status_code == 200
     assert (await world.client.get("/api/workflows/chain/sharing")).json()["groups"] == ["desk"]
 
 
-def test_what_is_read_with_an_etag_is_changed_and_deleted_with_one() -> None:
+def test_every_object_with_an_etag_is_changed_and_deleted_with_it() -> None:
     taking = {one.name for one in OPERATIONS if any(p["name"] == "if-match" for p in one.parameters("header"))}
     changed = {
         f"{method} {path}"

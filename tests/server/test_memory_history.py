@@ -32,7 +32,7 @@ async def write(served: Served, value: Json, headers: dict[str, str] | None = No
     assert reply.status_code == 200, reply.text
 
 
-async def test_a_value_tells_who_wrote_it_and_what_it_was_and_is_put_back_after_a_restart(file_store: str) -> None:
+async def test_the_history_of_a_value_survives_a_restart_and_can_restore_it(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(note())
         execution = await served.execute("note", {"text": "short"})
@@ -56,7 +56,7 @@ async def test_a_value_tells_who_wrote_it_and_what_it_was_and_is_put_back_after_
         assert (await served.client.get(HISTORY, params=TEAM)).json()["code"] == "nothing-remembered"
 
 
-async def test_the_past_is_told_page_by_page(served: Served) -> None:
+async def test_memory_history_is_paged(served: Served) -> None:
     for number in range(7):
         await write(served, number)
     seen: list[Json] = []
@@ -77,7 +77,7 @@ async def test_the_past_is_told_page_by_page(served: Served) -> None:
 
 
 @pytest.mark.requirement("S1-28")
-async def test_an_execution_that_a_caller_may_not_see_is_not_told_of() -> None:
+async def test_memory_history_omits_hidden_executions() -> None:
     async with serving(is_local=False) as served:
         inside = await served.key("ada", "editor", "desk")
         outside = await served.key("bob", "operator", "day")
@@ -94,7 +94,7 @@ async def test_an_execution_that_a_caller_may_not_see_is_not_told_of() -> None:
             assert [(one["value"], one["by"]) for one in told] == [("long", writers[0]), ("short", writers[1])]
 
 
-async def test_the_past_of_a_persons_memory_is_theirs_alone() -> None:
+async def test_memory_history_of_a_user_is_visible_only_to_the_user() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "operator"), await served.key("bob", "operator")
         viewer = await served.key("vera", "viewer")

@@ -33,7 +33,7 @@ async def samples(served: Served, **labels: str) -> dict[str, float]:
     return found
 
 
-async def test_what_executions_did_is_counted_by_workflow(served: Served) -> None:
+async def test_execution_metrics_are_counted_by_workflow(served: Served) -> None:
     for document in (CHAIN, LETTER):
         await served.save(document)
     await served.execute("chain")
@@ -54,7 +54,7 @@ async def test_what_executions_did_is_counted_by_workflow(served: Served) -> Non
     assert whole["process_resident_memory_bytes"] > 1e7
 
 
-async def test_attempts_that_failed_are_told_from_those_that_did_their_work() -> None:
+async def test_failed_and_successful_attempts_are_counted_separately() -> None:
     async with serving(script=SCRIPT) as served:
         await served.save(CHAIN.replace("config: {prompt: one}", "config: {prompt: one}, execution: {retries: 1}"))
         await served.execute("chain")
@@ -66,7 +66,7 @@ async def test_attempts_that_failed_are_told_from_those_that_did_their_work() ->
         assert (await samples(served, workflow="chain"))["pointsman_step_retries_total"] == 1
 
 
-async def test_requests_are_counted_by_operation_and_never_by_what_stands_in_addresses(served: Served) -> None:
+async def test_requests_are_counted_by_operation_and_not_by_path(served: Served) -> None:
     for name in ("exec-a", "exec-b", "../etc", "x" * 90):
         await served.client.get(f"/api/workflows/executions/{name}")
     await served.client.get("/nowhere/at/all")
@@ -86,7 +86,7 @@ async def test_open_streams_are_counted(served: Served) -> None:
     await served.client.get("/health")
 
 
-async def test_openmetrics_is_spoken_where_it_is_wanted(served: Served) -> None:
+async def test_the_openmetrics_format_is_returned_on_request(served: Served) -> None:
     await served.save(CHAIN)
     await served.execute("chain")
     wanted = {"accept": "application/openmetrics-text; version=1.0.0"}
@@ -101,7 +101,7 @@ async def test_openmetrics_is_spoken_where_it_is_wanted(served: Served) -> None:
 @pytest.mark.parametrize(
     ("key", "status"), [(None, 401), (KEY, 200), ("pm_wrong", 401), ("viewer", 403), ("admin", 200)]
 )
-async def test_measures_are_for_the_scrapers_key_and_for_admins(key: str | None, status: int) -> None:
+async def test_metrics_require_the_scrapers_key_or_an_admin(key: str | None, status: int) -> None:
     settings = Settings.model_validate(
         {"delays": False, "metrics": {"key": "secret.SCRAPE"}, "secrets": {"SCRAPE": KEY}}
     )
@@ -115,7 +115,7 @@ async def test_measures_are_for_the_scrapers_key_and_for_admins(key: str | None,
         assert listed.status_code == 401, "it opens nothing else"
 
 
-async def test_every_answer_has_the_id_of_its_request_a_good_one_is_kept(served: Served) -> None:
+async def test_every_response_has_a_request_id_and_a_valid_given_id_is_kept(served: Served) -> None:
     brought = await served.client.get("/health", headers={"x-request-id": "abc-1"})
     assert brought.headers["x-request-id"] == "abc-1"
     for bad in ("a b", "x" * 65, "a;b"):
@@ -123,12 +123,12 @@ async def test_every_answer_has_the_id_of_its_request_a_good_one_is_kept(served:
         assert len(reply.headers["x-request-id"]) == 16
 
 
-def test_values_of_a_label_beyond_its_bound_count_as_other() -> None:
+def test_label_values_over_the_bound_count_as_other() -> None:
     bounded = Bounded(2)
     assert [bounded(name) for name in ("a", "b", "c", "d", "a")] == ["a", "b", OTHER, OTHER, "a"]
 
 
-async def test_models_beyond_the_bound_share_one_series_and_odd_names_are_escaped(served: Served) -> None:
+async def test_models_over_the_bound_share_one_series_and_names_are_escaped(served: Served) -> None:
     calls = served.app.context.services.calls
     usage = Usage(input_tokens=-5, output_tokens=2, model_calls=1)
     for name in ('b"\n\\', *(f"model-{number}" for number in range(MODELS_MAX + 5))):
@@ -139,7 +139,7 @@ async def test_models_beyond_the_bound_share_one_series_and_odd_names_are_escape
     assert (await samples(served, model=OTHER))["pointsman_model_calls_total"] == 6
 
 
-async def test_the_trace_that_a_request_names_is_kept_with_what_it_started_and_nothing_else_is(served: Served) -> None:
+async def test_the_trace_of_a_request_is_stored_with_its_execution_only(served: Served) -> None:
     await served.save(CHAIN)
     good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     for given, kept in ((good, good), ("00-nonsense", None)):

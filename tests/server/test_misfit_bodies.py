@@ -40,7 +40,7 @@ def problems_of(model: type[BaseModel], value: object) -> int:
 
 
 @pytest.mark.parametrize("model", bodies().values(), ids=bodies())
-def test_body_of_many_misfits_has_few_problems(model: type[BaseModel]) -> None:
+def test_a_body_with_many_errors_reports_a_few_problems(model: type[BaseModel]) -> None:
     names = [one.alias or name for name, one in model.model_fields.items()]
     wrong: list[object] = [[object()] * MANY, {str(number): object() for number in range(MANY)}]
     for name in names:
@@ -49,14 +49,14 @@ def test_body_of_many_misfits_has_few_problems(model: type[BaseModel]) -> None:
     assert problems_of(model, {f"x{number}": 1 for number in range(MANY)}) <= PROBLEMS_MAX + len(names)
 
 
-async def test_body_with_many_unknown_fields_is_refused_in_a_short_answer(served: Served) -> None:
+async def test_a_body_with_many_unknown_fields_gets_a_short_refusal(served: Served) -> None:
     body = cast("JsonObject", {f"x{number}": number for number in range(MANY)})
     reply = await served.client.post("/api/workflows/check", json={**body, "document": {}})
     assert reply.status_code == 422
     assert len(reply.json()["problems"]) == PROBLEMS_MAX
 
 
-async def test_list_that_is_too_long_is_one_problem(served: Served) -> None:
+async def test_a_too_long_list_is_one_problem(served: Served) -> None:
     until: list[Json] = [*range(MANY)]
     await served.client.post("/api/workflows", json={"pointsman": 1, "id": "a", "nodes": [{"id": "n", "type": "end"}]})
     reply = await served.client.post("/api/workflows/a/try", json={"until": until})

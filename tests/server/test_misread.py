@@ -29,7 +29,7 @@ DOCS = "/api/docs describes what each operation takes."
         (f"GET {ONE}/exec-none", "there is no execution 'exec-none' here", f"`GET {ONE}` shows them."),
     ],
 )
-async def test_what_does_not_fit_is_told_with_what_does(served: Served, asked: str, says: str, hint: str) -> None:
+async def test_a_validation_error_states_the_accepted_values(served: Served, asked: str, says: str, hint: str) -> None:
     await served.save(CHAIN)
     method, address, *body = asked.split(" ", 2)
     headers = {"content-type": "application/json"}
@@ -51,5 +51,5 @@ async def test_what_does_not_fit_is_told_with_what_does(served: Served, asked: s
         ("`pointsman keys revoke ada`, `pointsman verify`", "`pointsman keys revoke ada`, `pointsman verify`"),
     ],
 )
-def test_a_command_is_told_as_the_operation_that_does_the_same(at_a_prompt: str, told: str) -> None:
+def test_a_hint_with_a_command_names_the_equivalent_operation(at_a_prompt: str, told: str) -> None:
     assert over_http(at_a_prompt) == told

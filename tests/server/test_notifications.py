@@ -25,7 +25,7 @@ async def given_up(served: Served, id: str) -> None:
     await outbox.change(kept, dead)
 
 
-async def test_an_address_is_told_without_what_may_be_secret_in_it() -> None:
+async def test_notification_addresses_are_shown_without_secrets() -> None:
     async with serving(settings=TOLD) as served:
         told = (await served.client.get("/api/notifications")).json()
     assert told["addresses"] == [
@@ -39,7 +39,7 @@ async def test_an_address_is_told_without_what_may_be_secret_in_it() -> None:
     ]
 
 
-async def test_a_notice_that_was_given_up_is_sent_again_after_a_restart(file_store: str) -> None:
+async def test_a_failed_notification_can_be_sent_again_after_a_restart(file_store: str) -> None:
     async with serving(file_store) as served:
         await given_up(served, "exec-1/failed")
     async with serving(file_store) as served:

@@ -26,7 +26,7 @@ async def listed(served: Served) -> int:
     return len((await served.client.get("/api/workflows/executions")).json()["executions"])
 
 
-async def test_a_fork_under_a_key_is_one_fork_also_after_a_restart(file_store: str) -> None:
+async def test_one_idempotency_key_makes_one_fork_even_after_a_restart(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(LETTER)
         execution = await served.execute("letter", {"goal": "tides"})
@@ -44,7 +44,7 @@ async def test_a_fork_under_a_key_is_one_fork_also_after_a_restart(file_store: s
         assert (await served.client.post(address, json={"at": 1})).json() != first.json(), "without a key it is another"
 
 
-async def test_of_many_at_once_one_does_it_and_the_others_wait_or_are_told_so(served: Served) -> None:
+async def test_concurrent_requests_with_one_key_run_once_and_others_wait_or_conflict(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     address = f"/api/workflows/executions/{execution}/fork"
@@ -54,7 +54,7 @@ async def test_of_many_at_once_one_does_it_and_the_others_wait_or_are_told_so(se
     assert await listed(served) == 2
 
 
-async def test_what_was_refused_leaves_its_key_free(served: Served) -> None:
+async def test_a_refused_request_does_not_use_its_key(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     address = f"/api/workflows/executions/{execution}/fork"
@@ -63,7 +63,7 @@ async def test_what_was_refused_leaves_its_key_free(served: Served) -> None:
     assert (await served.client.post(address, json={"at": 1}, headers=KEY)).status_code == 202
 
 
-async def test_what_a_server_began_and_never_answered_is_not_done_again(served: Served) -> None:
+async def test_an_unanswered_request_of_a_crashed_server_is_not_repeated(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     address = f"/api/workflows/executions/{execution}/fork"
@@ -74,7 +74,7 @@ async def test_what_a_server_began_and_never_answered_is_not_done_again(served: 
     assert await listed(served) == 1
 
 
-async def test_messages_answers_events_and_bulk_take_keys_too(served: Served) -> None:
+async def test_messages_answers_events_and_bulk_verbs_accept_keys(served: Served) -> None:
     await served.save(TALK)
     await served.save(LETTER)
     talk = await served.execute("talk", {"message": "Hello"}, sessionId="s")
@@ -104,7 +104,7 @@ async def test_messages_answers_events_and_bulk_take_keys_too(served: Served) ->
 
 
 @pytest.mark.requirement("S4-35")
-async def test_a_design_under_a_key_is_paid_for_once_also_behind_a_restart(file_store: str) -> None:
+async def test_a_design_with_a_key_is_paid_once_even_after_a_restart(file_store: str) -> None:
     body = {"words": "A note.", "save": True}
     streamed = {**KEY, "accept": "text/event-stream"}
     async with serving(file_store, script=saying(DANGLING, GOOD)) as served:
@@ -123,7 +123,7 @@ async def test_a_design_under_a_key_is_paid_for_once_also_behind_a_restart(file_
         assert (without.status_code, without.json()["code"]) == (409, "no-designer")
 
 
-async def test_a_change_by_words_under_a_key_is_made_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_described_change_with_a_key_is_made_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     await served.save(LETTER)
     made: list[str] = []
 
@@ -138,7 +138,7 @@ async def test_a_change_by_words_under_a_key_is_made_once(served: Served, monkey
     assert made == ["In verse."]
 
 
-async def test_a_design_goes_on_when_its_stream_is_lost_and_is_answered_when_it_is_asked_for_again(
+async def test_a_design_with_a_lost_stream_continues_and_a_repeated_request_gets_its_answer(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on, ended, made = asyncio.Event(), asyncio.Event(), list[str]()
@@ -167,7 +167,7 @@ async def test_a_design_goes_on_when_its_stream_is_lost_and_is_answered_when_it_
     assert made == ["x"]
 
 
-async def test_a_server_that_stops_gives_up_what_goes_on_behind_lost_streams(
+async def test_a_stopping_server_cancels_designs_with_lost_streams(
     file_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = asyncio.Event()
@@ -193,7 +193,7 @@ async def test_a_server_that_stops_gives_up_what_goes_on_behind_lost_streams(
         assert (again.status_code, again.json()["code"]) == (409, "key-in-use"), "nobody knows what became of it"
 
 
-async def test_keys_are_forgotten_by_gc_when_their_day_is_over(served: Served) -> None:
+async def test_gc_deletes_idempotency_keys_after_a_day(served: Served) -> None:
     clock = HandClock()
     kept = IdempotencyKeys(served.app.store.entries, clock)
     await kept.begin("a", b"")
@@ -204,7 +204,7 @@ async def test_keys_are_forgotten_by_gc_when_their_day_is_over(served: Served) -
     assert (await kept.purge(dry_run=True), await kept.purge(), await kept.purge()) == (1, 1, 0)
 
 
-async def test_the_client_forks_once_where_an_answer_is_lost(served: Served) -> None:
+async def test_the_client_forks_once_when_an_answer_is_lost(served: Served) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
     lost = Losing()

@@ -62,7 +62,7 @@ def user(text: str) -> ChatCompletionMessageParam:
     return {"role": "user", "content": text}
 
 
-async def test_workflows_that_take_a_text_are_models() -> None:
+async def test_workflows_with_a_text_input_are_listed_as_models() -> None:
     async with talking() as (served, client):
         for document in (TALK, LETTER, WAITS):
             await served.save(document)
@@ -73,7 +73,7 @@ async def test_workflows_that_take_a_text_are_models() -> None:
             await client.models.retrieve("waits")
 
 
-async def test_an_answer_comes_whole_or_in_pieces_and_says_what_it_consumed() -> None:
+async def test_an_answer_is_complete_or_streamed_and_includes_its_usage() -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         whole = await client.chat.completions.create(model="talk", messages=[user("Hello")], user="ada")
@@ -92,7 +92,7 @@ async def test_an_answer_comes_whole_or_in_pieces_and_says_what_it_consumed() ->
         assert chunks[-1].usage == whole.usage
 
 
-async def test_more_than_one_answer_is_refused() -> None:
+async def test_a_request_for_several_answers_is_refused() -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         for streamed in (False, True):
@@ -103,7 +103,7 @@ async def test_more_than_one_answer_is_refused() -> None:
         assert (await client.chat.completions.create(model="talk", messages=[user("Hello")], n=None)).choices
 
 
-async def test_without_a_session_the_messages_are_the_conversation_and_with_one_it_is_kept() -> None:
+async def test_the_messages_are_the_conversation_without_a_session() -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         said: list[Any] = [user("Hello"), {"role": "assistant", "content": GREETING}, user("And now?")]
@@ -129,7 +129,7 @@ async def test_without_a_session_the_messages_are_the_conversation_and_with_one_
 
 
 @pytest.mark.parametrize("session", [None, "s1"])
-async def test_a_gate_is_a_question_and_the_next_message_its_answer_also_behind_a_restart(
+async def test_a_gate_is_a_question_that_the_next_message_answers_even_after_a_restart(
     file_store: str, session: str | None
 ) -> None:
     headers = {} if session is None else {"x-session-id": session}
@@ -155,7 +155,7 @@ async def test_a_gate_is_a_question_and_the_next_message_its_answer_also_behind_
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_calls_of_the_clients_tools_are_handed_to_it_and_their_results_go_on(
+async def test_calls_of_client_tools_are_returned_and_their_results_continue_the_turn(
     file_store: str, stream: bool
 ) -> None:
     async with talking(file_store, script=LOCATES) as (served, client):
@@ -192,7 +192,7 @@ async def called(client: openai.AsyncOpenAI, said: list[Any], *, stream: bool) -
     return found
 
 
-async def test_errors_are_told_as_their_client_reads_them_and_nothing_that_failed_is_run_again() -> None:
+async def test_errors_have_the_openai_format_and_a_failed_request_is_not_repeated() -> None:
     async with talking(script="rules:\n  - {fail: {status: 400, message: broken}}\n") as (served, client):
         await served.save(TALK)
         with pytest.raises(openai.NotFoundError, match="nope") as unknown:
@@ -220,7 +220,7 @@ async def test_errors_are_told_as_their_client_reads_them_and_nothing_that_faile
         assert [one["status"] for one in ran] == ["failed", "failed"]
 
 
-async def test_keys_open_this_door_as_any_other() -> None:
+async def test_the_openai_api_requires_a_key() -> None:
     async with talking(is_local=False) as (served, client):
         admin = await served.key("root", "admin")
         assert (await served.client.post("/api/workflows", content=TALK, headers=admin)).status_code == 201
@@ -239,7 +239,7 @@ async def test_keys_open_this_door_as_any_other() -> None:
             await client.with_options(api_key=viewer).chat.completions.create(model="talk", messages=[user("Hi")])
 
 
-async def test_a_question_of_others_is_not_answered() -> None:
+async def test_a_gate_of_another_user_is_not_answered() -> None:
     async with talking(is_local=False) as (served, client):
         admin, outside = await served.key("root", "admin"), await served.key("bob", "operator", "day")
         gate = LETTER.replace("id: letter", "id: letter\nallowedGroups: [desk]")
@@ -254,7 +254,7 @@ async def test_a_question_of_others_is_not_answered() -> None:
         assert (await served.app.view(asked.id.removeprefix("chatcmpl-")))["status"] == "waiting"
 
 
-async def test_many_talk_at_once() -> None:
+async def test_many_conversations_run_concurrently() -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         replies = await asyncio.gather(
@@ -273,7 +273,7 @@ async def test_many_talk_at_once() -> None:
         ("it has no hint", "", "it has no hint"),
     ],
 )
-def test_the_message_of_an_error_has_its_hint_as_a_sentence_of_its_own(detail: str, hint: str, message: str) -> None:
+def test_the_message_of_an_error_includes_its_hint_as_a_sentence(detail: str, hint: str, message: str) -> None:
     assert error_told(404, "code", detail, hint)["error"] == {
         "message": message,
         "type": "invalid_request_error",
@@ -299,9 +299,7 @@ def test_the_message_of_an_error_has_its_hint_as_a_sentence_of_its_own(detail: s
     ],
     ids=lambda value: str(value)[:24],
 )
-async def test_whatever_is_refused_behind_this_door_is_told_in_their_words(
-    method: str, path: str, body: bytes, status: int, code: str
-) -> None:
+async def test_every_refusal_has_the_openai_format(method: str, path: str, body: bytes, status: int, code: str) -> None:
     async with serving(body_bytes_max=5_000) as served:
         reply = await served.client.request(method, path, content=body, headers={"content-type": "application/json"})
         assert reply.status_code == status, reply.text
@@ -313,14 +311,14 @@ async def test_whatever_is_refused_behind_this_door_is_told_in_their_words(
         assert ("allow" in reply.headers) is (status == 405)
 
 
-async def test_names_and_pages_of_others_are_refused_in_their_words_too(served: Served) -> None:
+async def test_refusals_of_hosts_and_origins_have_the_openai_format(served: Served) -> None:
     for headers in ({"host": "evil.example"}, {"origin": "https://evil.example"}):
         reply = await served.client.post("/v1/responses", json={}, headers=headers)
         assert (reply.status_code, reply.json()["error"]["type"]) == (403, "permission_error")
         assert reply.json()["error"]["code"] == "origin-refused"
 
 
-async def test_a_mistake_of_ours_is_told_in_their_words(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_internal_error_has_the_openai_format(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object) -> None:
         raise ZeroDivisionError("secret")
 

@@ -33,7 +33,7 @@ def commands_of(block: Block) -> list[str]:
 
 @pytest.mark.requirement("S4-51")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-async def test_the_curl_commands_of_the_page_do_what_it_says(file_store: str, tmp_path: Path) -> None:
+async def test_the_curl_commands_of_the_page_have_the_documented_result(file_store: str, tmp_path: Path) -> None:
     blocks = blocks_of(PAGE)
     (tmp_path / "letter.yaml").write_text(next(one.text for one in blocks if one.language == "yaml"))
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -22,7 +22,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def test_every_address_of_a_page_answers_with_the_app(served: Served, built: Path) -> None:
+async def test_every_page_path_returns_the_app(served: Served, built: Path) -> None:
     for path in ("/", "/workflows", "/executions/exec-1", "/workflows/news desk"):
         reply = await served.client.get(path)
         assert (reply.status_code, "the app" in reply.text, reply.headers["cache-control"]) == (200, True, "no-cache")
@@ -32,7 +32,7 @@ async def test_every_address_of_a_page_answers_with_the_app(served: Served, buil
         assert "frame-ancestors 'none'" in policy
 
 
-async def test_files_named_by_their_content_are_kept_for_good(served: Served, built: Path) -> None:
+async def test_content_hashed_files_are_cached_forever(served: Served, built: Path) -> None:
     reply = await served.client.get("/assets/main-1a2b.js")
     assert (reply.status_code, reply.text) == (200, "run()")
     assert reply.headers["content-type"].startswith("text/javascript")
@@ -51,12 +51,12 @@ async def test_files_named_by_their_content_are_kept_for_good(served: Served, bu
         "/workflows/../../secret.txt",
     ],
 )
-async def test_nothing_outside_of_the_folder_is_served(served: Served, built: Path, path: str) -> None:
+async def test_no_file_outside_of_the_folder_is_served(served: Served, built: Path, path: str) -> None:
     reply = await served.client.get(path)
     assert (reply.status_code, "secret" in reply.text) == (404, False)
 
 
-async def test_who_mistypes_an_address_in_a_browser_is_told_by_the_app(served: Served, built: Path) -> None:
+async def test_an_unknown_path_in_a_browser_returns_the_app(served: Served, built: Path) -> None:
     """The app says that there is no such page and leads back; what programs ask for stays theirs."""
     browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     reply = await served.client.get("/worklfows", headers=browser)
@@ -67,7 +67,7 @@ async def test_who_mistypes_an_address_in_a_browser_is_told_by_the_app(served: S
         assert (reply.status_code, "the app" in reply.text) == (404, False), path
 
 
-async def test_what_programs_ask_for_is_answered_to_programs(served: Served, built: Path) -> None:
+async def test_an_unknown_path_for_a_program_returns_json(served: Served, built: Path) -> None:
     for path in ("/api/nowhere", "/assets/gone.js", "/favicon.ico"):
         reply = await served.client.get(path)
         assert (reply.status_code, reply.json()["code"]) == (404, "no-such-page")
@@ -75,7 +75,7 @@ async def test_what_programs_ask_for_is_answered_to_programs(served: Served, bui
     assert (reply.status_code, reply.json()["error"]["code"]) == (404, "no-such-page")
 
 
-async def test_an_app_that_is_not_built_says_how_to_build_it(
+async def test_a_missing_build_of_the_app_is_reported_with_the_build_command(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "BUILT", tmp_path / "nothing")

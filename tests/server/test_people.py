@@ -21,7 +21,7 @@ async def got(served: Served, address: str, headers: dict[str, str]) -> Any:
     return reply.json()
 
 
-async def test_people_are_those_with_keys_and_those_whom_the_provider_named_also_after_a_restart(
+async def test_people_include_key_holders_and_users_of_the_provider_even_after_a_restart(
     file_store: str, tmp_path: Path
 ) -> None:
     jwks = tmp_path / "jwks.json"
@@ -42,7 +42,7 @@ async def test_people_are_those_with_keys_and_those_whom_the_provider_named_also
         assert all(one["seenAt"] is not None for one in found)
 
 
-async def test_somebody_is_logged_out_everywhere_and_others_are_not(served: Served) -> None:
+async def test_one_user_is_logged_out_everywhere(served: Served) -> None:
     root, ada, bob = (
         await served.key("root", "admin"),
         await served.key("ada", "viewer"),
@@ -58,13 +58,15 @@ async def test_somebody_is_logged_out_everywhere_and_others_are_not(served: Serv
     assert (await got(served, "/api/me", bob))["name"] == "bob", "keys stay"
 
 
-async def test_the_table_of_rights_is_what_the_operations_do(served: Served) -> None:
+async def test_the_table_of_rights_matches_the_operations(served: Served) -> None:
     rights = (await got(served, "/api/rights", {}))["rights"]
     assert {f"{one['method']} {one['path']}": one["role"] for one in rights} == LEAST
     assert all(one["says"] and one["tag"] for one in rights)
 
 
-async def test_who_uses_a_secret_is_told_and_what_hides_it_too(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_secret_lists_its_users_and_environment_overrides(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = CHAIN.replace("prompt: one", 'prompt: "secret.WEATHER_OLD"').replace("id: chain", "id: other")
     await served.save(calls)
     await served.save(CHAIN.replace("prompt: one", 'prompt: "use secret.WEATHER, please"'))
@@ -86,7 +88,7 @@ async def test_who_uses_a_secret_is_told_and_what_hides_it_too(served: Served, m
     assert "canary" not in listed.text
 
 
-async def test_settings_are_read_with_their_sources_and_without_what_is_secret(
+async def test_settings_are_returned_with_their_sources_and_without_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pointsman.toml").write_text(

@@ -22,7 +22,7 @@ async def saved(served: Served) -> None:
 
 
 @pytest.mark.requirement("S2-01", "S2-06", "S2-47", "S2-63", "S2-O1")
-async def test_a_command_is_carried_out_and_its_session_is_found_after_a_restart(file_store: str) -> None:
+async def test_a_command_is_executed_and_its_session_survives_a_restart(file_store: str) -> None:
     script = load_script(EXAMPLE / "script.yaml")
     async with serving(file_store, script=script) as served:
         await saved(served)
@@ -51,7 +51,7 @@ async def test_a_command_is_carried_out_and_its_session_is_found_after_a_restart
         ("/run/legacy", {"goal": "Write a memo", "email": None}, None),
     ],
 )
-async def test_a_goal_is_run_too(path: str, body: dict[str, Any], email: str | None) -> None:
+async def test_a_goal_is_executed(path: str, body: dict[str, Any], email: str | None) -> None:
     async with serving(script=load_script(EXAMPLE / "script.yaml")) as served:
         await saved(served)
         output = (await served.client.post(path, json=body)).json()
@@ -75,7 +75,7 @@ async def test_a_goal_is_run_too(path: str, body: dict[str, Any], email: str | N
         ("/run/legacy", {"goal": "a", "email": "nobody"}, 400, "'nobody' is not a mail address"),
     ],
 )
-async def test_what_cannot_be_meant_is_refused_with_its_place(
+async def test_an_impossible_command_is_refused_with_its_position(
     served: Served, path: str, body: dict[str, Any], status: int, says: str
 ) -> None:
     await saved(served)
@@ -87,7 +87,7 @@ async def test_what_cannot_be_meant_is_refused_with_its_place(
 
 
 @pytest.mark.requirement("S2-01", "T2-1")
-async def test_an_empty_store_runs_the_pipeline_that_is_built_in(file_store: str) -> None:
+async def test_an_empty_store_runs_the_built_in_pipeline(file_store: str) -> None:
     async with serving(file_store) as served:
         reply = await served.client.post("/run", json={"command": "Write a memo"})
     assert reply.status_code == 200, reply.text
@@ -102,14 +102,14 @@ async def test_an_empty_store_runs_the_pipeline_that_is_built_in(file_store: str
         assert began["workflow_id"] == "agentforge", "what is saved is what is meant"
 
 
-async def test_a_pipeline_that_is_nowhere_is_not_run() -> None:
+async def test_an_unknown_pipeline_is_not_found() -> None:
     async with serving(settings=QUIET.model_copy(update={"pipeline": "nowhere"})) as served:
         reply = await served.client.post("/run", json=COMMAND)
     assert (reply.status_code, reply.json()["code"]) == (404, "unknown-workflow")
 
 
 @pytest.mark.requirement("S2-O2", "S2-O3", "S2-62")
-async def test_a_rate_limit_is_said_as_such_and_people_decide_how_to_go_on() -> None:
+async def test_a_rate_limit_is_reported_and_a_person_decides_how_to_continue() -> None:
     script = parse_script("rules:\n- {node: writer, times: 2, fail: 429}\n")
     async with serving(script=script) as served:
         await saved(served)
@@ -123,7 +123,7 @@ async def test_a_rate_limit_is_said_as_such_and_people_decide_how_to_go_on() -> 
         assert await execution.settled() == "completed"
 
 
-async def test_a_pipeline_and_a_session_of_some_groups_are_not_there_for_others() -> None:
+async def test_a_pipeline_and_session_of_a_group_are_hidden_from_others() -> None:
     async with serving(is_local=False) as served:
         inside = await served.key("ada", "editor", "desk")
         outside = await served.key("bob", "editor", "day")

@@ -146,7 +146,7 @@ def refusal(reply: httpx2.Response) -> str:
     return parse_qs(address.query)["why"][0]
 
 
-async def test_a_browser_is_sent_to_the_provider_and_comes_back_as_whom_it_says(provider: IdentityProvider) -> None:
+async def test_a_browser_logs_in_through_the_identity_provider(provider: IdentityProvider) -> None:
     async with serving(settings=settings(provider), is_local=True) as served, browsing(served) as browser:
         ways = (await served.client.get("/api/login")).json()
         assert ways == {"asks": True, "provider": {"name": "localhost", "address": "/api/login/oidc"}}
@@ -170,7 +170,7 @@ async def test_a_browser_is_sent_to_the_provider_and_comes_back_as_whom_it_says(
         assert (await step(browser, "/api/me")).status_code == 401
 
 
-async def test_an_answer_counts_once_and_only_in_the_browser_that_was_sent(provider: IdentityProvider) -> None:
+async def test_a_provider_callback_works_once_and_only_in_its_browser(provider: IdentityProvider) -> None:
     async with serving(settings=settings(provider)) as served, browsing(served) as ada, browsing(served) as eve:
         back = await to_the_answer(ada)
         assert refusal(await step(eve, back)) == "login-expired", "eve was not sent"
@@ -184,7 +184,9 @@ async def test_an_answer_counts_once_and_only_in_the_browser_that_was_sent(provi
 
 
 @pytest.mark.parametrize("lost", ["state", "code", "iss"])
-async def test_an_answer_with_anything_else_in_it_opens_nothing(provider: IdentityProvider, lost: str) -> None:
+async def test_a_provider_callback_with_wrong_parameters_grants_no_access(
+    provider: IdentityProvider, lost: str
+) -> None:
     async with serving(settings=settings(provider)) as served, browsing(served) as browser:
         back = urlsplit(await to_the_answer(browser))
         said = {name: values[0] for name, values in parse_qs(back.query).items()} | {lost: "else"}
@@ -206,20 +208,20 @@ async def test_an_answer_with_anything_else_in_it_opens_nothing(provider: Identi
     ],
     ids=str,
 )
-async def test_a_token_that_says_anything_else_opens_nothing(provider: IdentityProvider, said: dict[str, Any]) -> None:
+async def test_a_token_with_wrong_claims_grants_no_access(provider: IdentityProvider, said: dict[str, Any]) -> None:
     provider.said |= said
     async with serving(settings=settings(provider)) as served, browsing(served) as browser:
         assert refusal(await step(browser, await to_the_answer(browser))) == "login-refused"
         assert COOKIE not in cookies_of(browser)
 
 
-async def test_a_token_that_somebody_else_signed_opens_nothing(provider: IdentityProvider) -> None:
+async def test_a_token_with_another_signature_grants_no_access(provider: IdentityProvider) -> None:
     provider.signs_with = STRANGER
     async with serving(settings=settings(provider)) as served, browsing(served) as browser:
         assert refusal(await step(browser, await to_the_answer(browser))) == "login-refused"
 
 
-async def test_who_is_refused_there_reads_so_here(provider: IdentityProvider) -> None:
+async def test_a_refusal_by_the_provider_is_shown_at_the_login(provider: IdentityProvider) -> None:
     async with serving(settings=settings(provider)) as served, browsing(served) as browser:
         back = await to_the_answer(browser, "/inbox")
         state = parse_qs(urlsplit(back).query)["state"][0]
@@ -245,13 +247,13 @@ async def test_who_is_refused_there_reads_so_here(provider: IdentityProvider) ->
         "/",
     ],
 )
-async def test_nobody_is_led_elsewhere(provider: IdentityProvider, to: str) -> None:
+async def test_the_login_redirects_only_to_paths_of_the_server(provider: IdentityProvider, to: str) -> None:
     async with serving(settings=settings(provider)) as served, browsing(served) as browser:
         entered = await step(browser, await to_the_answer(browser, to))
         assert entered.headers["location"] == "/workflows"
 
 
-async def test_a_provider_that_is_away_or_will_not_have_us_is_told_at_the_login(provider: IdentityProvider) -> None:
+async def test_an_unavailable_or_refusing_provider_is_reported_at_the_login(provider: IdentityProvider) -> None:
     wrong = settings(provider).model_copy(update={"secrets": {"CLIENT": SecretSettings(value="another")}})
     async with serving(settings=wrong) as served, browsing(served) as browser:
         assert refusal(await step(browser, await to_the_answer(browser))) == "issuer-unreachable"
@@ -261,7 +263,7 @@ async def test_a_provider_that_is_away_or_will_not_have_us_is_told_at_the_login(
         assert VISIT not in cookies_of(browser)
 
 
-async def test_who_tries_codes_is_slowed_down(provider: IdentityProvider) -> None:
+async def test_repeated_wrong_codes_are_throttled(provider: IdentityProvider) -> None:
     known = settings(provider)
     access = known.access.model_copy(update={"wrong_keys_per_minute": 2})
     async with serving(settings=known.model_copy(update={"access": access})) as served, browsing(served) as browser:
@@ -271,7 +273,7 @@ async def test_who_tries_codes_is_slowed_down(provider: IdentityProvider) -> Non
         assert len(provider.codes) == 1, "the last one was not asked for"
 
 
-async def test_where_none_is_configured_none_is_offered(served: Served) -> None:
+async def test_no_provider_login_is_offered_without_configuration(served: Served) -> None:
     assert (await served.client.get("/api/login")).json() == {"asks": False, "provider": None}
     for address in ("/api/login/oidc", f"{BACK}?code=x&state=y"):
         reply = await served.client.get(address)

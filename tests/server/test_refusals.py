@@ -28,7 +28,7 @@ async def refused(served: Served, execution: str, verb: str, body: dict[str, Any
     return code
 
 
-async def test_data_that_a_form_does_not_take_and_fields_that_are_not_open_are_refused(served: Served) -> None:
+async def test_invalid_form_data_and_fields_that_are_not_editable_are_refused(served: Served) -> None:
     await served.save(FORM)
     await served.save(TWO_OF_THREE.replace("      approvers: {users: [ada, ben, cleo], quorum: 2}\n", ""))
     budget, publish = await served.execute("budget"), await served.execute("publish", {"text": "old"})
@@ -86,7 +86,7 @@ async def test_an_answer_to_what_a_gate_does_not_show_any_more_is_a_conflict(ser
     assert (done["output"], done["answers"][0]["digest"]) == ({"letter": "new"}, now["digest"])
 
 
-async def test_who_votes_for_something_else_than_a_voter_before_is_told() -> None:
+async def test_a_vote_for_different_data_is_refused_with_the_reason() -> None:
     async with serving(is_local=False) as served:
         ada, ben = await served.key("ada", "editor"), await served.key("ben", "operator")
         assert (await served.client.post("/api/workflows", content=TWO_OF_THREE, headers=ada)).status_code == 201
@@ -100,7 +100,7 @@ async def test_who_votes_for_something_else_than_a_voter_before_is_told() -> Non
         assert (await served.client.post(address, json=mine, headers=ben)).json()["output"] == {"text": "new"}
 
 
-async def test_two_gates_of_one_name_in_sub_workflows_are_not_guessed_at(served: Served) -> None:
+async def test_an_answer_to_two_gates_of_one_name_is_refused_as_ambiguous(served: Served) -> None:
     await served.save(TWO_OF_THREE.replace("approvers: {users: [ada, ben, cleo], quorum: 2}", "show: [text]"))
     await served.save(EACH)
     execution = await served.execute("many", {"texts": ["a", "b"]})
@@ -110,7 +110,7 @@ async def test_two_gates_of_one_name_in_sub_workflows_are_not_guessed_at(served:
     assert len((await served.client.get("/api/inbox")).json()["gates"]) == 2
 
 
-async def test_a_conversation_that_has_ended_takes_no_more(tmp_path: Path) -> None:
+async def test_an_ended_conversation_accepts_no_messages(tmp_path: Path) -> None:
     async with serving(f"sqlite:///{tmp_path}/talk.db", script=read_script(ENDING)) as served:
         await served.save(TALK.replace('prompt: "You are brief."', ""))
         execution = await served.execute("talk", {"message": "bye"}, sessionId="s")
@@ -121,7 +121,7 @@ async def test_a_conversation_that_has_ended_takes_no_more(tmp_path: Path) -> No
         assert (reply.status_code, reply.json()["code"]) == (409, "session-closed")
 
 
-async def test_a_workflow_with_one_place_refuses_a_second_start(served: Served) -> None:
+async def test_a_workflow_with_a_concurrency_limit_of_one_refuses_a_second_start(served: Served) -> None:
     await served.save(LETTER + "concurrency: {max: 1, policy: skip}\n")
     first = await served.execute("letter", {"goal": "tides"})
     reply = await served.client.post("/api/workflows/letter/execute", json={"input": {"goal": "tides"}})
@@ -131,7 +131,7 @@ async def test_a_workflow_with_one_place_refuses_a_second_start(served: Served) 
     assert "`GET /api/workflows/executions` shows what runs" in reply.json()["hint"]
 
 
-async def test_one_process_takes_up_executions_of_one_script(file_store: str) -> None:
+async def test_a_process_resumes_only_executions_of_its_own_script(file_store: str) -> None:
     begun: list[str] = []
     for said in ("one", "two"):
         script = read_script(f"rules:\n  - {{text: {said}}}\n")
@@ -147,7 +147,7 @@ async def test_one_process_takes_up_executions_of_one_script(file_store: str) ->
         assert (await served.read(begun[1]))["status"] == "waiting"
 
 
-async def test_a_store_without_room_refuses_what_writes_and_is_read_all_the_same(file_store: str) -> None:
+async def test_a_full_store_refuses_writes_and_allows_reads(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(CHAIN)
         done = await served.execute("chain")
@@ -162,7 +162,7 @@ async def test_a_store_without_room_refuses_what_writes_and_is_read_all_the_same
 
 
 @pytest.mark.parametrize("verb", ["replay", "move", "delegate", "respond", "steer"])
-async def test_verbs_over_what_is_not_there_say_so(served: Served, verb: str) -> None:
+async def test_verbs_on_missing_objects_are_not_found(served: Served, verb: str) -> None:
     bodies: dict[str, dict[str, Any]] = {
         "move": {"to": "chain"},
         "delegate": {"gateId": "a", "to": "ben"},

@@ -39,7 +39,7 @@ async def described_in(served: Served, execution: str) -> dict[str, AgentConfig]
     return (await served.app.library.kept(state.setup.definition)).agents or {}
 
 
-async def test_an_agent_is_saved_named_by_a_workflow_and_pinned_by_what_runs(file_store: str) -> None:
+async def test_an_agent_is_saved_used_by_a_workflow_and_pinned_by_an_execution(file_store: str) -> None:
     async with serving(file_store) as served:
         assert await saved_agent(served, WRITER) == 1
         assert await saved_agent(served, WRITER) == 1
@@ -56,21 +56,21 @@ async def test_an_agent_is_saved_named_by_a_workflow_and_pinned_by_what_runs(fil
         assert (await described_in(served, await served.execute("named")))["writer"].max_tokens is None
 
 
-async def test_a_node_may_name_one_revision_of_an_agent(served: Served) -> None:
+async def test_a_node_can_name_one_revision_of_an_agent(served: Served) -> None:
     await saved_agent(served, WRITER)
     await saved_agent(served, {"system": "You are long."})
     await served.save(NAMED.replace("agent: writer", "agent: writer@1"))
     assert (await described_in(served, await served.execute("named")))["writer@1"].max_tokens == 50
 
 
-async def test_an_agent_with_errors_is_refused_with_their_places(served: Served) -> None:
+async def test_an_invalid_agent_is_refused_with_the_paths_of_its_errors(served: Served) -> None:
     reply = await served.client.post("/api/agents", json={"name": "writer", "agent": {"maxTokens": 0, "sistem": "x"}})
     assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
     assert {problem["pointer"] for problem in reply.json()["problems"]} >= {"/maxTokens"}
     assert (await served.client.get("/api/agents")).json()["agents"] == []
 
 
-async def test_a_deleted_agent_lets_nothing_new_start_and_comes_back_as_the_next_revision(served: Served) -> None:
+async def test_a_deleted_agent_prevents_new_starts_and_returns_as_the_next_revision(served: Served) -> None:
     await saved_agent(served, WRITER)
     assert (await served.client.delete("/api/agents/writer")).status_code == 204
     assert (await served.client.delete("/api/agents/writer")).json()["code"] == "no-such-agent"
@@ -78,7 +78,7 @@ async def test_a_deleted_agent_lets_nothing_new_start_and_comes_back_as_the_next
     assert await saved_agent(served, WRITER) == 2
 
 
-async def test_an_agent_is_replaced_only_over_what_was_read() -> None:
+async def test_an_agent_is_replaced_only_over_the_read_revision() -> None:
     settings = Settings(delays=False, agents={"chief": AgentConfig.model_validate({"system": "Rules."})})
     async with serving(settings=settings) as served:
         await saved_agent(served, WRITER)
@@ -93,7 +93,7 @@ async def test_an_agent_is_replaced_only_over_what_was_read() -> None:
         assert (odd.status_code, odd.json()["code"]) == (400, "agent-invalid")
 
 
-async def test_tools_are_listed_page_by_page_read_and_tried(served: Served) -> None:
+async def test_tools_are_paged_read_and_tried(served: Served) -> None:
     names: list[str] = []
     after: str | None = None
     while True:
@@ -121,14 +121,14 @@ async def test_tools_are_listed_page_by_page_read_and_tried(served: Served) -> N
     assert (await served.client.post(f"/api/tools/{off}/try", json={})).json()["code"] == "tool-not-tried"
 
 
-async def test_models_are_listed_and_asked(served: Served) -> None:
+async def test_models_are_listed_and_pinged(served: Served) -> None:
     listed = (await served.client.get("/api/models")).json()
     assert listed["default"] == "scripted"
     asked = (await served.client.post("/api/models/ping")).json()["models"]
     assert [(one["name"], one["ok"]) for one in asked] == [("scripted", True)]
 
 
-async def test_what_is_remembered_is_written_listed_searched_and_forgotten_after_a_restart(file_store: str) -> None:
+async def test_memory_is_written_listed_searched_and_deleted_after_a_restart(file_store: str) -> None:
     user = "/api/memory/user"
     async with serving(file_store) as served:
         for n in range(5):
@@ -162,7 +162,7 @@ async def test_what_is_remembered_is_written_listed_searched_and_forgotten_after
         assert (await served.client.get("/api/memory/team?owner=ada")).json()["code"] == "unknown-memory"
 
 
-async def test_the_memory_of_a_user_is_that_users_alone() -> None:
+async def test_the_memory_of_a_user_is_private() -> None:
     async with serving(is_local=False) as served:
         keys: dict[str, Role] = {"ada": "operator", "bob": "operator", "root": "admin"}
         headers = {name: await served.key(name, role) for name, role in keys.items()}
@@ -191,7 +191,7 @@ async def test_a_conversation_is_read_and_deleted(served: Served) -> None:
     assert (await served.client.get("/api/sessions/s1")).status_code == 404
 
 
-async def test_the_files_of_an_execution_are_downloads_and_nothing_else(tmp_path: Path) -> None:
+async def test_files_of_an_execution_are_served_only_as_downloads(tmp_path: Path) -> None:
     settings = Settings(delays=False, files=FileSettings(directory=str(tmp_path / "files")))
     async with serving(settings=settings) as served:
         await served.save(CHAIN)
@@ -212,7 +212,7 @@ async def test_the_files_of_an_execution_are_downloads_and_nothing_else(tmp_path
             assert reply.text != "secret"
 
 
-async def test_an_execution_goes_out_as_a_file_and_comes_in_elsewhere(served: Served) -> None:
+async def test_an_execution_is_exported_and_imported_elsewhere(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     exported = await served.client.get(f"/api/workflows/executions/{execution}/export")
@@ -232,7 +232,7 @@ async def test_an_execution_goes_out_as_a_file_and_comes_in_elsewhere(served: Se
         assert (broken.status_code, broken.json()["code"]) == (400, "import-refused")
 
 
-async def test_many_executions_are_cancelled_at_once_as_far_as_the_caller_sees_them() -> None:
+async def test_a_bulk_cancel_applies_to_visible_executions() -> None:
     async with serving(is_local=False) as served:
         root = await served.key("root", "admin")
         ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
@@ -255,13 +255,13 @@ async def test_many_executions_are_cancelled_at_once_as_far_as_the_caller_sees_t
 
 
 @pytest.mark.parametrize("address", ["/api/tools", "/api/agents", "/api/memory", "/api/schedules", "/api/webhooks"])
-async def test_lists_refuse_limits_that_are_none(served: Served, address: str) -> None:
+async def test_lists_refuse_invalid_limits(served: Served, address: str) -> None:
     for limit in ("0", "201", "x", "1e3"):
         reply = await served.client.get(f"{address}?limit={limit}")
         assert (reply.status_code, reply.json()["code"]) == (422, "request-invalid"), limit
 
 
-async def test_schedules_and_webhooks_of_a_hidden_workflow_are_not_there() -> None:
+async def test_schedules_and_webhooks_of_a_hidden_workflow_are_hidden() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         assert (await served.client.post("/api/workflows", content=secret_of("desk"), headers=ada)).status_code == 201
@@ -274,7 +274,7 @@ async def test_schedules_and_webhooks_of_a_hidden_workflow_are_not_there() -> No
         assert len((await served.client.get("/api/schedules", headers=ada)).json()["schedules"]) == 1
 
 
-async def test_an_mcp_server_that_tells_no_tools_says_why() -> None:
+async def test_an_mcp_server_without_tools_is_listed_with_the_reason() -> None:
     gone = McpServerDescription(command=("/nowhere/server",))
     async with serving(settings=Settings(delays=False, mcp={"files": gone})) as served:
         told = (await served.client.get("/api/tools?origin=mcp&limit=1")).json()

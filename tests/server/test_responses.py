@@ -33,7 +33,7 @@ async def messages_of(served: Served, response: Response) -> list[tuple[str, str
     return [(one["role"], one["content"]) for one in state["messages"]]
 
 
-async def test_a_text_is_answered_and_what_it_consumed_is_told() -> None:
+async def test_a_text_is_answered_with_its_usage() -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         said = await ask(
@@ -47,7 +47,7 @@ async def test_a_text_is_answered_and_what_it_consumed_is_told() -> None:
         assert await messages_of(served, said) == [("user", "Hello"), ("assistant", GREETING)], "it has its own prompts"
 
 
-async def test_a_stream_tells_numbered_events_that_add_up_to_the_response() -> None:
+async def test_a_stream_sends_numbered_events_that_add_up_to_the_response() -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         whole = await ask(client, model="talk", input="Hello")
@@ -68,7 +68,7 @@ async def test_a_stream_tells_numbered_events_that_add_up_to_the_response() -> N
         assert len({*added}) == len(added) == 2
 
 
-async def test_a_response_is_gone_on_from_also_behind_a_restart_and_each_goes_its_own_way(file_store: str) -> None:
+async def test_a_response_is_continued_even_after_a_restart_and_can_branch(file_store: str) -> None:
     async with talking(file_store) as (served, client):
         await served.save(TALK)
         first = await ask(client, model="talk", input="Hello")
@@ -103,7 +103,7 @@ async def test_without_a_previous_response_the_items_are_the_conversation() -> N
 @pytest.mark.parametrize(
     "named", [{"conversation": "s1"}, {"conversation": {"id": "s1"}}, {"metadata": {"session_id": "s1"}}]
 )
-async def test_a_conversation_that_is_named_is_kept_under_its_name(named: dict[str, Any]) -> None:
+async def test_a_named_conversation_is_stored_under_its_name(named: dict[str, Any]) -> None:
     async with talking() as (served, client):
         await served.save(TALK)
         for text in ("Hello", "And now?"):
@@ -120,7 +120,7 @@ async def test_a_conversation_that_is_named_is_kept_under_its_name(named: dict[s
 
 
 @pytest.mark.parametrize("by_id", [True, False])
-async def test_a_gate_is_a_question_and_what_is_said_next_its_answer_also_behind_a_restart(
+async def test_a_gate_is_a_question_that_the_next_input_answers_even_after_a_restart(
     file_store: str, by_id: bool
 ) -> None:
     script = "rules:\n  - {text: Dear Ada}\n"
@@ -146,7 +146,7 @@ async def test_a_gate_is_a_question_and_what_is_said_next_its_answer_also_behind
         assert len((await served.client.get("/api/workflows/executions")).json()["executions"]) == 1
 
 
-async def test_an_answer_that_does_not_say_what_was_seen_is_not_taken_once_the_question_has_changed() -> None:
+async def test_an_answer_without_a_digest_is_refused_after_the_gate_has_changed() -> None:
     async with talking() as (served, client):
         await served.save(SHOWN)
         asked = await ask(client, model="shown", input="Dear Ada")
@@ -179,7 +179,7 @@ async def test_an_answer_that_does_not_say_what_was_seen_is_not_taken_once_the_q
         ("approve? No.", None),
     ],
 )
-async def test_a_comment_stands_behind_a_sign_so_that_a_sentence_is_no_answer(text: str, comment: str | None) -> None:
+async def test_a_comment_needs_a_separator_so_that_a_sentence_is_not_an_answer(text: str, comment: str | None) -> None:
     async with talking() as (served, client):
         await served.save(SHOWN)
         asked = await ask(client, model="shown", input="Dear Ada")
@@ -190,7 +190,9 @@ async def test_a_comment_stands_behind_a_sign_so_that_a_sentence_is_no_answer(te
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_calls_of_the_clients_tools_are_items_and_their_outputs_go_on(file_store: str, stream: bool) -> None:
+async def test_calls_of_client_tools_are_items_and_their_outputs_continue_the_turn(
+    file_store: str, stream: bool
+) -> None:
     async with talking(file_store, script=LOCATES) as (served, client):
         await served.save(GUIDE)
         asked = await ask(client, stream=stream, model="guide", input="Where am I?")
@@ -210,7 +212,7 @@ async def test_calls_of_the_clients_tools_are_items_and_their_outputs_go_on(file
         assert len((await served.client.get("/api/workflows/executions")).json()["executions"]) == 1
 
 
-async def test_errors_are_told_as_their_client_reads_them_and_nothing_that_failed_is_run_again() -> None:
+async def test_errors_have_the_openai_format_and_a_failed_request_is_not_repeated() -> None:
     async with talking(script="rules:\n  - {fail: {status: 400, message: broken}}\n") as (served, client):
         await served.save(TALK)
         with pytest.raises(openai.NotFoundError, match="nope"):
@@ -262,7 +264,7 @@ UNREADABLE = (
 )
 
 
-async def test_what_cannot_be_told_back_or_read_is_refused_before_anything_runs() -> None:
+async def test_unsupported_input_is_refused_before_anything_runs() -> None:
     async with talking() as (served, _):
         await served.save(TALK)
         headers = {"content-type": "application/json"}
@@ -274,7 +276,7 @@ async def test_what_cannot_be_told_back_or_read_is_refused_before_anything_runs(
         assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
 
 
-async def test_what_others_said_is_not_gone_on_from_and_a_refusal_is_in_the_audit_log() -> None:
+async def test_a_response_of_another_user_cannot_be_continued_and_the_refusal_is_audited() -> None:
     async with talking(is_local=False) as (served, client):
         admin = await served.key("root", "admin")
         assert (await served.client.post("/api/workflows", content=TALK, headers=admin)).status_code == 201

@@ -93,7 +93,7 @@ async def saved(served: Served) -> bool:
         ("editor", None, False),
     ],
 )
-async def test_an_agent_saves_workflows_only_while_its_starter_may(
+async def test_an_agent_saves_workflows_only_while_its_starter_has_the_right(
     starter: Any,
     then: Any,
     does_save: bool,
@@ -126,7 +126,7 @@ async def test_an_execution_keeps_the_role_of_its_starter_in_another_process(fil
         assert not await saved(served)
 
 
-async def test_an_agent_acts_with_no_more_than_the_rights_of_who_wrote_the_agent() -> None:
+async def test_an_agent_acts_at_most_with_the_rights_of_its_author() -> None:
     call: Any = {"name": "run_workflow", "arguments": {"workflow": "chain", "input": {}}}
     script = parse_script(json.dumps({"rules": [{"node": "write", "call": 1, "toolCalls": [call]}, {"text": "Done."}]}))
     async with serving(is_local=False, script=script, settings=Settings(delays=False)) as served:
@@ -142,7 +142,7 @@ async def test_an_agent_acts_with_no_more_than_the_rights_of_who_wrote_the_agent
         assert [one.workflow for one in await served.app.executions()] == ["report"]
 
 
-async def test_a_verb_of_agents_is_not_lent_to_who_tries_it_as_a_tool() -> None:
+async def test_a_verb_of_agents_tried_as_a_tool_grants_no_more_rights() -> None:
     async with serving(is_local=False, settings=Settings(delays=False)) as served:
         offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         bob = await served.key("bob", "editor")
@@ -178,7 +178,7 @@ async def test_an_agent_is_changed_shared_and_deleted_by_its_owner_and_admins() 
         await ask(served, "DELETE", "/api/agents/writer", bob, expect=204)
 
 
-async def test_a_private_agent_is_not_there_for_others_also_where_a_workflow_names_it() -> None:
+async def test_a_private_agent_is_hidden_from_others_even_when_a_workflow_names_it() -> None:
     settings = Settings(delays=False, model="openai:gpt-5", providers={"openai": ProviderSettings(keys=("sk-none",))})
     async with serving(is_local=False, model=None, settings=settings) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
@@ -274,7 +274,7 @@ async def test_an_event_reaches_only_the_waiting_executions_that_its_publisher_s
         assert len(heard.json()["delivered"]) == 1
 
 
-async def test_a_call_fails_alike_whether_its_target_was_deleted_or_hidden_since() -> None:
+async def test_a_call_of_a_deleted_and_of_a_hidden_target_fails_identically() -> None:
     failures: list[Any] = []
     for then in ("hidden", "missing"):
         async with serving(is_local=False) as served:
@@ -291,7 +291,7 @@ async def test_a_call_fails_alike_whether_its_target_was_deleted_or_hidden_since
     assert failures[0][1]["problems"][0]["code"] == "unknown-workflow"
 
 
-async def test_a_call_under_way_fails_as_that_of_a_missing_workflow_once_its_target_is_private() -> None:
+async def test_a_running_call_fails_as_not_found_when_its_target_becomes_private() -> None:
     gated = OUTER.replace(
         "nodes: [", "nodes: [{id: wait, type: human, config: {message: Go on, options: [{value: approve}]}}, "
     )
@@ -311,7 +311,7 @@ async def test_a_call_under_way_fails_as_that_of_a_missing_workflow_once_its_tar
         ]
 
 
-async def test_a_new_workflow_does_not_take_the_tool_name_of_another_owners() -> None:
+async def test_a_new_workflow_does_not_take_the_tool_name_of_another_owner() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         await ask(
@@ -322,7 +322,7 @@ async def test_a_new_workflow_does_not_take_the_tool_name_of_another_owners() ->
             assert (reply.status_code, reply.json()["code"]) == (409, "id-taken"), taken
 
 
-async def test_an_imported_execution_acts_for_who_imported_it() -> None:
+async def test_an_imported_execution_acts_for_its_importer() -> None:
     async with serving(is_local=False) as served:
         ada, root = await served.key("ada", "editor"), await served.key("root", "admin")
         execution = await begun(served, ada)
@@ -336,7 +336,7 @@ async def test_an_imported_execution_acts_for_who_imported_it() -> None:
         assert acting.name == "root"
 
 
-async def test_failed_logins_are_in_the_log_together_however_many_there_are() -> None:
+async def test_failed_logins_are_audited_in_groups() -> None:
     async with serving(is_local=False) as served:
         root = await served.key("root", "admin")
         for number in range(30):
@@ -351,7 +351,7 @@ async def test_failed_logins_are_in_the_log_together_however_many_there_are() ->
         assert len(rows) == 22, "one for each of twenty addresses, and one for all others"
 
 
-async def test_failed_logins_are_written_without_anybody_reading_the_log(
+async def test_failed_logins_are_written_without_a_reader_of_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pointsman.auth.audit.FAILED_EVERY_S", 0.01)
@@ -362,7 +362,7 @@ async def test_failed_logins_are_written_without_anybody_reading_the_log(
         assert (await app.audit.state())["rows"] == 1
 
 
-async def test_an_export_is_in_the_log() -> None:
+async def test_an_export_is_audited() -> None:
     async with serving(is_local=False) as served:
         ada, root = await served.key("ada", "editor"), await served.key("root", "admin")
         execution = await begun(served, ada)
@@ -372,7 +372,7 @@ async def test_an_export_is_in_the_log() -> None:
         assert told == [("root", "GET /api/audit/export"), ("ada", "GET /api/workflows/executions/{eid}/export")]
 
 
-def test_the_role_of_several_people_is_the_least_of_theirs() -> None:
+def test_the_role_of_several_people_is_their_lowest() -> None:
     ada = Caller(name="ada", role="admin", groups=("desk",))
     bob = Caller(name="bob", role="operator")
     both = together(ada, bob, cap="editor")
@@ -381,7 +381,7 @@ def test_the_role_of_several_people_is_the_least_of_theirs() -> None:
     assert together(both, NOBODY).role == "viewer"
 
 
-async def test_who_lost_a_workflow_reads_what_they_began_and_runs_no_step_of_it_again() -> None:
+async def test_a_user_who_lost_a_workflow_reads_their_executions_and_cannot_rerun_steps() -> None:
     gated = CHAIN.replace("id: chain", "id: gated").replace(
         "nodes:\n", "nodes:\n  - {id: wait, type: human, config: {message: Go on, options: [{value: approve}]}}\n"
     )

@@ -64,7 +64,7 @@ async def test_an_admin_sets_lists_and_deletes_secrets_and_no_answer_has_their_v
         ("WEATHER", CANARY, 422, "request-invalid"),
     ],
 )
-async def test_a_refusal_does_not_repeat_what_was_sent(name: str, body: Any, status: int, code: str) -> None:
+async def test_a_refusal_does_not_repeat_the_sent_value(name: str, body: Any, status: int, code: str) -> None:
     async with serving(settings=KEYED) as served:
         reply = await served.client.put(f"/api/secrets/{name}", json=body)
         assert (reply.status_code, reply.json()["code"]) == (status, code)
@@ -72,7 +72,7 @@ async def test_a_refusal_does_not_repeat_what_was_sent(name: str, body: Any, sta
         assert (await served.client.get("/api/secrets")).json()["secrets"] == []
 
 
-async def test_a_key_that_is_none_is_a_problem_document() -> None:
+async def test_an_invalid_secret_name_is_a_problem_document() -> None:
     broken = Settings.model_validate({"vault": {"keys": ["none"]}})
     async with serving(settings=broken) as served:
         reply = await served.client.put("/api/secrets/WEATHER", json={"value": CANARY})
@@ -80,7 +80,7 @@ async def test_a_key_that_is_none_is_a_problem_document() -> None:
         assert CANARY not in reply.text
 
 
-async def test_a_stream_tells_no_secret_that_was_set_while_it_was_open(tmp_path: Path) -> None:
+async def test_a_stream_masks_a_secret_that_was_set_while_it_was_open(tmp_path: Path) -> None:
     """A value that comes by another way than its handle is hidden too."""
     flow = {
         "id": "echo",

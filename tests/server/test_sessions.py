@@ -33,7 +33,7 @@ async def conversations(served: Served, query: str = "", *, headers: Any = None,
     return reply.json()
 
 
-async def test_conversations_are_listed_by_their_last_turn_and_called_by_what_was_said_first(file_store: str) -> None:
+async def test_conversations_are_ordered_by_their_last_turn_and_titled_by_their_first_message(file_store: str) -> None:
     async with serving(file_store) as served:
         for document in (TALK, CHAIN, LETTER, QUIET_TALK):
             await served.save(document)
@@ -64,7 +64,7 @@ async def test_conversations_are_listed_by_their_last_turn_and_called_by_what_wa
         assert (await conversations(later, "?before=x", expect=400))["code"] == "place-invalid"
 
 
-async def test_a_conversation_is_found_by_its_words_and_by_its_title(file_store: str) -> None:
+async def test_a_conversation_is_searched_by_its_words_and_title(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(TALK)
         await say(served, "a", "How do I import contacts?")
@@ -86,7 +86,7 @@ async def test_a_conversation_is_found_by_its_words_and_by_its_title(file_store:
             assert (refused.status_code, refused.json()["code"]) == (status, code), title
 
 
-async def test_conversations_are_of_whoever_began_them_to_list_to_call_and_to_delete() -> None:
+async def test_conversations_are_listed_continued_and_deleted_only_by_their_owner() -> None:
     async with serving(is_local=False) as served:
         admin = await served.key("root", "admin")
         ada, bob = await served.key("ada", "operator"), await served.key("bob", "operator")
@@ -109,7 +109,7 @@ async def test_conversations_are_of_whoever_began_them_to_list_to_call_and_to_de
         assert [one["title"] for one in (await conversations(served, headers=bob))["sessions"]] == ["Again"]
 
 
-async def test_whom_one_can_talk_to_is_told_with_what_they_take(served: Served) -> None:
+async def test_chat_workflows_are_listed_with_their_inputs(served: Served) -> None:
     for document in (TALK, LETTER, CHAIN, PICTURE):
         await served.save(document)
     listed = (await served.client.get("/api/chat/workflows")).json()["workflows"]
@@ -120,7 +120,7 @@ async def test_whom_one_can_talk_to_is_told_with_what_they_take(served: Served) 
     assert own["picture"]["files"] == ["picture"]
 
 
-async def test_files_go_into_a_turn_of_a_conversation() -> None:
+async def test_a_turn_of_a_conversation_can_have_files() -> None:
     async with serving(script=parse_script("rules: [{node: look, text: A harbour.}]")) as served:
         await served.save(PICTURE)
         form = {"input": '{"question": "What is this?"}', "sessionId": "s1", "wait": "true"}

@@ -49,7 +49,7 @@ async def listed(served: Served, headers: Headers) -> tuple[list[str], int, int]
 
 
 @pytest.mark.requirement("S4-54")
-async def test_an_owner_says_who_sees_a_workflow_and_that_outlives_the_server(file_store: str) -> None:
+async def test_an_owner_shares_a_workflow_and_the_sharing_survives_a_restart(file_store: str) -> None:
     async with serving(file_store, is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor", "desk")
         eve, root = await served.key("eve", "editor"), await served.key("root", "admin")
@@ -73,7 +73,7 @@ async def test_an_owner_says_who_sees_a_workflow_and_that_outlives_the_server(fi
         assert (await listed(served, ada))[1] == 1, "who began an execution sees it all the same"
 
 
-async def test_sharing_never_opens_what_the_document_shuts() -> None:
+async def test_sharing_does_not_widen_the_groups_of_the_document() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor", "desk"), await served.key("bob", "editor", "day")
         assert await save(served, secret_of("desk"), ada) == 201
@@ -85,13 +85,13 @@ async def test_sharing_never_opens_what_the_document_shuts() -> None:
 @pytest.mark.parametrize(
     "body", [{"audience": "groups"}, {"audience": "everyone", "groups": ["a"]}, {"audience": "world"}, {}]
 )
-async def test_a_sharing_that_makes_no_sense_is_refused(served: Served, body: dict[str, Any]) -> None:
+async def test_an_invalid_sharing_is_refused(served: Served, body: dict[str, Any]) -> None:
     await served.save(CHAIN)
     assert await share(served, "chain", {}, **body) == 422
     assert (await served.client.get("/api/workflows/chain/sharing")).json()["audience"] == "everyone"
 
 
-async def test_a_workflow_can_be_its_owners_alone_from_the_beginning() -> None:
+async def test_a_new_workflow_can_be_private() -> None:
     settings = Settings(delays=False, access=AccessSettings(new_workflows="private"))
     async with serving(is_local=False, settings=settings) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
@@ -103,7 +103,7 @@ async def test_a_workflow_can_be_its_owners_alone_from_the_beginning() -> None:
         assert await save(served, CHAIN, bob) == 409, "its id is not free: its executions are still there"
 
 
-async def test_whom_it_is_shared_with_may_change_but_not_delete_it() -> None:
+async def test_users_of_a_shared_workflow_may_change_but_not_delete_it() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         assert await save(served, CHAIN, ada) == 201
@@ -112,7 +112,7 @@ async def test_whom_it_is_shared_with_may_change_but_not_delete_it() -> None:
         assert (await served.client.get("/api/workflows/chain/sharing", headers=bob)).json()["owner"] == "ada"
 
 
-async def test_nobody_reaches_a_private_workflow_by_calling_it_from_their_own() -> None:
+async def test_a_private_workflow_cannot_be_called_from_another_users_workflow() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         assert await save(served, CHAIN, ada) == 201
@@ -122,7 +122,7 @@ async def test_nobody_reaches_a_private_workflow_by_calling_it_from_their_own() 
         assert await status(served, "/api/workflows/outer", bob) == 200
 
 
-async def test_a_workflow_is_a_tool_for_those_alone_who_may_see_it() -> None:
+async def test_a_workflow_is_a_tool_only_for_callers_who_see_it() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         root = await served.key("root", "admin")
@@ -141,7 +141,7 @@ async def test_a_workflow_is_a_tool_for_those_alone_who_may_see_it() -> None:
         assert await status(served, "/api/tools/calculator", bob) == 200
 
 
-async def test_who_asks_for_a_schedule_that_is_not_there_is_not_told_of_those_of_others() -> None:
+async def test_an_unknown_schedule_does_not_suggest_hidden_schedules() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "editor"), await served.key("bob", "editor")
         assert await save(served, CHAIN, ada) == 201
@@ -161,7 +161,7 @@ async def test_who_asks_for_a_schedule_that_is_not_there_is_not_told_of_those_of
         assert await status(served, "/api/schedules/nightly", ada) == 200
 
 
-async def test_a_session_is_whose_who_began_it() -> None:
+async def test_a_session_belongs_to_its_starter() -> None:
     async with serving(is_local=False) as served:
         ada, bob = await served.key("ada", "operator"), await served.key("bob", "operator")
         root = await served.key("root", "admin")
@@ -184,7 +184,7 @@ async def test_a_session_is_whose_who_began_it() -> None:
         assert [(await listed(served, one))[1] for one in (ada, bob, root)] == [4, 0, 4]
 
 
-async def test_of_a_session_without_executions_nobody_but_an_admin_knows_whose_it_is() -> None:
+async def test_a_session_without_executions_is_visible_only_to_admins() -> None:
     async with serving(is_local=False) as served:
         ada, root = await served.key("ada", "operator"), await served.key("root", "admin")
         assert await save(served, TALK, root) == 201
@@ -196,7 +196,7 @@ async def test_of_a_session_without_executions_nobody_but_an_admin_knows_whose_i
         assert (await start(served, "talk", root, input="Go on", sessionId="s1")).status_code == 200
 
 
-async def test_whoever_a_gate_asks_by_name_sees_and_answers_it() -> None:
+async def test_a_named_approver_sees_and_answers_the_gate() -> None:
     async with serving(is_local=False) as served:
         ada, bob, eve = [await served.key(name, "operator") for name in ("ada", "bob", "eve")]
         root = await served.key("root", "admin")

@@ -49,7 +49,7 @@ async def told(served: Served, execution: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.requirement("S1-84", "S1-125")
-async def test_a_stream_tells_the_whole_story_in_order_and_ends_with_it(served: Served) -> None:
+async def test_a_stream_sends_all_events_in_order_and_ends_with_the_execution(served: Served) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
     heard = [(one.id, one.event) for one in await served.story(execution) if one.id]
@@ -59,7 +59,7 @@ async def test_a_stream_tells_the_whole_story_in_order_and_ends_with_it(served: 
     assert len({id for id, _ in heard}) == len(heard), "every event has an id of its own"
 
 
-async def test_whoever_comes_back_hears_exactly_the_rest_wherever_they_left(served: Served) -> None:
+async def test_a_reconnected_stream_sends_exactly_the_missed_events(served: Served) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
     story = await told(served, execution)
@@ -72,14 +72,14 @@ async def test_whoever_comes_back_hears_exactly_the_rest_wherever_they_left(serv
 
 
 @pytest.mark.parametrize("place", ["x", "1.x", "-1", "1.2.3", "9" * 50, "٣"])
-async def test_a_place_that_was_never_given_is_refused(served: Served, place: str) -> None:
+async def test_an_unknown_stream_position_is_refused(served: Served, place: str) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
     reply = await served.client.get(f"/api/workflows/executions/{execution}/stream?after={place}")
     assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid")
 
 
-async def test_those_who_listen_hear_what_happens_as_it_happens(served: Served) -> None:
+async def test_a_stream_sends_events_as_they_happen(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
 
@@ -98,7 +98,7 @@ async def test_those_who_listen_hear_what_happens_as_it_happens(served: Served) 
     assert served.desk.broker.listeners(execution) == 0
 
 
-async def test_live_text_is_heard_and_has_no_id() -> None:
+async def test_live_text_is_streamed_without_an_id() -> None:
     async with serving(script=read_script("rules: [{node: write, text: 'Dear Ada, how are you'}]")) as spoken:
         await spoken.save(
             LETTER.replace("entry: write", "entry: hold")
@@ -119,7 +119,7 @@ async def test_live_text_is_heard_and_has_no_id() -> None:
     assert "".join(texts) == "Dear Ada, how are you"
 
 
-async def test_one_who_falls_behind_the_ring_goes_on_in_the_journal(
+async def test_a_subscriber_behind_the_ring_buffer_continues_from_the_journal(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ring, "FRAMES", 8)
@@ -134,7 +134,7 @@ async def test_one_who_falls_behind_the_ring_goes_on_in_the_journal(
     assert len(heard) > 400
 
 
-async def test_the_rows_of_another_process_are_heard_too(file_store: str) -> None:
+async def test_a_stream_sends_rows_of_another_process(file_store: str) -> None:
     async with serving(file_store) as one:
         await one.save(LETTER)
         execution = await one.execute("letter", {"goal": "tides"})
@@ -147,7 +147,7 @@ async def test_the_rows_of_another_process_are_heard_too(file_store: str) -> Non
         assert len(seen) == len(await told(one, execution))
 
 
-async def test_a_server_that_stops_lets_its_streams_go_and_the_next_one_goes_on(file_store: str) -> None:
+async def test_a_stopping_server_closes_its_streams_and_the_next_server_continues_them(file_store: str) -> None:
     heard: list[str] = []
     async with serving(file_store) as first:
         await first.save(LETTER)
@@ -164,7 +164,7 @@ async def test_a_server_that_stops_lets_its_streams_go_and_the_next_one_goes_on(
         assert heard == [id for id, _ in await told(second, execution)]
 
 
-async def test_a_silent_stream_says_that_it_lives(served: Served) -> None:
+async def test_an_idle_stream_sends_keep_alives(served: Served) -> None:
     await served.save(WAITS)
     execution = await served.execute("waits")
     broker = SseBroker(served.app.context, WIRE, heartbeat_s=0.001)
@@ -174,7 +174,7 @@ async def test_a_silent_stream_says_that_it_lives(served: Served) -> None:
     await broker.close()
 
 
-async def test_nothing_is_held_for_those_who_went(served: Served) -> None:
+async def test_a_closed_subscription_holds_no_memory(served: Served) -> None:
     await served.save(WAITS)
     execution = await served.execute("waits")
     for _ in range(5):
@@ -183,7 +183,7 @@ async def test_nothing_is_held_for_those_who_went(served: Served) -> None:
     await until(lambda: served.desk.broker.listeners(execution) == 0)
 
 
-async def test_who_comes_late_may_ask_for_the_execution_as_it_is_and_hear_the_rest(served: Served) -> None:
+async def test_a_late_subscriber_can_request_the_present_state_and_the_following_events(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     story = await told(served, execution)
@@ -203,7 +203,7 @@ async def test_who_comes_late_may_ask_for_the_execution_as_it_is_and_hear_the_re
     assert again.status_code == 204, "whoever comes back goes on behind the snapshot"
 
 
-async def test_who_asks_only_for_what_comes_hears_nothing_of_before(served: Served) -> None:
+async def test_a_stream_can_start_with_new_events_only(served: Served) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     before = len(await told(served, execution))
@@ -216,7 +216,7 @@ async def test_who_asks_only_for_what_comes_hears_nothing_of_before(served: Serv
 
 
 @pytest.mark.parametrize("place", ["1.99", "999", "999.0", "9000000000000000000000.1"])
-async def test_the_id_of_another_execution_or_of_what_is_yet_to_come_is_refused(served: Served, place: str) -> None:
+async def test_an_event_id_of_another_execution_or_of_the_future_is_refused(served: Served, place: str) -> None:
     await served.save(LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     address = f"/api/workflows/executions/{execution}/stream"
@@ -224,7 +224,7 @@ async def test_the_id_of_another_execution_or_of_what_is_yet_to_come_is_refused(
     assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid"), "else events were left out silently"
 
 
-async def test_a_crowd_that_comes_back_at_once_reads_the_journal_once(
+async def test_many_reconnecting_subscribers_read_the_journal_once(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await served.save(LETTER)
@@ -249,7 +249,7 @@ async def listening(served: Served, execution: str, headers: dict[str, str]) -> 
         return [event async for event in events_in(reply)]
 
 
-async def test_what_is_taken_back_ends_the_streams_that_it_opened_and_no_others(file_store: str) -> None:
+async def test_a_revoked_key_ends_exactly_its_own_streams(file_store: str) -> None:
     async with serving(file_store, is_local=False) as served, serving(file_store) as elsewhere:
         served.desk.presence.every_s = 0.01
         root, ada, bob = [await served.key(name, "admin") for name in ("root", "ada", "bob")]
@@ -278,7 +278,7 @@ async def test_what_is_taken_back_ends_the_streams_that_it_opened_and_no_others(
             assert CLOSING not in [one.event for one in await heard[name]], f"{name} heard everything"
 
 
-async def test_who_was_let_in_without_a_key_is_not_once_one_is_made(served: Served) -> None:
+async def test_a_stream_without_a_key_ends_when_the_first_key_is_made(served: Served) -> None:
     served.desk.presence.every_s = 0.01
     await served.save(WAITS)
     execution = await served.execute("waits")
@@ -288,7 +288,7 @@ async def test_who_was_let_in_without_a_key_is_not_once_one_is_made(served: Serv
     assert (await heard)[-1].event == CLOSING
 
 
-async def test_a_stream_ends_when_its_workflow_is_not_shared_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_ends_when_its_workflow_is_no_longer_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executions, "EVERY_S", 0.0)
     async with serving(is_local=False) as served:
         ada, vi = await served.key("ada", "editor"), await served.key("vi", "viewer")

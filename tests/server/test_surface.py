@@ -27,7 +27,7 @@ async def asked(served: Served, method: str, path: str, body: Any = None, *, exp
 
 
 @pytest.mark.requirement("S4-O9")
-async def test_templates_are_listed_read_started_run_paused_resumed_looked_at_and_cancelled(file_store: str) -> None:
+async def test_built_in_workflows_support_every_verb_of_executions(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(LETTER)
         listed = await asked(served, "GET", "/api/workflows?builtIn=false")
@@ -48,7 +48,7 @@ async def test_templates_are_listed_read_started_run_paused_resumed_looked_at_an
 
 
 @pytest.mark.requirement("S3-O11")
-async def test_each_group_of_a_wider_api_is_there_and_does_something(file_store: str, tmp_path: Path) -> None:
+async def test_each_group_of_the_api_has_a_working_operation(file_store: str, tmp_path: Path) -> None:
     async with serving(file_store) as served:
         await templates_and_composition(served)
         await versions_and_migration(served)
@@ -129,6 +129,6 @@ async def debugging(served: Served) -> None:
     assert (forked["status"], forked["state"]["a"]) == ("completed", "else")
 
 
-async def test_a_store_in_memory_has_no_backup_and_says_so(served: Served) -> None:
+async def test_a_backup_of_a_store_in_memory_is_refused(served: Served) -> None:
     reply = await served.client.post("/api/backup")
     assert (reply.status_code, reply.json()["code"]) == (409, "store-uncopyable")

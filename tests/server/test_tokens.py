@@ -68,7 +68,7 @@ async def answer(served: Served, token: str, address: str = "/api/me") -> tuple[
     return reply.status_code, reply.json()
 
 
-async def test_a_token_lets_in_whom_it_names_as_what_it_says(keys: str) -> None:
+async def test_a_token_grants_access_to_its_subject_with_its_role(keys: str) -> None:
     async with serving(settings=settings(keys), is_local=False) as served:
         for token in (signed(), signed(EC, "ES256", kid="e1")):
             status, me = await answer(served, token)
@@ -128,21 +128,21 @@ WRONG: Final[dict[str, Callable[[], str]]] = {
 
 
 @pytest.mark.parametrize("made", WRONG.values(), ids=WRONG)
-async def test_a_token_that_is_wrong_opens_nothing_and_is_not_told_why(keys: str, made: Callable[[], str]) -> None:
+async def test_a_wrong_token_is_refused_without_the_reason(keys: str, made: Callable[[], str]) -> None:
     async with serving(settings=settings(keys), is_local=False) as served:
         status, said = await answer(served, made())
         assert (status, said["code"]) == (401, "not-signed-in")
         assert said["detail"] == "this key or token opens nothing here"
 
 
-async def test_an_address_is_a_name_only_if_it_is_verified(keys: str) -> None:
+async def test_a_mail_address_is_a_user_name_only_if_verified(keys: str) -> None:
     async with serving(settings=settings(keys, name_claim="email"), is_local=False) as served:
         for verified, status in ((True, 200), (False, 401), ("true", 401), (None, 401)):
             token = signed(email="ada@example.com", email_verified=verified)
             assert (await answer(served, token))[0] == status, verified
 
 
-async def test_keys_are_read_from_the_issuer_once_and_again_when_a_new_one_signs(httpserver: HTTPServer) -> None:
+async def test_issuer_keys_are_fetched_once_and_again_for_a_new_key_id(httpserver: HTTPServer) -> None:
     asked = [0]
     listed: list[Any] = [RSA]
 
@@ -169,7 +169,7 @@ async def test_keys_are_read_from_the_issuer_once_and_again_when_a_new_one_signs
         assert asked[0] == 2
 
 
-async def test_an_issuer_that_is_away_shuts_out_its_tokens_only(httpserver: HTTPServer) -> None:
+async def test_an_unavailable_issuer_affects_only_its_tokens(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/keys").respond_with_data("down", status=500)
     configured = settings(httpserver.url_for("/keys")).model_copy(update={"http": _ports(httpserver)})
     async with serving(settings=configured, is_local=False) as served:
@@ -181,7 +181,7 @@ async def test_an_issuer_that_is_away_shuts_out_its_tokens_only(httpserver: HTTP
         assert (await served.client.get("/api/me", headers=key)).status_code == 200
 
 
-async def test_keys_inside_this_network_are_not_fetched_unless_that_is_meant(httpserver: HTTPServer) -> None:
+async def test_issuer_keys_on_internal_addresses_are_fetched_only_if_allowed(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/keys").respond_with_data(public(RSA))
     configured = settings(httpserver.url_for("/keys")).model_copy(update={"http": HttpSettings()})
     async with serving(settings=configured, is_local=False) as served:
@@ -190,7 +190,7 @@ async def test_keys_inside_this_network_are_not_fetched_unless_that_is_meant(htt
         assert httpserver.log == []
 
 
-async def test_where_an_issuer_is_set_this_machine_is_asked_too_and_a_browser_logs_in_by_a_token(keys: str) -> None:
+async def test_with_an_issuer_local_callers_need_a_token_and_browsers_log_in_with_one(keys: str) -> None:
     async with serving(settings=settings(keys), is_local=True) as served:
         assert (await served.client.get("/api/me")).status_code == 401
         entered = await served.client.post("/api/login", json={"key": signed(exp=int(time.time()) + 300)})

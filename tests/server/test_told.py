@@ -26,7 +26,7 @@ async def read_all(served: Served, execution: str) -> dict[str, str]:
 
 
 @pytest.mark.requirement("S1-98")
-async def test_at_the_least_level_nothing_tells_the_content_also_after_a_restart(file_store: str) -> None:
+async def test_minimal_observability_hides_content_even_after_a_restart(file_store: str) -> None:
     async with serving(file_store, settings=KEEPING) as served:
         await served.save(LEVELLED % "minimal")
         execution = await served.execute("letter", GIVEN)
@@ -54,7 +54,7 @@ async def test_at_the_least_level_nothing_tells_the_content_also_after_a_restart
 
 
 @pytest.mark.parametrize("level", ["standard", "full"])
-async def test_at_the_other_levels_the_content_is_told_but_for_what_is_secret(level: str) -> None:
+async def test_other_observability_levels_show_content_without_secrets(level: str) -> None:
     async with serving(settings=KEEPING) as served:
         await served.save(LEVELLED % level)
         execution = await served.execute("letter", GIVEN)
@@ -68,7 +68,7 @@ async def test_at_the_other_levels_the_content_is_told_but_for_what_is_secret(le
         assert CANARY in told["export"]
 
 
-async def test_a_level_that_an_execution_is_moved_to_counts_from_then_on(file_store: str) -> None:
+async def test_an_observability_level_applies_from_a_migration_on(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(LEVELLED % "standard")
         execution = await served.execute("letter", GIVEN)
@@ -80,7 +80,7 @@ async def test_a_level_that_an_execution_is_moved_to_counts_from_then_on(file_st
         assert CANARY not in "".join((await read_all(served, execution)).values())
 
 
-async def test_a_failure_is_told_without_what_it_carried(served: Served) -> None:
+async def test_a_failure_is_shown_without_its_content(served: Served) -> None:
     failing: dict[str, Any] = {
         "pointsman": 1,
         "id": "fails",

@@ -35,7 +35,7 @@ def signed(body: bytes, delivery: str, now: float, secret: str = SECRET) -> dict
     }
 
 
-async def test_an_event_reaches_who_waits_for_it_once_for_each_key(file_store: str) -> None:
+async def test_an_event_reaches_its_waiters_once_per_key(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(WAITS)
         execution = await served.execute("waits")
@@ -49,7 +49,7 @@ async def test_an_event_reaches_who_waits_for_it_once_for_each_key(file_store: s
         assert (nobody.json()["delivered"], nobody.json()["started"]) == ([], [])
 
 
-async def test_a_schedule_is_made_looked_at_paused_and_deleted(file_store: str) -> None:
+async def test_a_schedule_is_created_read_paused_and_deleted(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(CHAIN)
         body = {"workflow": "chain", "cron": "0 8 * * *", "timezone": "Europe/Berlin", "id": "morning"}
@@ -93,14 +93,14 @@ async def test_the_schedule_of_a_document_is_paused_and_not_deleted(served: Serv
     ],
     ids=str,
 )
-async def test_a_schedule_that_is_none_is_refused(served: Served, wrong: dict[str, object]) -> None:
+async def test_an_invalid_schedule_is_refused(served: Served, wrong: dict[str, object]) -> None:
     await served.save(CHAIN)
     reply = await served.client.post("/api/schedules", json={"workflow": "chain", **wrong})
     assert reply.status_code in (400, 422), reply.text
     assert (await served.client.get("/api/schedules")).json()["schedules"] == []
 
 
-async def test_a_signed_call_starts_a_workflow_once_and_nobody_else_is_told_that_it_is_there() -> None:
+async def test_a_signed_call_starts_a_workflow_once_and_unsigned_calls_are_not_found() -> None:
     async with serving(settings=WITH_SECRET, is_local=False) as served:
         editor = await served.key("ada", "editor")
         assert (await served.client.post("/api/workflows", content=ORDERS, headers=editor)).status_code == 201
@@ -128,7 +128,7 @@ async def test_a_signed_call_starts_a_workflow_once_and_nobody_else_is_told_that
         assert SECRET not in json.dumps(listed)
 
 
-async def test_a_schedule_is_changed_and_keeps_what_became_of_it(file_store: str) -> None:
+async def test_a_changed_schedule_keeps_its_history(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(CHAIN)
         body = {"workflow": "chain", "cron": "0 8 * * *", "timezone": "Europe/Berlin"}
@@ -150,7 +150,7 @@ async def test_a_schedule_is_changed_and_keeps_what_became_of_it(file_store: str
         assert [one["executionId"] for one in kept["results"]] == [ran["executionId"]]
 
 
-async def test_a_run_between_reading_a_schedule_and_changing_it_is_no_conflict(served: Served) -> None:
+async def test_a_run_between_read_and_change_of_a_schedule_is_not_a_conflict(served: Served) -> None:
     await served.save(CHAIN)
     await served.client.post("/api/schedules", json={"workflow": "chain", "every": 60})
     mark = (await served.client.get("/api/schedules/chain")).headers["etag"]
@@ -161,7 +161,7 @@ async def test_a_run_between_reading_a_schedule_and_changing_it_is_no_conflict(s
     assert told.status_code == 200
 
 
-async def test_the_schedule_of_a_document_is_changed_in_the_document(served: Served) -> None:
+async def test_the_schedule_of_a_document_is_changed_only_in_the_document(served: Served) -> None:
     own = "triggers: [{id: nightly, type: schedule, cron: '0 3 * * *'}]"
     await served.save(CHAIN.replace("output: {said: b}", f"output: {{said: b}}\n{own}"))
     told = await served.client.put("/api/schedules/chain%2Fnightly", json={"workflow": "chain", "every": 60})
@@ -172,7 +172,7 @@ async def test_the_schedule_of_a_document_is_changed_in_the_document(served: Ser
     )
 
 
-async def test_a_timing_is_tried_before_it_is_kept(served: Served) -> None:
+async def test_a_schedule_is_previewed_before_it_is_saved(served: Served) -> None:
     told = await served.client.post("/api/schedules/times?count=2", json={"cron": "0 8 * * 1", "timezone": "UTC"})
     first, second = told.json()["times"]
     assert (second - first, first % 86_400) == (7 * 86_400, 8 * 3600)
@@ -183,7 +183,7 @@ async def test_a_timing_is_tried_before_it_is_kept(served: Served) -> None:
     assert (await served.client.get("/api/schedules")).json()["schedules"] == []
 
 
-async def test_a_webhook_is_tried_with_its_own_secret() -> None:
+async def test_a_webhook_is_tested_with_its_own_secret() -> None:
     async with serving(settings=WITH_SECRET) as served:
         await served.save(ORDERS)
         told = await served.client.post("/api/workflows/orders/triggers/call/try", json={"data": {"order": 12}})
@@ -194,7 +194,7 @@ async def test_a_webhook_is_tried_with_its_own_secret() -> None:
         assert (unknown.status_code, unknown.json()["code"]) == (404, "no-such-trigger")
 
 
-async def test_a_webhook_whose_secret_is_not_set_says_so_when_it_is_tried(served: Served) -> None:
+async def test_a_test_of_a_webhook_reports_a_missing_secret(served: Served) -> None:
     await served.save(ORDERS)
     told = await served.client.post("/api/workflows/orders/triggers/call/try", json={"data": {}})
     assert (told.status_code, told.json()["code"]) == (503, "secret-missing")

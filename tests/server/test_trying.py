@@ -24,7 +24,7 @@ async def outcome(served: Served, workflow: str, body: Any) -> Any:
     return await served.read(execution)
 
 
-async def test_changes_that_are_not_saved_are_what_runs(served: Served) -> None:
+async def test_a_draft_run_executes_unsaved_changes(served: Served) -> None:
     await served.save(CHAIN)
     found = await outcome(served, "chain", {"operations": [REWORDED]})
     assert (found["status"], found["path"], found["trigger"]["kind"]) == ("completed", ["first", "second"], "trial")
@@ -34,7 +34,7 @@ async def test_changes_that_are_not_saved_are_what_runs(served: Served) -> None:
     assert (saved["revision"], "prompt: two" in saved["text"]) == (1, True)
 
 
-async def test_a_whole_document_is_tried_under_its_own_id_only(served: Served) -> None:
+async def test_a_draft_run_keeps_the_id_of_its_workflow(served: Served) -> None:
     await served.save(CHAIN)
     found = await outcome(served, "chain", {"document": CHAIN.replace("two", "four"), "until": ["first"]})
     assert (found["status"], found["path"]) == ("completed", ["first"])
@@ -42,7 +42,7 @@ async def test_a_whole_document_is_tried_under_its_own_id_only(served: Served) -
     assert "not of 'chain'" in (await tried(served, "chain", other, expect=422))["detail"]
 
 
-async def test_lists_leave_trials_out_until_they_are_asked_for(served: Served) -> None:
+async def test_lists_omit_partial_runs_unless_requested(served: Served) -> None:
     await served.save(CHAIN)
     trial = (await outcome(served, "chain", {}))["executionId"]
     real = await served.execute("chain")
@@ -51,7 +51,7 @@ async def test_lists_leave_trials_out_until_they_are_asked_for(served: Served) -
         assert [one["executionId"] for one in listed] == ids
 
 
-async def test_one_goes_on_step_by_step_from_a_breakpoint_and_a_pinned_gate_asks_nobody(served: Served) -> None:
+async def test_a_partial_run_continues_step_by_step_and_a_pinned_gate_does_not_open(served: Served) -> None:
     await served.save(LETTER)
     body = {"input": {"goal": "x"}, "pinned": {"review": {"action": "approve"}}, "breakpoints": ["write"]}
     found = await outcome(served, "letter", body)
@@ -64,7 +64,7 @@ async def test_one_goes_on_step_by_step_from_a_breakpoint_and_a_pinned_gate_asks
     assert (await served.read(found["executionId"]))["path"] == ["write", "review", "send"]
 
 
-async def test_a_trial_goes_on_as_it_was_after_a_restart(file_store: str) -> None:
+async def test_a_partial_run_continues_after_a_restart(file_store: str) -> None:
     async with serving(file_store) as served:
         await served.save(LETTER)
         body = {"input": {"goal": "x"}, "pinned": {"write": "Dear all"}, "until": ["review"]}
@@ -78,13 +78,13 @@ async def test_a_trial_goes_on_as_it_was_after_a_restart(file_store: str) -> Non
     assert (found["status"], found["path"]) == ("completed", ["write", "review"])
 
 
-async def test_one_node_is_tried_with_the_data_it_is_given(served: Served) -> None:
+async def test_a_single_node_runs_with_the_given_data(served: Served) -> None:
     await served.save(LETTER)
     found = await outcome(served, "letter", {"node": "write", "input": {"goal": "tides"}})
     assert (found["status"], found["path"]) == ("completed", ["write"])
 
 
-async def test_the_cost_of_a_draft_is_estimated_and_nothing_is_kept(served: Served) -> None:
+async def test_the_cost_of_a_draft_is_estimated_without_storing_it(served: Served) -> None:
     await served.save(CHAIN)
     played = await tried(served, "chain", {"operations": [REWORDED], "dryRun": True}, expect=200)
     assert [one["nodeId"] for one in played["calls"]] == ["first", "second"]
@@ -92,7 +92,7 @@ async def test_the_cost_of_a_draft_is_estimated_and_nothing_is_kept(served: Serv
     assert listed == []
 
 
-async def test_what_is_pinned_costs_nothing_and_what_is_not_reached_neither(served: Served) -> None:
+async def test_pinned_and_unreached_nodes_cost_nothing(served: Served) -> None:
     await served.save(CHAIN)
     body = {"dryRun": True, "pinned": {"first": "said"}, "breakpoints": ["second"]}
     played = await tried(served, "chain", body, expect=200)
@@ -103,7 +103,7 @@ async def test_what_is_pinned_costs_nothing_and_what_is_not_reached_neither(serv
     assert (refused["code"], refused["node"], refused["why"]) == ("trial-unfit", "nowhere", "no-such-node")
 
 
-async def test_what_cannot_be_tried_is_refused_and_nothing_is_kept(served: Served) -> None:
+async def test_an_impossible_partial_run_is_refused_and_not_stored(served: Served) -> None:
     await served.save(CHAIN)
     for body, code in (
         ({"until": ["nowhere"]}, "trial-unfit"),
@@ -115,7 +115,7 @@ async def test_what_cannot_be_tried_is_refused_and_nothing_is_kept(served: Serve
     assert listed == []
 
 
-async def test_nobody_tries_what_they_may_not_see() -> None:
+async def test_a_partial_run_of_a_hidden_workflow_is_refused() -> None:
     async with serving(is_local=False) as served:
         boss = await served.key("boss", "admin")
         guest = await served.key("guest", "editor", "guests")

@@ -49,7 +49,7 @@ async def test_a_workflow_is_saved_read_replaced_compared_and_deleted(served: Se
     assert (await served.client.delete("/api/workflows/chain")).status_code == 404
 
 
-async def test_who_replaces_what_somebody_else_changed_is_told(served: Served) -> None:
+async def test_a_replacement_of_a_changed_revision_is_refused(served: Served) -> None:
     await served.save(CHAIN)
     read = (await served.client.get("/api/workflows/chain")).headers["etag"]
     first = await served.client.put(
@@ -67,7 +67,7 @@ async def test_who_replaces_what_somebody_else_changed_is_told(served: Served) -
     assert again.status_code == 200
 
 
-async def test_of_many_who_replace_what_they_read_one_does(served: Served) -> None:
+async def test_one_of_many_concurrent_replacements_succeeds(served: Served) -> None:
     await served.save(CHAIN)
     read = {"if-match": (await served.client.get("/api/workflows/chain")).headers["etag"]}
     replies = await asyncio.gather(
@@ -81,7 +81,7 @@ async def test_of_many_who_replace_what_they_read_one_does(served: Served) -> No
 
 
 @pytest.mark.parametrize("text", [path.read_text(encoding="utf-8") for path in DOCUMENTS], ids=map(str, DOCUMENTS))
-async def test_every_example_of_every_dialect_is_taken_as_it_is(served: Served, text: str) -> None:
+async def test_every_example_of_every_dialect_is_accepted_unchanged(served: Served, text: str) -> None:
     reply = await served.client.post("/api/workflows?draft=true", content=text)
     assert reply.status_code == 201, reply.text
     read = (await served.client.get(f"/api/workflows/{reply.json()['id']}")).json()
@@ -93,7 +93,7 @@ async def test_every_example_of_every_dialect_is_taken_as_it_is(served: Served, 
 
 
 @pytest.mark.requirement("S1-85")
-async def test_an_invalid_definition_is_refused_with_all_its_problems_or_saved_as_a_draft(served: Served) -> None:
+async def test_an_invalid_definition_is_refused_with_all_problems_or_saved_as_a_draft(served: Served) -> None:
     broken = CHAIN.replace("target: second", "target: third").replace("type: agent", "type: agnet", 1)
     refused = await served.client.post("/api/workflows", content=broken)
     assert (refused.status_code, refused.json()["code"]) == (422, "workflow-invalid")
@@ -109,7 +109,7 @@ async def test_an_invalid_definition_is_refused_with_all_its_problems_or_saved_a
 @pytest.mark.parametrize(
     "body", [b"", b"\xff\xfe\x00", b"{", b"[" * 100_000, b"nodes: [", b"a: &a [*a]", b"null", b"\x00"], ids=repr
 )
-async def test_what_is_no_workflow_is_refused_in_words(served: Served, body: bytes) -> None:
+async def test_a_body_that_is_not_a_workflow_is_refused_with_a_reason(served: Served, body: bytes) -> None:
     reply = await served.client.post("/api/workflows", content=body)
     assert reply.status_code == 422
     assert reply.json()["detail"]
@@ -117,7 +117,7 @@ async def test_what_is_no_workflow_is_refused_in_words(served: Served, body: byt
 
 @pytest.mark.parametrize("query", ["", "?draft=true"])
 @pytest.mark.parametrize("word", RESERVED_IDS)
-async def test_a_workflow_is_not_named_as_a_part_of_an_address(served: Served, word: str, query: str) -> None:
+async def test_a_workflow_id_cannot_be_a_word_of_the_api_paths(served: Served, word: str, query: str) -> None:
     reply = await served.client.post(f"/api/workflows{query}", content=CHAIN.replace("id: chain", f"id: {word}"))
     assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
     assert "a word of addresses" in reply.json()["detail"]
@@ -160,7 +160,7 @@ async def test_built_in_workflows_are_listed_read_run_and_cloned_but_not_changed
     assert (await client.post("/api/workflows/none/clone", json={"id": "other"})).status_code == 404
 
 
-async def test_a_new_workflow_takes_the_place_of_none_that_is_there(served: Served) -> None:
+async def test_a_new_workflow_does_not_replace_an_existing_one(served: Served) -> None:
     new = {"if-none-match": "*"}
     assert (await served.client.post("/api/workflows", content=CHAIN, headers=new)).status_code == 201
     other = CHAIN.replace("two", "zwei")

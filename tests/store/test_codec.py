@@ -59,13 +59,13 @@ JSON = st.recursive(
 
 @given(JSON, JSON)
 @pytest.mark.requirement("S1-59", "S1-154")
-def test_events_come_back_as_they_were(one: Json, other: Json) -> None:
+def test_events_are_decoded_as_they_were_encoded(one: Json, other: Json) -> None:
     events = (Began(one), Ended(other, attempt=3))
     assert CODEC.decode(CODEC.encode(events, CAUSE), CODEC.shape) == RowContent(events, CAUSE)
 
 
 @given(JSON)
-def test_json_comes_back_as_it_was(value: Json) -> None:
+def test_json_is_decoded_as_it_was_encoded(value: Json) -> None:
     assert decode_json(encode_json(value)) == value
 
 
@@ -85,7 +85,7 @@ def test_unusual_values_are_storable(value: Json) -> None:
         pytest.param(10**5000, "4300 digits", id="huge"),
     ],
 )
-def test_what_would_not_come_back_is_refused_and_named(value: Json, told: str) -> None:
+def test_a_value_that_cannot_be_decoded_is_refused_by_name(value: Json, told: str) -> None:
     with pytest.raises(UnstorableValue) as refused:
         encode_json(value)
     assert told in str(refused.value)
@@ -99,7 +99,7 @@ def nested(levels: int) -> Json:
     return value
 
 
-def test_nesting_is_refused_before_it_could_not_be_read() -> None:
+def test_nesting_that_could_not_be_decoded_is_refused() -> None:
     assert decode_json(encode_json(nested(LEVELS_MAX))) == nested(LEVELS_MAX)
     for levels in (LEVELS_MAX + 1, 900, 5_000, 100_000):
         with pytest.raises(UnstorableValue, match=r"nested|Recursion"):
@@ -132,7 +132,7 @@ def test_a_value_within_an_event_is_named_by_its_field() -> None:
         b"",
     ],
 )
-def test_nothing_outside_the_closed_set_is_ever_built(stored: bytes) -> None:
+def test_decoding_builds_only_types_of_the_closed_set(stored: bytes) -> None:
     with pytest.raises(RowUnreadable):
         CODEC.decode(stored, CODEC.shape)
 
@@ -148,7 +148,7 @@ def done_is_called_ended(raw: JsonObject) -> JsonObject:
 LIFTS: tuple[Upcaster, ...] = (attempts_begin, done_is_called_ended)
 
 
-def test_old_rows_are_lifted_step_by_step() -> None:
+def test_old_rows_are_upcast_step_by_step() -> None:
     codec = Codec[Began | Ended](Began | Ended, LIFTS)
     assert codec.shape == 2
     assert codec.decode(b'[{"kind":"began"},{"kind":"done","output":7}]', 0).events == (Began(), Ended(7))
@@ -168,12 +168,12 @@ def test_rows_without_a_cause_are_lists_of_events() -> None:
 
 
 @pytest.mark.parametrize("stored", [b"{", b'"\xb9"', b""])
-def test_a_value_that_is_damaged_is_told(stored: bytes) -> None:
+def test_a_damaged_value_is_reported(stored: bytes) -> None:
     with pytest.raises(StoreDamaged, match="cannot be read"):
         decode_json(stored)
 
 
-def test_a_row_of_the_future_says_so() -> None:
+def test_a_row_of_a_newer_version_is_reported() -> None:
     with pytest.raises(RowUnreadable, match="future shape 3") as refused:
         CODEC.decode(b"[]", 3)
     assert "upgrade" in refused.value.hint
@@ -196,13 +196,13 @@ def test_the_events_of_the_engine_are_a_closed_set() -> None:
     ],
 )
 @pytest.mark.requirement("S1-101", "T1-19")
-def test_bytes_are_packed_by_their_size(plain: bytes, form: Form) -> None:
+def test_bytes_are_compressed_by_size(plain: bytes, form: Form) -> None:
     packed = pack(plain)
     assert packed.form is form
     assert unpack(packed.form, packed.data, packed.blobs.__getitem__) == plain
 
 
-def test_damaged_and_unknown_packing_is_told() -> None:
+def test_damaged_and_unknown_compression_is_reported() -> None:
     with pytest.raises(StoreDamaged):
         unpack(Form.ZSTD, b"no such frame", lambda _: b"")
     with pytest.raises(RowUnreadable, match="unknown form 9"):
@@ -228,7 +228,7 @@ def tables(path: Path) -> Generator[sqlite3.Connection, None, None]:
 
 
 @given(VALUES)
-def test_what_is_packed_in_pieces_comes_back_byte_for_byte(value: Json) -> None:
+def test_a_value_compressed_in_pieces_is_restored_exactly(value: Json) -> None:
     plain = encode_json(value)
     packed = pack(plain, large_values((value,)))
     assert unpack(packed.form, packed.data, packed.blobs.__getitem__) == plain
@@ -236,7 +236,7 @@ def test_what_is_packed_in_pieces_comes_back_byte_for_byte(value: Json) -> None:
     assert packed.form is Form.PIECES or len(packed.data) <= 64 * 1024
 
 
-def test_of_nested_values_the_innermost_large_one_is_kept_by_itself() -> None:
+def test_the_innermost_large_value_is_stored_separately() -> None:
     many: list[Json] = ["x" * 1000] * 100
     wrapped: Json = {"deep": [{"document": DOCUMENT, "more": many}], "again": DOCUMENT}
     kept = [encode_json(DOCUMENT), encode_json(many), encode_json(DOCUMENT)]
@@ -244,14 +244,14 @@ def test_of_nested_values_the_innermost_large_one_is_kept_by_itself() -> None:
     assert len(pack(encode_json(wrapped), kept).blobs) == 2
 
 
-def test_many_small_values_that_are_large_together_are_kept_as_one() -> None:
+def test_many_small_values_that_are_large_together_are_stored_as_one() -> None:
     wide: dict[str, Json] = {f"field{number}": "x" * 300 for number in range(1000)}
     assert large_values(({"result": wide},)) == [encode_json(wide)]
 
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-101", "T1-19")
-async def test_a_document_that_goes_through_ten_steps_is_stored_once(tmp_path: Path) -> None:
+async def test_a_document_passed_through_ten_steps_is_stored_once(tmp_path: Path) -> None:
     rows = [
         Row(
             seq,
@@ -278,7 +278,7 @@ async def test_a_document_that_goes_through_ten_steps_is_stored_once(tmp_path: P
 
 
 @pytest.mark.integration
-async def test_a_piece_that_is_missing_or_changed_is_found(tmp_path: Path) -> None:
+async def test_a_missing_or_changed_blob_is_detected(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1, {"a": DOCUMENT, "b": DOCUMENT[::-1]}))

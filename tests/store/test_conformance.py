@@ -25,32 +25,32 @@ def name_of(rule: Rule) -> str:
 
 @pytest.mark.requirement("S1-71", "S2-64", "X-6")
 @pytest.mark.parametrize("rule", [*JOURNAL_RULES, *STORE_RULES], ids=name_of)
-async def test_a_store_in_memory(rule: Rule) -> None:
+async def test_the_store_in_memory_conforms(rule: Rule) -> None:
     await rule("memory:")
 
 
 @pytest.mark.integration
 @pytest.mark.requirement("S1-71", "S1-110", "S1-118", "S1-161", "S2-64", "S4-53", "X-6")
 @pytest.mark.parametrize("rule", ALL_RULES, ids=name_of)
-async def test_a_store_in_sqlite(rule: Rule, tmp_path: Path) -> None:
+async def test_the_sqlite_store_conforms(rule: Rule, tmp_path: Path) -> None:
     await rule(f"sqlite:///{tmp_path}/store.db")
 
 
 @pytest.mark.requirement("S1-71", "S1-110", "S1-118", "S1-161", "S2-64", "X-6")
 @pytest.mark.parametrize("rule", ALL_RULES, ids=name_of)
-async def test_a_store_in_postgresql(rule: Rule, postgres_url: str) -> None:
+async def test_the_postgresql_store_conforms(rule: Rule, postgres_url: str) -> None:
     await rule(postgres_url)
 
 
 @pytest.mark.parametrize("rule", VECTOR_RULES, ids=name_of)
-async def test_sqlite_vec_compares_as_this_process_does(rule: Rule, tmp_path: Path) -> None:
+async def test_sqlite_vec_compares_vectors_like_this_process(rule: Rule, tmp_path: Path) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
         if not load_extension(connection):
             pytest.skip("this build of Python loads no extensions of SQLite")
     await rule(f"sqlite:///{tmp_path}/store.db")
 
 
-async def test_pgvector_compares_as_plain_sql_does(cluster: Cluster) -> None:
+async def test_pgvector_compares_vectors_like_plain_sql(cluster: Cluster) -> None:
     if cluster.value("SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'") == "0":
         pytest.skip("the server has no pgvector (apt-get install postgresql-NN-pgvector)")
     cluster.sql("CREATE EXTENSION vector")

@@ -74,7 +74,7 @@ async def damage(path: Path) -> list[str]:
         return [why.code]
 
 
-async def test_every_changed_value_is_found(whole: bytes, tmp_path: Path) -> None:
+async def test_every_changed_value_is_detected(whole: bytes, tmp_path: Path) -> None:
     random = Random(41)
     original = tmp_path / "original.db"
     _write(original, whole)
@@ -106,7 +106,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("table", SEALED)
-async def test_a_value_changed_in_a_table_without_a_chain_is_found(table: str, whole: bytes, tmp_path: Path) -> None:
+async def test_a_changed_value_in_a_table_without_a_chain_is_detected(table: str, whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     _write(path, whole)
     intruder = sqlite3.connect(path, isolation_level=None)
@@ -117,7 +117,7 @@ async def test_a_value_changed_in_a_table_without_a_chain_is_found(table: str, w
     assert any(f"rows of {table} are not what was written" in line for line in await damage(path))
 
 
-async def test_every_table_that_names_executions_is_emptied_with_them(whole: bytes, tmp_path: Path) -> None:
+async def test_deleting_an_execution_empties_every_table_that_names_it(whole: bytes, tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     _write(path, whole)
     connection = sqlite3.connect(path)

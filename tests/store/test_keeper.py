@@ -90,7 +90,7 @@ async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("rule", [a_zombie_is_refused, no_row_follows_the_takeover])
-async def test_on_sqlite_when_the_lock_was_lost(rule: Refusal, tmp_path: Path) -> None:
+async def test_a_leader_on_sqlite_that_lost_its_lock_writes_nothing(rule: Refusal, tmp_path: Path) -> None:
     async def take_over(new: Store) -> Leadership:
         (tmp_path / "store.db-keeper").unlink()
         return await new.keep("new")
@@ -99,7 +99,7 @@ async def test_on_sqlite_when_the_lock_was_lost(rule: Refusal, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("rule", [a_zombie_is_refused, no_row_follows_the_takeover])
-async def test_on_postgresql_when_the_session_was_lost(
+async def test_a_leader_on_postgresql_that_lost_its_session_writes_nothing(
     rule: Refusal, cluster: postgres.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "WATCH_S", 3600.0)
@@ -111,7 +111,7 @@ async def test_on_postgresql_when_the_session_was_lost(
     await rule(cluster.url(), take_over)
 
 
-async def test_a_keeper_that_loses_its_session_stays_the_keeper_while_nobody_else_wants_to_be(
+async def test_a_leader_that_loses_its_session_stays_leader_without_a_rival(
     cluster: postgres.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "WATCH_S", 0.01)
@@ -126,7 +126,7 @@ async def test_a_keeper_that_loses_its_session_stays_the_keeper_while_nobody_els
         assert not kept.lost.is_set()
 
 
-async def test_a_standby_outlasts_a_server_that_restarts(
+async def test_a_standby_survives_a_restart_of_the_database(
     cluster: postgres.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeper, "STANDBY_S", 0.01)

@@ -20,19 +20,19 @@ from pointsman.testing.stores import summary_of
 SECOND: Final[Migration] = ("ALTER TABLE effects ADD COLUMN cost double precision", "CREATE TABLE extra (id integer)")
 
 
-def test_missing_migrations_are_those_after_the_version_of_the_store() -> None:
+def test_pending_migrations_are_those_after_the_version_of_the_store() -> None:
     assert missing([SECOND, SECOND], 0) == [SECOND, SECOND]
     assert missing([("a",), SECOND], 1) == [SECOND]
     assert missing([SECOND], 1) == []
 
 
-def test_newer_store_is_refused() -> None:
+def test_a_newer_store_is_refused() -> None:
     with pytest.raises(StoreNewer, match="version 3, this Pointsman knows 1"):
         missing([SECOND], 3)
 
 
 @pytest.mark.integration
-async def test_failed_migration_of_postgresql_changes_nothing(postgres_url: str) -> None:
+async def test_a_failed_migration_of_postgresql_changes_nothing(postgres_url: str) -> None:
     await (await open_store(postgres_url)).close()
     address = address_of(postgres_url)
     broken: Migrations = (OF_POSTGRES, (*SECOND, "CREATE TABLE extra (id integer)"))
@@ -48,7 +48,7 @@ async def test_failed_migration_of_postgresql_changes_nothing(postgres_url: str)
 
 
 @pytest.mark.integration
-async def test_several_processes_migrate_a_new_postgresql_store_at_once(postgres_url: str) -> None:
+async def test_several_processes_migrate_a_new_postgresql_store_concurrently(postgres_url: str) -> None:
     stores = await asyncio.gather(*(open_store(postgres_url) for _ in range(4)))
     assert [await store.verify() for store in stores] == [[], [], [], []]
     for store in stores:
@@ -56,7 +56,7 @@ async def test_several_processes_migrate_a_new_postgresql_store_at_once(postgres
 
 
 @pytest.mark.integration
-async def test_user_without_rights_to_change_tables_uses_a_store(postgres_url: str) -> None:
+async def test_a_user_without_rights_to_change_tables_can_use_a_store(postgres_url: str) -> None:
     await (await open_store(postgres_url)).close()
     address = address_of(postgres_url)
     rights = f"""

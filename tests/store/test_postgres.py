@@ -68,7 +68,7 @@ def failing(state: str) -> tuple[str, ...]:
     ("state", "kind"),
     [("53100", StoreFull), ("53200", StoreCrowded), ("25006", StoreReadOnly), ("42501", StoreReadOnly)],
 )
-async def test_what_the_server_refuses_is_told_by_its_kind_and_passes(
+async def test_refusals_of_the_server_are_reported_by_kind(
     state: str, kind: type[PointsmanError], store: PostgresStore, postgres_url: str
 ) -> None:
     await store.journal.append(ONE, row_of(1))
@@ -85,7 +85,7 @@ async def test_what_the_server_refuses_is_told_by_its_kind_and_passes(
     assert await store.verify() == []
 
 
-async def test_one_bad_request_does_not_harm_those_sent_with_it(store: PostgresStore) -> None:
+async def test_one_bad_request_does_not_affect_others_of_its_batch(store: PostgresStore) -> None:
     bad = summary_of(1, session="half a \x00 text")
     asked = [store.journal.append(ExecutionId(f"exec-{number}"), row_of(1)) for number in range(10)]
     asked.insert(5, store.journal.append(ONE, row_of(1), summary=bad))
@@ -95,7 +95,7 @@ async def test_one_bad_request_does_not_harm_those_sent_with_it(store: PostgresS
     assert await store.journal.last(ONE) == 0
 
 
-async def test_rows_whose_first_was_kept_out_are_not_written(store: PostgresStore, postgres_url: str) -> None:
+async def test_rows_after_a_refused_row_are_not_written(store: PostgresStore, postgres_url: str) -> None:
     await store.journal.append(ONE, row_of(1))
     async with opened(postgres_url) as elsewhere:
         await elsewhere.journal.append(ONE, row_of(2, "elsewhere"))
@@ -115,7 +115,7 @@ async def test_rows_whose_first_was_kept_out_are_not_written(store: PostgresStor
     assert await store.verify() == []
 
 
-async def test_who_stops_waiting_harms_nobody(store: PostgresStore) -> None:
+async def test_a_cancelled_waiter_does_not_affect_others(store: PostgresStore) -> None:
     asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in (1, 2, 3)]
     reading = asyncio.ensure_future(store.journal.last(ONE))
     await asyncio.sleep(0)
@@ -127,7 +127,7 @@ async def test_who_stops_waiting_harms_nobody(store: PostgresStore) -> None:
 
 
 @pytest.mark.parametrize("how", ["fast", "immediate"])
-async def test_a_server_that_restarts_under_load_loses_and_repeats_nothing(how: str, cluster: postgres.Cluster) -> None:
+async def test_a_database_restart_under_load_loses_and_repeats_nothing(how: str, cluster: postgres.Cluster) -> None:
     async with opened(cluster.url()) as store:
         executions = [ExecutionId(f"exec-{number}") for number in range(20)]
         stopped, going = asyncio.Event(), asyncio.Event()
@@ -157,7 +157,7 @@ async def test_a_server_that_restarts_under_load_loses_and_repeats_nothing(how: 
 
 
 @pytest.mark.parametrize("lost", ["answer", "question"])
-async def test_a_connection_lost_in_the_middle_of_a_commit_does_not_tell_and_the_store_finds_out(
+async def test_the_store_determines_the_result_of_a_commit_whose_connection_was_lost(
     lost: str, cluster: postgres.Cluster, tmp_path: Path
 ) -> None:
     """Behind a wire that is cut: after the server was asked, or before."""
@@ -178,7 +178,7 @@ async def test_a_connection_lost_in_the_middle_of_a_commit_does_not_tell_and_the
         assert await store.verify() == []
 
 
-async def test_a_server_that_stays_away_is_told_and_taken_up_again(cluster: postgres.Cluster) -> None:
+async def test_a_long_outage_of_the_database_is_reported_and_recovered(cluster: postgres.Cluster) -> None:
     store = await open_postgres(cluster.url(patience="0.2"))
     await store.journal.append(ONE, row_of(1))
     await asyncio.to_thread(cluster.stop)
@@ -199,7 +199,7 @@ async def test_a_server_that_stays_away_is_told_and_taken_up_again(cluster: post
     await store.close()
 
 
-async def test_a_store_that_one_may_only_read_is_read(cluster: postgres.Cluster) -> None:
+async def test_a_read_only_store_can_be_read(cluster: postgres.Cluster) -> None:
     async with opened(cluster.url()) as store:
         await store.journal.append(ONE, row_of(1))
         cluster.sql("CREATE ROLE reader LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
@@ -213,7 +213,7 @@ async def test_a_store_that_one_may_only_read_is_read(cluster: postgres.Cluster)
             await open_store(cluster.url(user="reader", schema="mine"))
 
 
-async def test_a_server_without_a_free_connection_says_so(cluster: postgres.Cluster) -> None:
+async def test_a_database_without_a_free_connection_is_reported(cluster: postgres.Cluster) -> None:
     async with opened(cluster.url()):
         cluster.sql("CREATE ROLE few LOGIN CONNECTION LIMIT 0", "GRANT ALL ON ALL TABLES IN SCHEMA public TO few")
         with pytest.raises(StoreCrowded, match="too many connections") as refused:
@@ -245,14 +245,14 @@ async def test_no_error_shows_a_password(cluster: postgres.Cluster) -> None:
         await open_store(right)
 
 
-async def test_several_may_open_a_new_store_at_the_same_moment(postgres_url: str) -> None:
+async def test_several_processes_can_open_a_new_store_concurrently(postgres_url: str) -> None:
     stores = await asyncio.gather(*(open_postgres(postgres_url) for _ in range(4)))
     assert [await store.verify() for store in stores] == [[], [], [], []]
     for store in stores:
         await store.close()
 
 
-async def test_a_schema_of_something_else_is_left_alone(cluster: postgres.Cluster) -> None:
+async def test_a_schema_of_another_program_is_not_changed(cluster: postgres.Cluster) -> None:
     cluster.sql("CREATE TABLE accounts (id int)")
     with pytest.raises(StoreForeign, match="something else") as refused:
         await open_store(cluster.url())
@@ -264,7 +264,7 @@ async def test_a_schema_of_something_else_is_left_alone(cluster: postgres.Cluste
         assert await seqs(store) == [1]
 
 
-async def test_a_store_of_a_newer_version_is_left_alone(postgres_url: str) -> None:
+async def test_a_store_of_a_newer_version_is_not_changed(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
         await store.journal.append(ONE, row_of(1))
     await run(postgres_url, "UPDATE pointsman_version SET version = 999")
@@ -273,7 +273,7 @@ async def test_a_store_of_a_newer_version_is_left_alone(postgres_url: str) -> No
     assert "Upgrade" in refused.value.hint
 
 
-async def test_tables_that_vanished_are_missed(postgres_url: str) -> None:
+async def test_missing_tables_are_reported(postgres_url: str) -> None:
     async with opened(postgres_url) as store:
         await store.journal.append(ONE, row_of(1))
         await run(postgres_url, "DROP TABLE rows CASCADE")
@@ -301,7 +301,7 @@ async def test_tables_that_vanished_are_missed(postgres_url: str) -> None:
     ],
 )
 @pytest.mark.requirement("S1-110")
-async def test_every_change_behind_our_back_is_found(change: str, postgres_url: str) -> None:
+async def test_every_foreign_change_is_detected(change: str, postgres_url: str) -> None:
     async with opened(postgres_url) as store:
         for seq in range(1, 6):
             await store.journal.append(ONE, row_of(seq, "one"))
@@ -311,7 +311,7 @@ async def test_every_change_behind_our_back_is_found(change: str, postgres_url: 
         assert await store.verify() != []
 
 
-async def test_people_can_look_into_the_tables(store: PostgresStore, postgres_url: str) -> None:
+async def test_the_tables_are_readable_by_people(store: PostgresStore, postgres_url: str) -> None:
     await store.journal.append(ONE, row_of(1, "hello"))
     given, _, schema = postgres_url.partition("&schema=")
     async with await psycopg.AsyncConnection.connect(given) as connection:
@@ -322,7 +322,7 @@ async def test_people_can_look_into_the_tables(store: PostgresStore, postgres_ur
     assert (execution, seq, day, '"hello"' in events) == (ONE, 1, "2023-11-14", True)
 
 
-async def test_a_large_value_is_sent_once_and_a_long_page_comes_in_parts(store: PostgresStore) -> None:
+async def test_a_large_value_is_sent_once_and_a_long_page_in_parts(store: PostgresStore) -> None:
     large = Random(1).randbytes(100_000).hex()
     rows = [row_of(seq, {"document": large, "seq": seq}) for seq in range(1, 31)]
     for row in rows:
@@ -332,16 +332,14 @@ async def test_a_large_value_is_sent_once_and_a_long_page_comes_in_parts(store: 
 
 
 @pytest.mark.parametrize("patience", ["soon", "-1", "1e9", "nan", ""])
-def test_a_patience_that_is_no_time_is_refused(patience: str) -> None:
+def test_an_invalid_timeout_is_refused(patience: str) -> None:
     with pytest.raises(StoreUnknown, match="no number of seconds"):
         address_of(f"postgresql://host/desk?patience={patience}")
     assert address_of("postgresql://host/desk?patience=2.5").patience_s == 2.5
 
 
 @pytest.mark.parametrize("setting", ["synchronous_commit", "full_page_writes"])
-async def test_a_server_that_may_lose_what_it_acknowledged_is_warned_of(
-    setting: str, cluster: postgres.Cluster
-) -> None:
+async def test_a_database_without_durable_commits_causes_a_warning(setting: str, cluster: postgres.Cluster) -> None:
     warned = f"{setting!r} is off"
     async with opened(cluster.url()) as store:
         assert not any(warned in line for line in store.warnings())

@@ -68,7 +68,7 @@ async def test_a_removed_execution_leaves_no_trace_in_the_files(tmp_path: Path) 
     assert in_files(tmp_path, str(ONE)) == []
 
 
-async def test_what_a_crash_left_of_a_removal_is_swept_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_rest_of_a_crashed_removal_is_swept_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "ROWS_AT_ONCE", 7)
     url = f"sqlite:///{tmp_path}/store.db"
     store = await open_sqlite(url)
@@ -88,7 +88,9 @@ async def test_what_a_crash_left_of_a_removal_is_swept_later(tmp_path: Path, mon
         assert await again.verify() == []
 
 
-async def test_others_write_while_a_long_execution_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_executions_write_while_a_long_one_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(removal, "ROWS_AT_ONCE", 10)
     async with opened(f"sqlite:///{tmp_path}/store.db") as store:
         for seq in range(1, 501):
@@ -103,7 +105,7 @@ async def test_others_write_while_a_long_execution_is_deleted(tmp_path: Path, mo
         assert len(await rows_in(store.journal, TWO)) == written
 
 
-async def test_another_process_that_knows_the_execution_cannot_append_to_what_was_deleted(tmp_path: Path) -> None:
+async def test_another_process_cannot_append_to_a_deleted_execution(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as server, opened(url) as command:
         await server.journal.append(ONE, row_of(1))
@@ -118,9 +120,7 @@ async def test_another_process_that_knows_the_execution_cannot_append_to_what_wa
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_only_blobs_that_nobody_names_are_swept(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_unreferenced_blobs_are_swept(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "HOLD_S", -1.0)
     monkeypatch.setattr(writer, "HOLD_S", -1.0)
     store = await open_store("memory:" if kind == "memory" else f"sqlite:///{tmp_path}/store.db")
@@ -145,7 +145,7 @@ async def test_only_blobs_that_nobody_names_are_swept(
     await store.close()
 
 
-async def test_contents_that_another_execution_uses_stay(tmp_path: Path) -> None:
+async def test_blobs_of_other_executions_are_kept(tmp_path: Path) -> None:
     store: SqliteStore = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
     shared = "both say this " * 10_000
     await store.journal.append(ONE, row_of(1, {"text": shared}))

@@ -41,7 +41,7 @@ async def seqs(store: SqliteStore) -> list[int]:
     return [row.seq for row in await rows_in(store.journal, ONE)]
 
 
-async def test_a_full_disk_stops_writing_only_and_only_while_it_is_full(store: SqliteStore) -> None:
+async def test_a_full_disk_stops_only_writes_and_only_while_full(store: SqliteStore) -> None:
     await store.journal.append(ONE, row_of(1))
     settle(store, "PRAGMA max_page_count = 60")
     with pytest.raises(StoreFull) as refused:
@@ -55,7 +55,7 @@ async def test_a_full_disk_stops_writing_only_and_only_while_it_is_full(store: S
     assert await store.verify() == []
 
 
-async def test_a_read_only_store_is_still_read(store: SqliteStore) -> None:
+async def test_a_read_only_store_is_still_readable(store: SqliteStore) -> None:
     await store.journal.append(ONE, row_of(1))
     settle(store, "PRAGMA query_only = 1")
     with pytest.raises(StoreReadOnly, match="readonly") as refused:
@@ -67,7 +67,7 @@ async def test_a_read_only_store_is_still_read(store: SqliteStore) -> None:
 
 
 @pytest.mark.requirement("S1-70")
-async def test_a_store_locked_by_another_process_is_told_and_goes_on_when_released(
+async def test_a_store_locked_by_another_process_is_reported_and_continues_after_release(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "LOCKED_WAIT_S", 0.0)
@@ -84,7 +84,7 @@ async def test_a_store_locked_by_another_process_is_told_and_goes_on_when_releas
     assert await seqs(store) == [1, 2]
 
 
-async def test_a_lock_that_is_released_in_time_is_waited_for(store: SqliteStore, tmp_path: Path) -> None:
+async def test_the_store_waits_for_a_lock_that_is_released_in_time(store: SqliteStore, tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     asyncio.get_running_loop().call_later(0.05, other.execute, "ROLLBACK")
@@ -92,7 +92,7 @@ async def test_a_lock_that_is_released_in_time_is_waited_for(store: SqliteStore,
     other.close()
 
 
-async def test_a_file_that_went_away_is_missed_and_taken_up_again(
+async def test_a_missing_store_file_is_reported_and_used_again_when_restored(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "LOOK_AT_FILE_S", -1.0)
@@ -111,7 +111,7 @@ async def test_a_file_that_went_away_is_missed_and_taken_up_again(
 
 
 @pytest.mark.requirement("S1-70")
-async def test_one_bad_request_does_not_harm_those_committed_with_it(store: SqliteStore) -> None:
+async def test_one_bad_request_does_not_affect_others_of_its_commit(store: SqliteStore) -> None:
     def fail(transaction: Transaction) -> None:
         transaction.execute("INSERT INTO executions (id) VALUES ('half')")
         raise ZeroDivisionError
@@ -139,7 +139,7 @@ def gathered(store: SqliteStore) -> Generator[None, None, None]:
         go.set()
 
 
-async def test_a_refusal_that_came_too_late_takes_back_only_its_own_writes(store: SqliteStore) -> None:
+async def test_a_late_refusal_rolls_back_only_its_own_writes(store: SqliteStore) -> None:
     def refuse(transaction: Transaction) -> None:
         transaction.execute("INSERT INTO executions (id) VALUES ('half')")
         raise CallerError("no")
@@ -157,7 +157,7 @@ async def test_a_refusal_that_came_too_late_takes_back_only_its_own_writes(store
     looking.close()
 
 
-async def test_a_row_that_another_process_wrote_first_costs_only_its_own_request(
+async def test_a_row_written_first_by_another_process_refuses_only_its_own_request(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     await store.journal.append(ONE, row_of(1))
@@ -182,7 +182,7 @@ async def test_a_row_that_another_process_wrote_first_costs_only_its_own_request
     assert await store.verify() == []
 
 
-async def test_a_row_never_overtakes_one_that_the_thread_has_in_hand(
+async def test_a_row_does_not_overtake_one_that_is_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = threading.Event()
@@ -207,7 +207,7 @@ async def test_a_row_never_overtakes_one_that_the_thread_has_in_hand(
         assert [row.seq for row in await rows_in(store.journal, ONE)] == list(range(1, 141))
 
 
-async def test_damage_is_told_by_execution_and_row(tmp_path: Path) -> None:
+async def test_damage_is_reported_by_execution_and_row(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
         for seq in range(1, 6):
@@ -223,7 +223,7 @@ async def test_damage_is_told_by_execution_and_row(tmp_path: Path) -> None:
         ]
 
 
-async def test_who_stops_waiting_harms_nobody(store: SqliteStore) -> None:
+async def test_a_cancelled_waiter_does_not_affect_others(store: SqliteStore) -> None:
     asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in (1, 2, 3)]
     await asyncio.sleep(0)
     asked[1].cancel()
@@ -232,7 +232,7 @@ async def test_who_stops_waiting_harms_nobody(store: SqliteStore) -> None:
     assert await seqs(store) == [1, 2, 3, 4]
 
 
-async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_committing(
+async def test_rows_of_a_single_execution_keep_their_order_in_both_commit_paths(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "AT_ONCE_S_MAX", math.inf)
@@ -248,7 +248,7 @@ async def test_rows_of_a_lone_execution_keep_their_order_through_both_ways_of_co
 @pytest.mark.parametrize(
     ("a_commit", "in_a_row", "through_the_thread"), [(math.inf, math.inf, 4), (math.inf, 0.0, 52), (0.0, math.inf, 100)]
 )
-async def test_a_lone_execution_asks_the_thread_rarely_unless_the_disk_is_slow(
+async def test_a_single_execution_uses_the_writer_thread_only_on_a_slow_disk(
     a_commit: float, in_a_row: float, through_the_thread: int, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "AT_ONCE_S_MAX", a_commit)
@@ -261,7 +261,7 @@ async def test_a_lone_execution_asks_the_thread_rarely_unless_the_disk_is_slow(
     assert await seqs(store) == list(range(1, 101))
 
 
-async def test_the_log_is_folded_into_the_file_while_writing_goes_on(store: SqliteStore, tmp_path: Path) -> None:
+async def test_the_wal_is_checkpointed_during_writes(store: SqliteStore, tmp_path: Path) -> None:
     value = Random(1).randbytes(700).hex()
     for number in range(120):
         other = ExecutionId(f"exec-{number}")
@@ -289,7 +289,7 @@ async def test_the_log_is_folded_into_the_file_while_writing_goes_on(store: Sqli
     ],
 )
 @pytest.mark.requirement("S1-110")
-async def test_every_change_behind_our_back_is_found(change: str, tmp_path: Path) -> None:
+async def test_every_foreign_change_is_detected(change: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
         for seq in range(1, 6):
@@ -305,7 +305,7 @@ async def test_every_change_behind_our_back_is_found(change: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("column", ["at", "shape", "form", "data", "hash"])
-async def test_a_column_that_became_of_another_type_is_told(tmp_path: Path, column: str) -> None:
+async def test_a_column_of_another_type_is_reported(tmp_path: Path, column: str) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
         for seq in (1, 2):
@@ -324,7 +324,7 @@ async def test_a_column_that_became_of_another_type_is_told(tmp_path: Path, colu
         assert "execution 'exec-one': row 1 is not what was written" in await store.verify()
 
 
-async def test_a_flipped_bit_in_a_stored_value_is_found(tmp_path: Path) -> None:
+async def test_a_flipped_bit_in_a_stored_value_is_detected(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1, "a remarkable sentence"))
@@ -355,7 +355,7 @@ def test_migrations_are_applied_once_in_order_and_all_or_nothing(tmp_path: Path)
 
 
 @pytest.mark.requirement("S1-70")
-async def test_every_commit_reaches_the_disk(store: SqliteStore) -> None:
+async def test_every_commit_is_synced_to_disk(store: SqliteStore) -> None:
     def settings(transaction: Transaction) -> tuple[object, ...]:
         names = ("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync")
         return tuple(transaction.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
@@ -364,7 +364,7 @@ async def test_every_commit_reaches_the_disk(store: SqliteStore) -> None:
     assert found == ("wal", 2, 1, 1)
 
 
-def test_an_old_sqlite_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_sqlite_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 51, 2))
     (warning,) = connection.version_warnings()
     assert "3.51.3" in warning
@@ -372,7 +372,7 @@ def test_an_old_sqlite_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
     assert connection.version_warnings() == []
 
 
-async def test_people_can_look_into_the_file(store: SqliteStore, tmp_path: Path) -> None:
+async def test_the_file_is_readable_by_people(store: SqliteStore, tmp_path: Path) -> None:
     await store.journal.append(ONE, row_of(1, "hello"))
     shell = sqlite3.connect(tmp_path / "store.db")
     execution, seq, at, events = shell.execute("SELECT execution, seq, at, events FROM journal").fetchone()
@@ -381,7 +381,7 @@ async def test_people_can_look_into_the_file(store: SqliteStore, tmp_path: Path)
     assert '"hello"' in events
 
 
-async def test_several_may_open_a_new_store_at_the_same_moment(tmp_path: Path) -> None:
+async def test_several_processes_can_open_a_new_store_concurrently(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'store.db'}"
     stores = await asyncio.gather(*(open_sqlite(address) for _ in range(4)))
     assert [await store.verify() for store in stores] == [[], [], [], []]

@@ -25,13 +25,13 @@ async def test_an_unknown_kind_of_store_lists_the_known_ones() -> None:
     assert "sqlite:" in refused.value.hint
 
 
-async def test_a_bare_path_is_told_how_to_be_written() -> None:
+async def test_a_bare_path_is_refused_with_the_right_form() -> None:
     with pytest.raises(StoreUnknown) as refused:
         await open_store("pointsman.db")
     assert "sqlite:///pointsman.db" in refused.value.hint
 
 
-async def test_other_packages_can_bring_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_packages_can_provide_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     found = EntryPoint("mine", "pointsman.store.memory:open_memory", stores.ENTRY_POINTS)
 
     def entry_points(*, group: str) -> EntryPoints:
@@ -63,21 +63,21 @@ def test_an_address_without_a_file_is_refused(url: str) -> None:
 
 
 @pytest.mark.integration
-async def test_strange_file_names_work(tmp_path: Path) -> None:
+async def test_unusual_file_names_work(tmp_path: Path) -> None:
     async with opened(f"sqlite:///{tmp_path}/100%25 ü%3F%23.db") as store:
         await store.journal.append(ONE, row_of(1))
     assert (tmp_path / "100% ü?#.db").is_file()
 
 
 @pytest.mark.integration
-async def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+async def test_a_missing_directory_is_reported_by_name(tmp_path: Path) -> None:
     with pytest.raises(StoreMissing) as refused:
         await open_store(f"sqlite:///{tmp_path}/no/such/store.db")
     assert f"{tmp_path}/no/such" in refused.value.hint
 
 
 @pytest.mark.integration
-async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_database_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     file.write_bytes(b"the minutes of the last meeting, which are long enough to have a header " * 20)
     before = file.read_bytes()
@@ -87,7 +87,7 @@ async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-async def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+async def test_a_database_of_another_program_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     with sqlite3.connect(file) as other:
         other.execute("CREATE TABLE accounts (id)")
@@ -100,7 +100,7 @@ async def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.integration
-async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+async def test_a_store_of_a_newer_version_is_not_changed(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1))
@@ -113,7 +113,7 @@ async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-async def test_a_closed_store_says_so(tmp_path: Path) -> None:
+async def test_a_closed_store_is_reported(tmp_path: Path) -> None:
     store = await open_store(f"sqlite:///{tmp_path}/store.db")
     await store.close()
     await store.close()
