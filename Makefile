@@ -21,7 +21,7 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-pythons test-core test-web check lint ui types bench bench-check reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-unit test-pythons test-core test-web check lint ui types bench bench-peers bench-check reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -34,7 +34,8 @@ help:
 	@echo "make test-web      the tests of the web app that need no browser"
 	@echo "make ui            the web app, where Node is there"
 	@echo "make types         the types of the web app, from the server's OpenAPI document"
-	@echo "make bench         what a node costs"
+	@echo "make bench         what a step costs, through the public API and in the engine alone"
+	@echo "make bench-peers   the same shapes beside other products, each in an environment of its own"
 	@echo "make bench-check   what reading and checking a document cost for each node"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
 	@echo "make fuzz          schemathesis over the API: what its document allows, and what it does not"
@@ -82,6 +83,9 @@ types: $(VENV)/dev.stamp ui
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python -m bench $(ARGS)
+
+bench-peers: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.comparison --install $(ARGS)
 
 bench-check: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.checking $(ARGS)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import resource
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -27,7 +26,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
-from bench.meter import ROW, Spent, each, in_sqlite
+from bench.meter import ROW, Spent, each, in_sqlite, peak_mb
 from bench.shapes import Shape, read_shapes
 from pointsman.cli import YOUNG_OBJECTS_MAX
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -141,9 +140,7 @@ async def measure(name: str, size: int, store: str, address: str, beside: Path) 
     cpu, wall = spent.cpu() / steps, spent.wall() / steps
     bare = mean(bare, bare_commits(store, address, beside / "after.db"))
     await opened.close()
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
-    return Measured(name, size, store, steps, cpu, wall, compiled, *bare, peak)
+    return Measured(name, size, store, steps, cpu, wall, compiled, *bare, peak_mb())
 
 
 def mean(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:

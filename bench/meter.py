@@ -127,9 +127,18 @@ async def measure(case: Case, size: int, place: Place) -> Sample:
         cpu, wall, calls = spent.cpu(), spent.wall(), CALLS.count
         assert calls, "no node function was called"
         after = bare_commits(place, "after.db")
+    return Sample(
+        calls, first, cpu / calls, wall / calls, (bare[0] + after[0]) / 2, (bare[1] + after[1]) / 2, peak_mb()
+    )
+
+
+def peak_mb() -> float:
+    """Return the greatest resident size. On Linux `ru_maxrss` includes that of the parent process, `VmHWM` does not."""
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
     unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
-    return Sample(calls, first, cpu / calls, wall / calls, (bare[0] + after[0]) / 2, (bare[1] + after[1]) / 2, peak)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
 
 
 def bare_commits(place: Place, name: str) -> tuple[float, float]:

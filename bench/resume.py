@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import sys
 import tempfile
 
 import msgspec
 
 from bench.engine_alone import Stage, execution_of
-from bench.meter import Spent
+from bench.meter import Spent, peak_mb
 from bench.shapes import read_shapes
 from pointsman.store.api import open_store
 
@@ -46,9 +45,7 @@ async def resumed(steps: int, address: str) -> Resumed:
     state = await stage.runtime.load(execution)
     cpu, wall = spent.cpu() / 1000, spent.wall() / 1000
     await store.close()
-    unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
-    return Resumed(state.counters.steps, rows, cpu, wall, peak)
+    return Resumed(state.counters.steps, rows, cpu, wall, peak_mb())
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from bench import meter
 from bench.meter import CALLS, Place, Run, Runs
 
 STEPS_MAX = 1_000_000
+CANNOT: dict[str, str] = {}
 
 
 @asynccontextmanager
