@@ -10,6 +10,9 @@ from typing import Final, NamedTuple, TypeAlias
 from pointsman.expressions.environment import EvaluationFrame
 from pointsman.expressions.failures import TEXT_CHARS_MAX, MixedTypes, Spot, TextTooLong
 from pointsman.expressions.operators import (
+    CHARS_PER_CHANGE_BITS,
+    CHARS_PER_VISIT_BITS,
+    PARTS_PER_VISIT_BITS,
     bounded_text,
     calculated,
     is_number,
@@ -134,9 +137,10 @@ def on_text(name: str, change: Callable[[str], str]) -> Plain:
             return None
         if not isinstance(value, str):
             raise wrong(name, "a text", value, spot)
-        bounded_text(len(value), spot)
+        bounded_text(len(value), frame, spot)
+        frame.spend(len(value) >> CHARS_PER_CHANGE_BITS, spot)
         changed = change(value)
-        bounded_text(len(changed), spot)
+        bounded_text(len(changed), frame, spot)
         return changed
 
     return run
@@ -241,8 +245,10 @@ def join(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     for element in elements("join", frame, spot, given[0]):
         piece = text_of(element, frame, spot)
         chars += len(piece) + len(separator)
-        bounded_text(chars, spot)
+        if chars > TEXT_CHARS_MAX:
+            break
         pieces.append(piece)
+    bounded_text(chars, frame, spot)
     return separator.join(pieces)
 
 
@@ -254,7 +260,7 @@ def split(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         raise wrong("split", "a text", value, spot)
     if not isinstance(separator, str) or not separator:
         raise wrong("split", "a separator that is not empty", separator, spot)
-    bounded_text(len(value), spot)
+    bounded_text(len(value), frame, spot)
     frame.spend(value.count(separator) + 1, spot)
     return list[Json](value.split(separator))
 
@@ -382,7 +388,7 @@ def end_of(name: str, value: Json, at: int, spot: Spot) -> Json:
 def reverse(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if isinstance(value, str):
-        bounded_text(len(value), spot)
+        bounded_text(len(value), frame, spot)
         return value[::-1]
     return elements("reverse", frame, spot, value)[::-1]
 
@@ -395,7 +401,8 @@ def replace(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         raise wrong("replace", "three texts", next(one for one in given if not isinstance(one, str)), spot)
     if not old:
         return value
-    bounded_text(len(value) + value.count(old) * max(len(new) - len(old), 0), spot)
+    frame.spend(len(value) >> CHARS_PER_VISIT_BITS, spot)
+    bounded_text(len(value) + value.count(old) * max(len(new) - len(old), 0), frame, spot)
     return value.replace(old, new)
 
 
@@ -407,7 +414,10 @@ def truncate(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
         raise wrong("truncate", "a text", value, spot)
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
         raise wrong("truncate", "a number of characters, 1 or more,", most, spot)
-    return value if len(value) <= most else value[: most - 1] + "…"
+    if len(value) <= most:
+        return value
+    frame.spend(most >> CHARS_PER_VISIT_BITS, spot)
+    return value[: most - 1] + "…"
 
 
 def whole_number(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
@@ -419,38 +429,46 @@ def as_json(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value, indent = given[0], given[1] if len(given) == 2 else None
     if indent is not None and (not isinstance(indent, int) or isinstance(indent, bool) or not 0 <= indent <= 8):
         raise wrong("json", "an indent from 0 to 8", indent, spot)
-    room(value, spot)
-    written = json_text(value, indent)
-    bounded_text(len(written), spot)
-    return written
+    return written_json(value, frame, spot, indent)
 
 
 def lines(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
     value = given[0]
     if not isinstance(value, list | dict):
-        return shown(value, spot)
+        return shown(value, frame, spot)
+    frame.spend(len(value), spot)
     rows = value.items() if isinstance(value, dict) else [("", element) for element in value]
-    room(value, spot)
-    written = "\n".join((f"{key}: " if key else "") + shown(part, spot) for key, part in rows)
-    bounded_text(len(written), spot)
+    room(value, frame, spot)
+    written = "\n".join((f"{key}: " if key else "") + shown(part, frame, spot) for key, part in rows)
+    bounded_text(len(written), frame, spot)
     return written
 
 
-def shown(value: Json, spot: Spot) -> str:
+def shown(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
     """Return a value as a template writes it: text unchanged, null as nothing, anything else as JSON."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    room(value, spot)
-    return json_text(value)
+    return written_json(value, frame, spot)
 
 
-def room(value: Json, spot: Spot) -> None:
+def written_json(value: Json, frame: EvaluationFrame, spot: Spot, indent: int | None = None) -> str:
+    """Return a value as JSON of a bounded length."""
+    room(value, frame, spot)
+    written = json_text(value, indent)
+    frame.spend(len(written) >> CHARS_PER_CHANGE_BITS, spot)
+    bounded_text(len(written), frame, spot)
+    return written
+
+
+def room(value: Json, frame: EvaluationFrame, spot: Spot) -> None:
     """Raise `TextTooLong` before a value is written whose text
     would be too long: every part takes at least two characters."""
-    if parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX) > TEXT_CHARS_MAX // 2:
+    found = parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX)
+    if found > TEXT_CHARS_MAX // 2:
         raise TextTooLong(f"a text grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
+    frame.spend(found >> PARTS_PER_VISIT_BITS, spot)
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

@@ -26,7 +26,11 @@ from pointsman.json_meter import LEVELS_MAX, is_deeper
 from pointsman.values import Json
 
 CHARS_PER_VISIT_BITS: Final = 12
-"""Scanning 4 096 characters of text costs as much as visiting one element."""
+"""Scanning or copying 4 096 characters of text costs as much as visiting one element."""
+CHARS_PER_CHANGE_BITS: Final = 8
+"""Changing the case of 256 characters, or writing them as JSON, costs as much as visiting one element."""
+PARTS_PER_VISIT_BITS: Final = 5
+"""Counting and writing 32 parts of a value costs as much as visiting one element."""
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -118,7 +122,7 @@ def member(needle: Json, hay: Json, frame: EvaluationFrame, spot: Spot) -> bool:
 def add(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> Json:
     """Evaluate `+` for numbers, texts or lists."""
     if isinstance(left, str) and isinstance(right, str):
-        bounded_text(len(left) + len(right), spot)
+        bounded_text(len(left) + len(right), frame, spot)
         return left + right
     if isinstance(left, list) and isinstance(right, list):
         frame.spend(len(left) + len(right), spot)
@@ -172,12 +176,14 @@ def text_of(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
     if isinstance(value, list | dict):
         frame.spend(parts(value, frame.visits_left), spot)
     text = json_text(value)
-    bounded_text(len(text), spot)
+    bounded_text(len(text), frame, spot)
     return text
 
 
 def json_text(value: Json, indent: int | None = None) -> str:
     """Return a value as JSON. Raises `RecursionError` if it nests too deeply, in every version of Python alike."""
+    if type(value) is int:
+        return int.__repr__(value)
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.count("[") + text.count("{") > LEVELS_MAX and is_deeper(text.encode(errors="replace"), LEVELS_MAX):
         raise RecursionError
@@ -211,10 +217,11 @@ def parts(value: Json, most: int, chars: int | None = None) -> int:
     return seen
 
 
-def bounded_text(chars: int, spot: Spot) -> None:
-    """Raise `TextTooLong` if a text of `chars` characters is too long."""
+def bounded_text(chars: int, frame: EvaluationFrame, spot: Spot) -> None:
+    """Deduct the cost of a text of `chars` characters. Raises `TextTooLong`."""
     if chars > TEXT_CHARS_MAX:
         raise TextTooLong(f"a formula builds texts of at most {TEXT_CHARS_MAX} characters", spot=spot)
+    frame.spend(chars >> CHARS_PER_VISIT_BITS, spot)
 
 
 def mixed(sign: str, left: Json, right: Json, spot: Spot, hint: str = "") -> MixedTypes:

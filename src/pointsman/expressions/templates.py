@@ -217,7 +217,7 @@ class TemplateCompiler:
             if value is MISSING:
                 page.miss(tag)
             else:
-                page.write(shown(value, spot))
+                page.write(shown(value, frame, spot))
 
         return write
 
