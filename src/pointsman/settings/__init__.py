@@ -10,6 +10,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -274,12 +275,8 @@ class Settings(BaseModel):
     def granted(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the variables that definitions may use, with their values."""
         env = os.environ if environment is None else environment
-        found = {
-            name: value
-            for name, value in env.items()
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.variables_from_env)
-        }
-        return {**found, **self.variables}
+        patterns = self.variables_from_env
+        return {**{name: env[name] for name in env if _fits(name, patterns)}, **self.variables}
 
     async def refresh(self) -> None:
         """Read changed secrets that are kept outside the settings. Call it before `secret`."""
@@ -312,6 +309,12 @@ class Settings(BaseModel):
     def providers_by_key(self, environment: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return provider -> the environment variable that configures it."""
         return configured_by(os.environ if environment is None else environment)
+
+
+@lru_cache(maxsize=4096)
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a name fits a pattern. Every start of an execution asks this of the whole environment."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def data_directory() -> Path:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
 from typing import ClassVar, Final, NamedTuple, Protocol, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -27,6 +29,7 @@ from pointsman.errors import AuthorError, CallerError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
 from pointsman.store.api import ConfigStore, Store, Workflows
+from pointsman.store.codec import HOLD_S
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import agents_named, with_saved_agents
@@ -175,6 +178,8 @@ class Library:
         self._settings = settings
         self._plans = BoundedCache[tuple[str, str, str, bool, str], Plan](PLANS_MAX)
         self._model_uses = BoundedCache[str, tuple[ModelUse, ...]](PLANS_MAX)
+        self._held: WeakKeyDictionary[RunnableDefinition, tuple[str, float]] = WeakKeyDictionary()
+        """Digests of stored definitions, and the monotonic times until which they need not be stored again."""
 
     @property
     def agents(self) -> Mapping[str, AgentConfig]:
@@ -224,9 +229,18 @@ class Library:
         return Prepared(runnable, revision, found.authors, reader)
 
     async def keep(self, runnable: RunnableDefinition) -> str:
-        """Store the definition of an execution and return its digest."""
-        data = await beside(size_of(runnable.definition), lambda: runnable.encoded)
-        return await self._store.blobs.put(data)
+        """Store the definition of an execution and return its digest.
+
+        The store holds a content for a while before an execution uses it: starts within half of that time do not store
+        it again.
+        """
+        digest, until = self._held.get(runnable, ("", 0.0))
+        if time.monotonic() >= until:
+            data = await beside(size_of(runnable.definition), lambda: runnable.encoded)
+            until = time.monotonic() + HOLD_S / 2
+            digest = await self._store.blobs.put(data)
+            self._held[runnable] = digest, until
+        return digest
 
     async def pinned(self, definition: str, options: JsonObject) -> Plan:
         """Return the plan of a stored definition, compiled according to the options of its execution."""
