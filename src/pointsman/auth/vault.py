@@ -378,14 +378,14 @@ class SecretAccess:
     def __init__(self, settings: Settings, workflows: Workflows) -> None:
         """`workflows` are the saved workflows, whose `allowedGroups` the rules check."""
         self._settings = settings
+        self._kept = settings.kept
         self._workflows = workflows
         self._redaction: Callable[[], Redaction] = known_redaction(settings)
 
     @property
     def is_fresh(self) -> bool:
         """Return whether `refresh` would read nothing now."""
-        kept = self._settings.kept
-        return kept is None or kept.is_fresh
+        return self._kept is None or self._kept.is_fresh
 
     async def refresh(self) -> None:
         await self._settings.refresh()

@@ -126,6 +126,8 @@ class JsonSchema:
     def correction(self, value: Json) -> str:
         """Return a text that explains to a model what to correct; empty if the value is valid."""
         found = self.misfits(value, most=MISFITS_EXPLAINED_MAX)
+        if not found:
+            return ""
         return "; ".join(f"at {'/'.join(map(str, one.path)) or 'the top'}: {one.message}" for one in found)
 
     def misfits(self, value: Json, *, most: int = MISFITS_MAX) -> list[SchemaViolation]:
@@ -245,15 +247,14 @@ def _parts(value: Json) -> int:
     count, waiting = 0, [value]
     while waiting:
         here = waiting.pop()
-        count += _length(here)
-        match here:
-            case dict():
-                count += sum(map(_length, here))
-                waiting.extend(here.values())
-            case list():
-                waiting.extend(here)
-            case _:
-                pass
+        if isinstance(here, dict):
+            count += 1 + sum(map(_length, here))
+            waiting.extend(here.values())
+        elif isinstance(here, list):
+            count += 1
+            waiting.extend(here)
+        else:
+            count += _length(here)
     return count
 
 

@@ -74,6 +74,8 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_has
     """Only if several tokens may pass the node at once: behind `trigger: each`, or beside cycles that split."""
 
     def __str__(self) -> str:
+        if self.visit == 1 and not self.scope and not self.lineage:
+            return self.node
         return f"{scope_text(self.scope)}{self.node}{_behind(self.lineage)}" + (
             f"#{self.visit}" if self.visit > 1 else ""
         )

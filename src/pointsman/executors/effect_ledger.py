@@ -130,17 +130,23 @@ class CallTimes:
     """Time limits of calls: the one raised for this execution, else the workflow's `nodeTime` or default."""
 
     def __init__(self, raised_s: float | None, settings: Mapping[str, Json]) -> None:
-        self.model_s = raised_s if raised_s is not None else _seconds(settings.get("modelCallTime"))
-        self._tool_s = raised_s if raised_s is not None else _seconds(settings.get("toolCallTime"))
-        self._most_s = _seconds(settings.get("callTimeMost"))
+        self._raised_s = raised_s
+        self._settings = settings
+
+    @property
+    def model_s(self) -> float | None:
+        """The limit in seconds for a call of a model."""
+        return self._raised_s if self._raised_s is not None else _seconds(self._settings.get("modelCallTime"))
 
     def of_tool(self, tool: ToolSpec | None) -> tuple[float | None, str]:
         """Return the limit in seconds for a call of the tool, and the hint that names its setting. None: the tool
         applies its own limit."""
         own = None if tool is None else tool.timeout_s
         if own is None:
-            return self._tool_s, TOOL_TIME_HINT
-        return (None, "") if self._most_s is None or own <= self._most_s else (self._most_s, OPERATOR_TIME_HINT)
+            raised_s = self._raised_s
+            return raised_s if raised_s is not None else _seconds(self._settings.get("toolCallTime")), TOOL_TIME_HINT
+        most_s = _seconds(self._settings.get("callTimeMost"))
+        return (None, "") if most_s is None or own <= most_s else (most_s, OPERATOR_TIME_HINT)
 
 
 def _seconds(said: Json) -> float | None:
@@ -218,20 +224,28 @@ class Ledger:
         forbids them.
         """
         numbered = [(self._next(), call) for call in calls]
-        self._must_be_approved(numbered)
-        recorded = self._run.effects.recorded
+        tools = [self._world.tools.find(call.name) for _, call in numbered]
+        if self._approvals is None and any(map(is_for_others, tools)):
+            self._approvals = Approvals(self._command, self._world.tools)
+        if self._approvals is not None:
+            self._approvals.must_cover(numbered)
         count = len(numbered)
-        if any(recorded(number) is None for number, _ in numbered):
-            self._may("tool", calls=count)
+        for number, _ in numbered:
+            if self._run.effects.recorded(number) is None:
+                self._may("tool", calls=count)
+                break
         called = ONE_CALL if count == 1 else Usage(tool_calls=count)
         self.usage = called if self.usage is NO_USAGE else added(self.usage, called)
         await self._run.effects.flush()
         self._in_flight += count
         if not at_once or count == 1:
-            return [await self._call(number, call) for number, call in numbered]
+            return [await self._call(number, call, tool) for (number, call), tool in zip(numbered, tools, strict=True)]
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._call(number, call)) for number, call in numbered]
+                tasks = [
+                    group.create_task(self._call(number, call, tool))
+                    for (number, call), tool in zip(numbered, tools, strict=True)
+                ]
         except ExceptionGroup as why:
             raise why.exceptions[0] from why  # a failed record (another process appended) is for the runtime to handle
         return [task.result() for task in tasks]
@@ -247,15 +261,6 @@ class Ledger:
             warnings=tuple(self.warnings),
         )
 
-    def _must_be_approved(self, numbered: list[tuple[int, ToolCall]]) -> None:
-        """Raise `CallsNeedApproval` for calls that people must approve, or that are carried out elsewhere."""
-        if self._approvals is None:
-            find = self._world.tools.find
-            if not any(is_for_others(find(call.name)) for _, call in numbered):
-                return
-            self._approvals = Approvals(self._command, self._world.tools)
-        self._approvals.must_cover(numbered)
-
     def _may(self, kind: Literal["model", "tool"], *, calls: int = 1) -> None:
         refusal = self._run.effects.refusal(kind, self.usage, calls=calls)
         if refusal is not None:
@@ -265,7 +270,7 @@ class Ledger:
         self._number += 1
         return self._number
 
-    async def _call(self, number: int, call: ToolCall) -> ToolOutcome:
+    async def _call(self, number: int, call: ToolCall, tool: ToolSpec | None) -> ToolOutcome:
         asked = fingerprint(call.name, call.arguments)
         recorded = self._run.effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
@@ -279,7 +284,6 @@ class Ledger:
         else:
             content = asked if decided is call else fingerprint(decided.name, decided.arguments)
             key = f"{self._run.execution}:{self._command.step}:{number}:{content}"
-            tool = self._world.tools.find(decided.name)
             if tool is not None and tool.memory:
                 outcome = await self._remember(decided, tool, number)
             else:
@@ -311,8 +315,12 @@ class Ledger:
         if self._spec.secrets:
             shown, masks = await self._revealed(call)
         try:
-            with bound, hiding(*masks), gathering() as gathered:
-                result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
+            with bound, gathering() as gathered:
+                if not masks.known and not masks.used:
+                    result = await self._world.tools.call(shown, key=key, run=self._run)
+                else:
+                    with hiding(*masks):
+                        result = masks.json(await self._world.tools.call(shown, key=key, run=self._run))
             printed = gathered.text
             return ToolOutcome(result=result, printed=tail(masks.text(printed), CHARS_MAX) if printed else "")
         except ToolFailed as why:

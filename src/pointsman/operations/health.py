@@ -367,6 +367,8 @@ async def _contradiction(app: AppContext, listed: Summary) -> str | None:
     true = Passivation(state).summary(listed.execution, state)
     if state.outbox or state.steps_without_worker or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Due now or soon: the time in the list may differ.
+    if listed.status == "running":  # Its entry may lack the last tool calls.
+        true = replace(true, spent=replace(true.spent, tool_calls=listed.spent.tool_calls))
     if _as_listed(true) == _as_listed(listed):
         return None
     now = await app.store.executions.find(listed.execution)

@@ -93,7 +93,7 @@ class Driver:
         self.successor: Driver | None = None
         """The next driver of the same execution in this process, created after this one was lost or passivated."""
         self.commits = Commits(execution, committed=self._committed, lost=self._lost)
-        self.passivation = Passivation(state, world.worker)
+        self.passivation = Passivation(state, world.worker, counts_tool_calls=bool(plan.limits.budgets))
         self.behind_s = behind_s(plan, state)
         self._asked_early = False
         """The state was read while a row was being written: notify again once it is durable."""

@@ -31,6 +31,7 @@ class Passivation:
 
     __slots__ = (
         "_awaits",
+        "_counts_tool_calls",
         "_is_listed",
         "_me",
         "_needs",
@@ -43,8 +44,12 @@ class Passivation:
         "urgent",
     )
 
-    def __init__(self, state: ExecutionState, me: str = "") -> None:
-        """Assume that the store's entry matches this state. `me`: the name of the worker that drives it."""
+    def __init__(self, state: ExecutionState, me: str = "", *, counts_tool_calls: bool = True) -> None:
+        """Assume that the store's entry matches this state. `me`: the name of the worker that drives it.
+
+        `counts_tool_calls`: False if it has no budget. Then tool calls alone do not change the entry while it runs.
+        """
+        self._counts_tool_calls = counts_tool_calls
         self._me = me
         self._worker: str | None = None  # another worker may have written the last row
         self._needs = needs_of(state)
@@ -86,7 +91,7 @@ class Passivation:
             and awaits is self._awaits
             and needs == self._needs
             and worker == self._worker
-            and state.usage is self._paid
+            and (state.usage is self._paid or (works and self._is_as_paid(state.usage)))
             and not state.row.changed_gates
         ):
             return None
@@ -95,6 +100,18 @@ class Passivation:
         with_gates = bool(state.row.changed_gates) or not self._is_listed
         self._is_listed = True
         return self.summary(execution, state, with_gates=with_gates)
+
+    def _is_as_paid(self, usage: UsageTotal) -> bool:
+        """Return whether only tool calls were added that no budget counts."""
+        paid = self._paid
+        return (
+            not self._counts_tool_calls
+            and usage.model_calls == paid.model_calls
+            and usage.input_tokens == paid.input_tokens
+            and usage.output_tokens == paid.output_tokens
+            and usage.cost_usd == paid.cost_usd
+            and usage.scripted == paid.scripted
+        )
 
     def summary(self, execution: ExecutionId, state: ExecutionState, *, with_gates: bool = True) -> Summary:
         """Return the summary for the store."""

@@ -35,6 +35,7 @@ from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from pydantic_core import ArgsKwargs
 
 
 P = ParamSpec("P")
@@ -160,14 +161,11 @@ class FunctionTool(Generic[P, R]):
             ) from why
 
     @cached_property
-    def _validated(self) -> Callable[[dict[str, object]], tuple[tuple[object, ...], dict[str, object]]]:
-        """The adapter's validation of arguments by name."""
+    def _validation(self) -> tuple[Callable[..., tuple[tuple[object, ...], dict[str, object]]], type[ArgsKwargs]]:
+        """The validation of arguments, and the type in which it takes them."""
         from pydantic_core import ArgsKwargs
 
-        validate = self._adapter.validator.validate_python
-        return lambda arguments: cast(
-            "tuple[tuple[object, ...], dict[str, object]]", validate(ArgsKwargs((), arguments))
-        )
+        return self._adapter.validator.validate_python, ArgsKwargs
 
     def _schema(self) -> JsonObject:
         schema = cast("JsonObject", self._adapter.json_schema())
@@ -183,7 +181,8 @@ class FunctionTool(Generic[P, R]):
 
     def _typed(self, arguments: JsonObject) -> tuple[tuple[object, ...], dict[str, object]]:
         try:
-            return self._validated(cast("dict[str, object]", arguments))
+            validate, typed = self._validation
+            return validate(typed((), cast("dict[str, object]", arguments)))
         except ValueError as why:
             from pydantic import ValidationError
 
