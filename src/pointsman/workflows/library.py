@@ -29,7 +29,7 @@ from pointsman.errors import AuthorError, CallerError
 from pointsman.runtime.driver import ABSENT
 from pointsman.settings import Settings
 from pointsman.store.api import ConfigStore, Store, Workflows
-from pointsman.store.codec import HOLD_S
+from pointsman.store.compression import HOLD_S
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import agents_named, with_saved_agents
