@@ -15,7 +15,7 @@ def delta(**said: str) -> JsonObject:
 def test_discarded_text_is_interrupted_and_new_text_starts_on_a_new_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    voice = LiveOutput({"say": "Bot"}, frozenset())
+    voice = LiveOutput(frozenset(), {"say": "Bot"})
     for event in (
         delta(kind="thought", text="Hm."),
         delta(kind="text", text="Once"),

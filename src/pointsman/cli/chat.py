@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -192,7 +192,7 @@ class Talk:
         if execution is None:
             return "went on"
         say(f"continuing {execution.id}")
-        return self._turn(execution)
+        return self._turn(lambda: _finished(execution))
 
     async def _left(self, *, run: bool) -> Execution | None:
         """Return the open turn of the session, if any: opened for execution (`run`), or only to send it requests."""
@@ -205,8 +205,7 @@ class Talk:
             return "went on"
         if text.startswith("/") and not text.startswith("//"):
             return self._command(text)
-        execution = self.runner.run(self._begin(text.removeprefix("/") if text.startswith("//") else text))
-        return self._turn(execution)
+        return self._turn(lambda: self._begin(text.removeprefix("/") if text.startswith("//") else text))
 
     async def _begin(self, text: str) -> Execution:
         executions = self._acting().executions
@@ -247,12 +246,10 @@ class Talk:
         cancelled = await self._acting().executions.cancel(execution.id, reason="at the prompt", by=self.by)
         await cancelled.settled()
 
-    def _turn(self, execution: Execution) -> Outcome:
+    def _turn(self, begin: Callable[[], Awaitable[Execution]]) -> Outcome:
         """Run one turn, and ask the user for the answers of its gates."""
-        if execution.is_scripted and not self.has_warned and not self.quiet:
-            self.has_warned = True
-            warn_scripted()
-        while (waits := self.runner.run(self._drive(execution))) is not None:
+        execution, waits = self.runner.run(self._drive(begin))
+        while waits is not None:
             asked = json_of(gate_view(waits.at))
             say("\n".join([shown(asked["message"]), *shown_lines(asked)]))
             try:
@@ -265,18 +262,24 @@ class Talk:
                 return "left"
             if line.strip():
                 self._answer(execution, waits, line.strip(), seen=str(asked["digest"]))
+            _, waits = self.runner.run(self._drive(lambda: _finished(execution)))
         return self._ended(execution)
 
-    async def _drive(self, execution: Execution) -> OpenGate | None:
-        """Drive the execution, print its output, and return the gate at which it waits, if any."""
+    async def _drive(self, begin: Callable[[], Awaitable[Execution]]) -> tuple[Execution, OpenGate | None]:
+        """Begin or continue a turn, drive it, print its output, and return the gate at which it waits, if any."""
         nodes = (await self._definition()).nodes
         hidden = frozenset(node.id for node in nodes if node.chat_visible is False)
-        with live_output(self.app, execution.names, hidden, quiet=self.quiet) as voice:
+        with live_output(self.app, hidden, quiet=self.quiet) as voice:
+            execution = await begin()
+            if execution.is_scripted and not self.has_warned and not self.quiet:
+                self.has_warned = True
+                warn_scripted()
+            voice.begin(execution.names)
             await drive(execution)
         output = execution.state.outcome.output
         if execution.status == "completed" and output is not None and output_text(output).strip() != voice.last:
             click.echo(output_text(output) if not is_terminal() else harmless(output_text(output)))
-        return next(iter(execution.gates), None)
+        return execution, next(iter(execution.gates), None)
 
     async def _definition(self) -> Definition:
         source = await self.app.source(self.workflow) if isinstance(self.workflow, str) else self.workflow
@@ -360,18 +363,30 @@ def options_of(gate: JsonObject) -> str:
 class LiveOutput:
     """Prints the text of steps while models write it: one step at a time; the text of other steps when they end."""
 
-    names: dict[str, str]
-    """Node -> display name."""
     hidden: frozenset[str]
     """Nodes with `chatVisible: false`."""
+    names: dict[str, str] | None = None
+    """Node -> display name; None: not known yet, because the execution is being started."""
+    early: list[JsonObject] = field(default_factory=list[JsonObject])
+    """Events before the names were known. A fast model answers before a start returns."""
     speaker: str = ""
     heard: dict[str, str] = field(default_factory=dict[str, str])
     """Step -> its text in the running attempt."""
     last: str = ""
     """Text of the step that ended last."""
 
+    def begin(self, names: dict[str, str]) -> None:
+        """Print what came before the names were known, and everything that comes from now on."""
+        self.names = names
+        for event in self.early:
+            self.see(event)
+        self.early.clear()
+
     def see(self, event: JsonObject) -> None:
         """Process an event or a live delta."""
+        if self.names is None:
+            self.early.append(event)
+            return
         step, node = f"{event['execution']}/{event.get('step', '')}", str(event.get("node", ""))
         kind = str(event["kind"])
         if node in self.hidden:
@@ -427,7 +442,7 @@ class LiveOutput:
         self._write((text if plain else click.style(text, dim=True)) + "\n")
 
     def _called(self, node: str) -> str:
-        return harmless(self.names.get(node, node))
+        return harmless((self.names or {}).get(node, node))
 
     def _named(self, node: str, text: str) -> str:
         return click.style(f"{self._called(node)}: ", bold=True) + text
@@ -437,12 +452,15 @@ class LiveOutput:
         click.echo(text, nl=False)
 
 
+async def _finished(execution: Execution) -> Execution:
+    """Return an execution that has begun already."""
+    return execution
+
+
 @contextmanager
-def live_output(
-    app: Pointsman, names: dict[str, str], hidden: frozenset[str], *, quiet: bool
-) -> Generator[LiveOutput, None, None]:
+def live_output(app: Pointsman, hidden: frozenset[str], *, quiet: bool) -> Generator[LiveOutput, None, None]:
     """Print the live output of the app inside the context, if standard output is a terminal."""
-    voice = LiveOutput(names, hidden)
+    voice = LiveOutput(hidden)
     if quiet or not sys.stdout.isatty():
         yield voice
         return
