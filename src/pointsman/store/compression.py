@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
 from io import BytesIO
@@ -217,29 +216,3 @@ def _inside(item: object) -> Iterator[object]:
 
 HOLD_S: Final = 600.0
 """How long a blob stays after it was put, until an execution uses it."""
-KNOWN_MAX: Final = 10_000
-
-
-class RecentBlobs:
-    """Contents that this process has recently stored or confirmed: they are not sent again while the store holds
-    them."""
-
-    def __init__(self) -> None:
-        self._until: dict[bytes, float] = {}
-
-    def note(self, digests: Iterable[bytes]) -> None:
-        """Record that these contents are stored and held."""
-        until = time.monotonic() + HOLD_S / 2
-        for digest in digests:
-            if len(self._until) >= KNOWN_MAX:
-                del self._until[next(iter(self._until))]
-            self._until[digest] = until
-
-    def has(self, digest: bytes) -> bool:
-        return self._until.get(digest, 0.0) >= time.monotonic()
-
-    def missing(self, contents: Mapping[bytes, bytes]) -> list[tuple[bytes, int, bytes]]:
-        """Return hash, form and data of the contents to send, in the order of their hashes."""
-        wanted = sorted(digest for digest in contents if not self.has(digest))
-        found = ((digest, squeezed(contents[digest])) for digest in wanted)
-        return [(digest, int(form), data) for digest, (form, data) in found]

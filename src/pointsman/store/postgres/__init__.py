@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events.steps import Event
 from pointsman.store.codec import UPCASTERS, Codec
-from pointsman.store.compression import RecentBlobs
 from pointsman.store.coordination import Leadership, Listener
-from pointsman.store.postgres.blobs import PostgresBlobs, PostgresEffects
+from pointsman.store.postgres.blobs import PostgresBlobs, PostgresEffects, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections, address_of
 from pointsman.store.postgres.database import PostgresDatabase
 from pointsman.store.postgres.journal import Appender, PostgresJournal

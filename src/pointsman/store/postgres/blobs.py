@@ -9,11 +9,12 @@ a concurrent deletion then waits, checks again, and leaves it. Answers of many s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Final, LiteralString
 
-from pointsman.store.compression import Packed, RecentBlobs, content_hash
+from pointsman.store.compression import HOLD_S, Packed, content_hash, squeezed
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
 from pointsman.store.sql.tables import SqlEffects, packed_value
@@ -29,6 +30,32 @@ USE_BLOBS: Final = (
     "INSERT INTO blob_uses (execution, hash) SELECT g.* FROM unnest(%b::text[], %b::bytea[]) AS g"
     " ON CONFLICT DO NOTHING"
 )
+
+
+KNOWN_MAX: Final = 10_000
+
+
+class RecentBlobs:
+    """Contents that this process has recently stored or confirmed: they are not sent again while the store holds
+    them."""
+
+    def __init__(self) -> None:
+        self._until: dict[bytes, float] = {}
+
+    def note(self, digests: Iterable[bytes]) -> None:
+        """Record that these contents are stored and held."""
+        until = time.monotonic() + HOLD_S / 2
+        for digest in digests:
+            if len(self._until) >= KNOWN_MAX:
+                del self._until[next(iter(self._until))]
+            self._until[digest] = until
+
+    def missing(self, contents: Mapping[bytes, bytes]) -> list[tuple[bytes, int, bytes]]:
+        """Return hash, form and data of the contents to send, in the order of their hashes."""
+        now = time.monotonic()
+        wanted = sorted(digest for digest in contents if self._until.get(digest, 0.0) < now)
+        found = ((digest, squeezed(contents[digest])) for digest in wanted)
+        return [(digest, int(form), data) for digest, (form, data) in found]
 
 
 class PostgresBlobs:

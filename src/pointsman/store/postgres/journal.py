@@ -19,8 +19,8 @@ from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
 from pointsman.store.codec import Codec, EncodedRow, encoded_row
-from pointsman.store.compression import Form, Packed, RecentBlobs, blobs_behind, pack, unpack
-from pointsman.store.postgres.blobs import KEEP_BLOBS
+from pointsman.store.compression import Form, Packed, blobs_behind, pack, unpack
+from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.database import LAST, PUT_COLUMNS, REPLACED, put_values_of
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher

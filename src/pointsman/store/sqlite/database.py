@@ -12,7 +12,6 @@ from typing import Any, Final, LiteralString, TypeVar, assert_never, cast
 import msgspec
 
 from pointsman.extras import is_installed
-from pointsman.store.compression import RecentBlobs, content_hash
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.remembered_values import folded
 from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
@@ -81,14 +80,9 @@ class SqliteBlobs:
     def __init__(self, writer: WriterThread, reader: ReaderPool) -> None:
         self._submit = writer.submit
         self._read = reader.run
-        self._recent = RecentBlobs()
 
     async def put(self, content: bytes) -> str:
-        digest = content_hash(content)
-        if not self._recent.has(digest):
-            await self._submit(lambda transaction: hold_blob(transaction.connection, content))
-            self._recent.note((digest,))
-        return digest.hex()
+        return (await self._submit(lambda transaction: hold_blob(transaction.connection, content))).hex()
 
     async def get(self, digest: str) -> bytes | None:
         return await self._read(lambda connection: run(find_content(bytes.fromhex(digest)), connection))
