@@ -106,6 +106,15 @@ def test_a_parallel_read_and_write_of_one_path_conflict() -> None:
     assert codes(drawn(BRANCHES, configs=configs)) == []
 
 
+@pytest.mark.parametrize("config", [{"show": ["text"]}, {"message": "Send {text}?"}, {"show": ["text.body"]}])
+def test_a_gate_that_asks_about_data_of_another_branch_gets_a_warning(config: JsonObject) -> None:
+    drawing = "start -> fan; fan -> a, ask; a -> join; ask -> join; join -> end"
+    configs: Configs = {"start": {"set": {"text": "''"}}, "a": write("text"), "ask": {"message": "ok?", **config}}
+    problem = the(drawn(drawing, configs=configs), "approval-race")
+    assert (problem.severity, "'text" in problem.message) == ("warning", True)
+    assert "approval-race" not in codes(drawn(drawing, configs={**configs, "a": write("notes")}))
+
+
 def test_imported_documents_get_warnings() -> None:
     problem = the(drawn(SPLIT, configs={"a": write("text"), "b": write("text")}, dialect="graph"), "write-conflict")
     assert problem.severity == "warning"

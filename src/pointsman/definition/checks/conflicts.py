@@ -14,7 +14,7 @@ from pointsman.definition.checks.routing import always_taken, taken_together
 from pointsman.definition.checks.subject import Subject
 from pointsman.definition.graph.analysis import MANY, Concurrent, Graph, Region, concurrent
 from pointsman.definition.graph.walks import reach
-from pointsman.definition.model.control import ParallelConfig
+from pointsman.definition.model.control import HumanConfig, ParallelConfig
 from pointsman.definition.model.work import StructuredRecordConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, error, note, warning
@@ -34,7 +34,9 @@ def check_conflicts(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     data = _Data(subject, formulas)
     for region in found.regions:
         yield from data.conflicts(region, data.writers(region, data.writings))
-        if not region.scoped:
+        if region.scoped:
+            yield from (data.approval_race(region, *race) for race in data.races(region, asking=True))
+        else:
             yield from (data.race(region, *race) for race in data.races(region))
     if not found.complete or data.comparisons_left < 0:
         hint = "Move parts of it into sub-workflows to have them checked."
@@ -179,10 +181,12 @@ class _Data:
         make = error if meeting.certain and not subject.imported else warning
         return make("write-conflict", other.pointer, message, hint=hint)
 
-    def races(self, region: Region) -> Iterator[tuple[FormulaRead, Writing]]:
-        """Yield each read with a write that another step may make at the same time."""
+    def races(self, region: Region, *, asking: bool = False) -> Iterator[tuple[FormulaRead, Writing]]:
+        """Yield each read with a write that another step may make at the same time. `asking`: only reads by gates."""
         writers = self.writers(region, self.seen_writings)
         for node in sorted(region.branch.keys() & self.readings.keys()) if writers else ():
+            if asking and not isinstance(self.subject.nodes[node].config, HumanConfig):
+                continue
             for reading in self.readings[node]:
                 classes = writers.get(str(reading.read.path[0]), {})
                 others = (some for branch, some in classes.items() if branch != region.branch[node])
@@ -210,6 +214,16 @@ class _Data:
         return make(
             "read-race", reading.place.pointer, message, hint="Read it before the split, or after the ways meet."
         )
+
+    def approval_race(self, region: Region, reading: FormulaRead, writing: Writing) -> Problem:
+        subject, node = self.subject, reading.place.node
+        assert node is not None
+        message = (
+            f"{subject.node(node)} asks about {dotted(reading.read.path)!r}, and {subject.node(writing.node)} writes it "
+            f"in another branch of {subject.node(region.opener)}: behind the join it is not what was approved"
+        )
+        hint = "Ask before the split or after the join, or write to another path."
+        return warning("approval-race", reading.place.pointer, message, hint=hint)
 
 
 class _Reducers:
