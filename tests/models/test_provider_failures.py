@@ -137,3 +137,38 @@ def test_problems_of_connections_are_told_in_words(why: BaseException, what: str
     said, hint = connection_problem(why)
     assert what in said
     assert hint
+
+
+PLAIN = (
+    b'{"id": "1", "object": "chat.completion", "created": 1, "model": "small", "choices": [{"index": 0, '
+    b'"finish_reason": "stop", "message": {"role": "assistant", "content": "about seven"}}], '
+    b'"usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}'
+)
+SCORE: JsonObject = {"type": "object", "required": ["score"], "properties": {"score": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "agent", "config": {"prompt": "Score it", "outputSchema": SCORE}},
+        {"type": "agent", "config": {"prompt": "Score it", "result": "json"}},
+        {"type": "planner", "config": {"goal": "Score it"}},
+        {"type": "verifier", "config": {"criteria": "Short", "input": "'x'"}},
+        {"type": "structured-record", "config": {"schema": SCORE, "input": "'x'", "records": "found"}},
+        {"type": "decision", "config": {"llmPrompt": "Which?", "choices": ["a", "b"]}},
+    ],
+)
+async def test_an_answer_in_the_wrong_form_is_corrected_over_the_wire_and_then_shown(node: JsonObject) -> None:
+    async with answering(200, PLAIN) as where:
+        provider = {"base_url": f"http://{where}/v1", "keys": [KEY], "retries": 0}
+        settings = Settings.model_validate({"store": "memory:", "model": "p:small", "providers": {"p": provider}})
+        async with Pointsman(settings=settings) as app:
+            flow: JsonObject = {"pointsman": 1, "id": "score", "nodes": [{"id": "work", **node}], "edges": []}
+            execution = await app.start(Workflow.of(flow), {})
+            await execution.settled()
+            view = await execution.view()
+    found = [one["code"] for one in view["errors"]]
+    assert "model-answer-unreadable" not in found
+    if node["type"] in ("agent", "planner"):
+        assert "about seven" in str(view["errors"][-1]["details"])
+        assert view["usage"]["modelCalls"] == 3, "two corrections"

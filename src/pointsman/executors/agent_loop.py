@@ -251,7 +251,7 @@ class AgentLoop:
         self._kept.reasks += 1
         if text:
             self._kept.transcript.append(assistant_message(ModelReply(text=text), name=self._name))
-        self._kept.transcript.append(user_message(wrong))
+        self._kept.transcript.append(user_message(wrong.message))
 
     async def _called(self, reply: ModelReply, calls: tuple[ToolCall, ...], *, is_last: bool) -> WorkDone | None:
         """Run the called tools and continue (None), or leave calls to a tool executor."""

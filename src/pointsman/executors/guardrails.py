@@ -133,4 +133,4 @@ class AttemptGuardrails:
 
 def _misfit(schema: JsonObject, value: Json) -> str:
     read = Expected(schema, "json").check(value)
-    return str(read) if isinstance(read, Wrong) else ""
+    return read.message if isinstance(read, Wrong) else ""

@@ -11,7 +11,7 @@ A value that cannot be converted stays as it is, and the schema refuses it.
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, cast
+from typing import Final, Literal, NamedTuple, cast
 
 import msgspec
 
@@ -31,10 +31,11 @@ REASKS_MAX: Final = 2
 _EXCERPT: Final = 500
 
 
-class Wrong(str):
-    """Why an answer is wrong, in words for the model."""
+class Wrong(NamedTuple):
+    """A wrong answer."""
 
-    __slots__ = ()
+    message: str
+    """The reason, in words for the model."""
 
 
 EMPTY: Final = Wrong("You gave no answer.")
@@ -90,7 +91,7 @@ class Expected:
             return Failure(code="output-empty", message=message, hint=hint, retryable=True)
         return Failure(
             code="output-json" if self._checker is None else "output-schema",
-            message=f"the model's answer is not what was asked, after {REASKS_MAX} corrections: {wrong}",
+            message=f"the model's answer is not what was asked, after {REASKS_MAX} corrections: {wrong.message}",
             hint="Simplify the schema, say more about it in the prompt, or use a stronger model.",
             details={"answer": head(text, _EXCERPT)},
         )
@@ -113,7 +114,7 @@ async def ask_for_json(ledger: Ledger, request: ModelRequest, schema: JsonObject
         reasks += 1
         if reply.text:
             messages.append(assistant_message(reply, name="", calls=()))
-        messages.append(user_message(read))
+        messages.append(user_message(read.message))
 
 
 LENIENT: Final = "x-lenient"
