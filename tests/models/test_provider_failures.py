@@ -172,3 +172,14 @@ async def test_an_answer_in_the_wrong_form_is_corrected_over_the_wire_and_then_s
     if node["type"] in ("agent", "planner"):
         assert "about seven" in str(view["errors"][-1]["details"])
         assert view["usage"]["modelCalls"] == 3, "two corrections"
+
+
+async def test_an_error_in_a_response_with_the_status_of_a_success_is_the_message() -> None:
+    async with answering(200, b'{"error": {"message": "model overloaded", "code": 503}}') as where:
+        found = await failure(f"http://{where}/v1")
+    assert found.message.startswith(f"200 from the model 'small' at http://{where}/v1: the service reports an error: ")
+    assert "model overloaded" in found.message
+    async with answering(200, b'{"id": "1", "choices": []}') as where:
+        found = await failure(f"http://{where}/v1")
+    assert "lacks, or has in a wrong form: model, object" in found.message
+    assert "validation error" not in found.message

@@ -234,11 +234,20 @@ def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failur
         said, hint = f"it redirects to {sent.location!r}", "Name the address it redirects to as `base_url`."
     else:
         code, retryable, hint = "model-answer-unreadable", True, HINTS["model-answer-unreadable"]
-        said = failure.message.removeprefix(f"{_asked(model)}: ")
+        said = _reported_error(sent.text) or failure.message.removeprefix(f"{_asked(model)}: ")
         said += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
     details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
     message = head(f"{sent.status} from {_asked(model)}: {said}", MESSAGE_CHARS_MAX)
     return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
+
+
+def _reported_error(body: str) -> str:
+    """Return the error message in a response that has the status of a success; empty: it has none."""
+    try:
+        error = cast("dict[str, object]", decode_json(body))["error"]
+    except (JsonUnreadable, LookupError, TypeError):
+        return ""
+    return f"the service reports an error: {_said(error)}" if error else ""
 
 
 def _asked(model: object) -> str:
@@ -311,6 +320,9 @@ def _excerpt(body: object) -> str:
 
 
 def _sentence(why: Exception) -> str:
-    """Return the message of an exception; of a schema validation error, only the first two lines."""
+    """Return the message of an exception; of a schema validation error, the fields that do not fit."""
     first, _, rest = str(why).partition("\n")
-    return f"{first} {rest.partition(chr(10))[0]}".strip() if "validation error" in first else str(why)
+    if "validation error" not in first:
+        return str(why)
+    fields = [line for line in rest.splitlines() if line and not line[0].isspace()]
+    return f"the answer lacks, or has in a wrong form: {', '.join(dict.fromkeys(fields))}"
