@@ -218,13 +218,15 @@ def _call(part: ToolCallPart) -> ToolCall:
         read = read_json(arguments or "{}")
         arguments = read.value if read is not None else None
     if not isinstance(arguments, dict):
-        message = f"the model called the tool {part.tool_name!r} with arguments that are no JSON object"
+        shown = head(str(part.args), 500)
+        message = f"the model called the tool {part.tool_name!r} with arguments that are not a JSON object: {shown}"
         raise ModelFailed(
             Failure(
                 code="model-answer-unreadable",
                 message=message,
+                hint="Retry it (`execution.retries`), simplify the tool's parameters, or use a stronger model.",
                 retryable=True,
-                details={"tool": part.tool_name, "arguments": head(str(part.args), 500)},
+                details={"tool": part.tool_name, "arguments": shown},
             )
         )
     return ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=arguments)
