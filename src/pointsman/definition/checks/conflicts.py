@@ -219,8 +219,8 @@ class _Data:
         subject, node = self.subject, reading.place.node
         assert node is not None
         message = (
-            f"{subject.node(node)} asks about {dotted(reading.read.path)!r}, and {subject.node(writing.node)} writes it "
-            f"in another branch of {subject.node(region.opener)}: behind the join it is not what was approved"
+            f"{subject.node(node)} asks about {dotted(reading.read.path)!r}, and {subject.node(writing.node)} "
+            f"writes it in another branch of {subject.node(region.opener)}: behind the join it is not what was approved"
         )
         hint = "Ask before the split or after the join, or write to another path."
         return warning("approval-race", reading.place.pointer, message, hint=hint)
