@@ -158,9 +158,11 @@ def verb(
     def decorate(
         function: Callable[Concatenate[V, P], Awaitable[R]],
     ) -> Callable[Concatenate[V, P], Coroutine[Any, Any, R]]:
-        signature = inspect.signature(function)
+        parameters = inspect.signature(function).parameters
+        names = [*parameters][1:]  # without `self`
+        defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
         rule = VerbRule(function.__qualname__, role, what, audit, target, when, unless, exports)
-        if unknown := {*target, when, unless} - {"", *signature.parameters}:
+        if unknown := {*target, when, unless} - {"", *parameters}:
             raise TypeError(f"{rule.name} has no argument {sorted(unknown)[0]!r}")
 
         @wraps(function)
@@ -169,12 +171,11 @@ def verb(
             if not rule.audit:
                 acting.caller.must_have(role, what)
                 return await function(self, *args, **kwargs)
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            if not rule.records(bound.arguments):
+            given = {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+            if not rule.records(given):
                 acting.caller.must_have(role, what)
                 return await function(self, *args, **kwargs)
-            named = acting.target or rule.target_of(bound.arguments)
+            named = acting.target or rule.target_of(given)
             entry = await _begin(acting, rule, named)
             try:
                 result = await function(self, *args, **kwargs)
