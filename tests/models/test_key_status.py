@@ -7,7 +7,6 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import cast
 
 import httpx2
 import pytest
@@ -24,7 +23,7 @@ from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import ModelCaller, TextListener
 from pointsman.operations.model_catalogue import list_models
-from pointsman.operations.provider_keys import KeptTurns, payers
+from pointsman.operations.provider_keys import KeptTurns, ModelKeys, ModelKeyView, model_keys
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually
@@ -42,9 +41,8 @@ SAYS: JsonObject = {
 }
 
 
-def keys_of(told: JsonObject, number: int = 0) -> list[JsonObject]:
-    found = cast("list[JsonObject]", told["providers"])
-    return cast("list[JsonObject]", found[number]["keys"])
+def keys_of(told: ModelKeys, number: int = 0) -> list[ModelKeyView]:
+    return told["providers"][number]["keys"]
 
 
 def looked(answer: dict[str, int], *, pacing: Pacing | None = None) -> tuple[list[KeyState], list[KeyState]]:
@@ -110,9 +108,9 @@ async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restar
         async with Pointsman(settings=settings) as app:
             execution = await app.start(Workflow.of(SAYS), {})
             await execution.settled()
-            first = await payers(app.context)
+            first = await model_keys(app.context)
         async with Pointsman(settings=settings) as app:
-            again = await payers(app.context)
+            again = await model_keys(app.context)
     for told in (first, again):
         spent, free = keys_of(told)
         assert (spent["id"], spent["name"], spent["condition"], spent["why"]) == (
@@ -123,7 +121,7 @@ async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restar
         )
         assert (free["name"], free["condition"], free["until"]) == ("settings", "free", None)
         assert spent["until"] == told["beginsAnew"]
-        assert cast("JsonObject", spent["today"])["calls"] == 1
+        assert spent["today"]["calls"] == 1
         assert spent["mostToday"] == {"calls": 1, "tokens": None, "costUsd": None}
         assert "canary" not in json.dumps(told)
         assert "4567" not in json.dumps(told)
@@ -144,9 +142,9 @@ async def test_executions_that_leave_nothing_pay_from_the_same_keys(tmp_path: Pa
                 execution = await app.start(document, {})
                 await execution.settled()
                 statuses.append(execution.status)
-            (key,) = keys_of(await payers(app.context))
+            (key,) = keys_of(await model_keys(app.context))
     assert statuses == ["completed", "completed", "failed"]
-    assert (key["condition"], cast("JsonObject", key["today"])["calls"]) == ("spent", 2)
+    assert (key["condition"], key["today"]["calls"]) == ("spent", 2)
     assert len(own.asked) == 2
 
 
@@ -156,13 +154,13 @@ async def test_a_rest_that_another_process_told_of_is_told_here_and_a_missing_ke
     settings = Settings.model_validate({"store": "memory:", "providers": {"own": described, "lost": lost}})
     async with Pointsman(settings=settings) as app:
         await KeptTurns(app.store, app.clock).rest("own", 1, 300.0)
-        told = await payers(app.context)
+        told = await model_keys(app.context)
         free, cooling = keys_of(told)
         now = app.clock.now()
     assert (free["condition"], cooling["condition"], cooling["why"]) == ("free", "cooling", "model-rate-limited")
     assert isinstance(cooling["until"], float)
     assert 290 < cooling["until"] - now <= 300
-    missing = cast("list[JsonObject]", told["providers"])[1]
+    missing = told["providers"][1]
     assert missing["keys"] == []
     assert "NOT_SET_ANYWHERE" in str(missing["missing"])
 
@@ -173,14 +171,14 @@ async def test_a_provider_that_only_its_own_client_knows_is_told_once_it_was_ask
     monkeypatch.setattr("pointsman.models.clients.infer", refusing)
     document = json.loads(json.dumps(SAYS).replace("own:m", "cohere:m"))
     async with Pointsman("memory:", settings=Settings(model="cohere:m", delays=False)) as app:
-        assert (await payers(app.context))["providers"] == list_models(app.context)["providers"] == []
+        assert (await model_keys(app.context))["providers"] == list_models(app.context)["providers"] == []
         execution = await app.start(Workflow.of(document))
         assert await execution.settled() == "failed"
-        (told,) = cast("list[JsonObject]", (await payers(app.context))["providers"])
+        (told,) = (await model_keys(app.context))["providers"]
         assert (told["name"], told["missing"], told["waiting"]) == ("cohere", None, 0)
-        (listed,) = cast("list[JsonObject]", list_models(app.context)["providers"])
+        (listed,) = list_models(app.context)["providers"]
         assert (listed["name"], listed["keys"], listed["masked"], listed["source"]) == ("cohere", 1, [], "client")
-        (key,) = cast("list[JsonObject]", told["keys"])
+        (key,) = told["keys"]
         assert (key["id"], key["name"], key["calls"], key["failed"]) == ("cohere/0", None, 1, "model-failed")
 
 

@@ -24,6 +24,7 @@ from pointsman.server.context import ServerContext
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
 from tests.patience import PATIENCE_S
+from tests.server.conformance import check_answer
 
 QUIET = Settings(delays=False)
 
@@ -147,7 +148,8 @@ async def serving_app(
         server = Server(configured(application), desk.disconnect)
         task = asyncio.create_task(server.serve(sockets=[listener]))
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
+        hooks = {"response": [check_answer]}
+        async with httpx2.AsyncClient(base_url=address, timeout=PATIENCE_S, event_hooks=hooks) as client:
             try:
                 yield Served(desk, client, server)
             finally:

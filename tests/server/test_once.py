@@ -132,6 +132,7 @@ async def test_a_described_change_with_a_key_is_made_once(served: Served, monkey
         return {"id": id, "revision": 1 + len(made)}
 
     monkeypatch.setattr(AuthoringVerbs, "edit_by_words", change)
+    served.client.event_hooks = {}  # The fake answers with less than the document describes.
     body = {"words": "In verse.", "apply": True}
     replies = [await served.client.post("/api/workflows/letter/edit", json=body, headers=KEY) for _ in range(2)]
     assert [reply.json() for reply in replies] == [{"id": "letter", "revision": 2}] * 2
@@ -153,6 +154,7 @@ async def test_a_design_with_a_lost_stream_continues_and_a_repeated_request_gets
         return {"id": "note", "ok": True}
 
     monkeypatch.setattr(AuthoringVerbs, "design", slow)
+    served.client.event_hooks = {}  # As above.
     headers = {**KEY, "accept": "text/event-stream"}
     async with served.client.stream("POST", "/api/workflows/generate", json={"words": "x"}, headers=headers) as reply:
         assert (await anext(events_in(reply))).event == "round"

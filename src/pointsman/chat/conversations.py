@@ -239,24 +239,33 @@ SESSIONS: Final = "sessions"
 PAGE: Final = 200
 
 
+class SessionRecords(TypedDict):
+    """The executions of a session, and their records: one more list for each collection that the workflow names."""
+
+    session_id: str
+    sessions: list[Json]
+
+
 async def records_of(
     app: AppContext, session: str, *, sees: Callable[[Summary], Awaitable[bool]] | None = None
-) -> JsonObject:
+) -> SessionRecords:
     """Return all records of a session, oldest first. `sees` returns whether the caller may see an execution.
 
     Raises `UnknownSession`, and `InputInvalid` for an invalid session name.
     """
     check_session(session)
-    kept: dict[str, list[Json]] = {SESSIONS: []}
+    sessions: list[Json] = []
+    collections: dict[str, list[Json]] = {SESSIONS: sessions}
     async for one in _executions(app, session):
         if sees is None or await sees(one):
             rows = [row async for row in app.store.journal.read(one.execution)]
-            kept[SESSIONS].append(_session_record(one, rows))
+            sessions.append(_session_record(one, rows))
             for collection, record in await _made(app, one, rows):
-                kept.setdefault(collection, []).append(record)
-    if not kept[SESSIONS]:
+                collections.setdefault(collection, []).append(record)
+    if not sessions:
         raise unknown_session(session)
-    return {"session_id": session, **kept}
+    found: SessionRecords = {"session_id": session, "sessions": sessions}
+    return cast("SessionRecords", {**collections, **found})  # A `TypedDict` cannot have further keys.
 
 
 async def free_session(app: AppContext) -> str:

@@ -14,6 +14,7 @@ from pointsman.chat.conversations import (
     ConversationEntry,
     ConversationList,
     ConversationView,
+    SessionRecords,
     conversation_view,
     conversations_page,
     entitle,
@@ -41,7 +42,7 @@ from pointsman.executions import deletion
 from pointsman.executions.execution import Execution
 from pointsman.executions.start import start_as
 from pointsman.paging import page_by
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import pipeline_of
 
 
@@ -73,7 +74,7 @@ class ConversationVerbs(Verbs):
         return await start_as(self.app, self.caller, await pipeline_of(self.app), command.input, session=session)
 
     @verb("viewer", "see conversations", audit=False)
-    async def records(self, session: str) -> JsonObject:
+    async def records(self, session: str) -> SessionRecords:
         """Return the records of a session, of the executions that the caller may see. Raises `UnknownSession`."""
         if not await sees_session(self.app, self.caller, session):
             raise unknown_session(session)

@@ -12,13 +12,12 @@ from pointsman.auth.policy import sees_entry
 from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.context import AppContext, Part
 from pointsman.definition.model.agents import AgentConfig
-from pointsman.definition.model.base import write_text
+from pointsman.definition.model.base import Text
 from pointsman.errors import AuthorError
 from pointsman.executions.inputs import text_field
 from pointsman.paging import Page, page_by
-from pointsman.values import Json, JsonObject
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.revisions import PLACES, WorkflowEntryView, fitting, list_workflows
+from pointsman.workflows.revisions import PLACES, RevisionFacts, WorkflowEntryView, fitting, list_workflows
 
 if TYPE_CHECKING:
     from pointsman.auth.callers import Caller
@@ -27,16 +26,17 @@ if TYPE_CHECKING:
 
 KNOWN_MAX: Final = 10_000
 
-SPOKEN: Final = Part[dict[str, JsonObject | None]]("spoken workflows", lambda _: {})
+SPOKEN: Final = Part[dict[str, "ChatProperties | None"]]("spoken workflows", lambda _: {})
 """Chat properties of a definition by `id@revision`, which never changes; None: not usable in a chat."""
 
 
-class SpeakerView(TypedDict):
-    """A workflow that one can chat with. It also has the members of an entry of the list of workflows."""
+class ChatProperties(TypedDict):
+    """How people can chat with a workflow."""
 
-    id: str
     name: str | dict[str, str]
+    """A text, or one by language."""
     description: str | dict[str, str] | None
+    """A text, or one by language; null: there is none."""
     conversational: bool
     """Whether it remembers the earlier turns."""
     field: str
@@ -45,8 +45,12 @@ class SpeakerView(TypedDict):
     """Fields of its input that receive files."""
 
 
+class SpeakerView(RevisionFacts, ChatProperties):
+    """A workflow that people can chat with."""
+
+
 class SpeakerPage(TypedDict):
-    """Workflows that one can chat with."""
+    """Workflows that people can chat with."""
 
     workflows: list[SpeakerView]
     next: str | None
@@ -71,21 +75,25 @@ async def speakers_page(
     needs."""
 
     async def can_be_talked_to(entry: WorkflowEntryView) -> bool:
-        return await sees_entry(app, caller, entry) and await _how(app, entry) is not None
+        return await sees_entry(app, caller, entry) and await _chat_properties(app, entry) is not None
 
     entries = fitting(await list_workflows(app), words=words, ids=ids)
     page = await page_by(
         PLACES["name"], entries, after=after, limit=len(entries) if limit is None else limit, sees=can_be_talked_to
     )
-    found = [{**entry, **(await _how(app, entry) or {})} for entry in page.entries]
-    return Page(cast("list[SpeakerView]", found), page.next)
+    found: list[SpeakerView] = []
+    for entry in page.entries:
+        properties = await _chat_properties(app, entry)
+        assert properties is not None  # `can_be_talked_to` checked it.
+        found.append(cast("SpeakerView", {**entry, **properties}))  # pyright keeps the replaced `description`.
+    return Page(found, page.next)
 
 
-async def _how(app: AppContext, entry: WorkflowEntryView) -> JsonObject | None:
+async def _chat_properties(app: AppContext, entry: WorkflowEntryView) -> ChatProperties | None:
     known = app[SPOKEN]
     revision = f"{entry['id']}@{entry['revision']}"
     if revision not in known:
-        how: JsonObject | None = None
+        how: ChatProperties | None = None
         with suppress(AuthorError, InputInvalid):
             how = _spoken_to((await app[LIBRARY].saved(revision))[0])
         if len(known) >= KNOWN_MAX:
@@ -94,17 +102,20 @@ async def _how(app: AppContext, entry: WorkflowEntryView) -> JsonObject | None:
     return known[revision]
 
 
-def _spoken_to(definition: WorkflowDefinition) -> JsonObject:
+def _spoken_to(definition: WorkflowDefinition) -> ChatProperties:
     """Return the chat properties of a definition. Raises `InputInvalid` if a text alone is not enough."""
     field = text_field(definition, definition.input_schema)
-    files: list[Json] = [*_file_fields(definition, field)]
     return {
-        "name": definition.id if definition.name is None else write_text(definition.name),
-        "description": None if definition.description is None else write_text(definition.description),
+        "name": definition.id if definition.name is None else _localized(definition.name),
+        "description": None if definition.description is None else _localized(definition.description),
         "conversational": is_conversational(definition),
         "field": field,
-        "files": files,
+        "files": _file_fields(definition, field),
     }
+
+
+def _localized(text: Text) -> str | dict[str, str]:
+    return text.value if isinstance(text.value, str) else dict(text.value)
 
 
 def _file_fields(definition: WorkflowDefinition, field: str) -> list[str]:

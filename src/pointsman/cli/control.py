@@ -13,7 +13,7 @@ from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import COLOURS, print_outcome
-from pointsman.executions.bulk import BulkResult, Verb, Which, told_view
+from pointsman.executions.bulk import BulkResult, Verb, Which, bulk_result_view
 from pointsman.values import Json, JsonObject, json_of
 
 
@@ -115,7 +115,7 @@ def bulk(
     found = go(_bulk(store, verb, which, by, yes=yes))
     refused = [one for one in found if one.status == "refused"]
     if as_json:
-        results: list[Json] = [told_view(one) for one in found]
+        results: list[Json] = [json_of(bulk_result_view(one)) for one in found]
         print_json({"verb": verb, "done": yes, "count": len(found), "refused": len(refused), "executions": results})
     else:
         for line in lines_of(found, verb, yes=yes):

@@ -12,13 +12,12 @@ from typing import Final
 import click
 
 from pointsman.app import Execution, Pointsman, Workflow
-from pointsman.cli.app_opening import go
+from pointsman.cli.app_opening import go, session_at_prompt
 from pointsman.cli.inspection import account_lines, bar_lines
 from pointsman.cli.printing import harmless, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import CODES, outcome_lines, output_text
 from pointsman.executions.opening import drive
-from pointsman.executions.timeline import timeline
 from pointsman.settings import Settings, data_directory, make_data_directory
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.builtin import examples_directory
@@ -122,13 +121,14 @@ async def _play(scene: Scene, folder: Path, settings: Settings) -> tuple[str, in
     if sys.stderr.isatty():
         script = slowed(script, ANSWER_S)
     async with Pointsman(settings=settings, model="scripted", script=script) as app:
-        await app.save(source, author="demo", draft=True)
+        session = session_at_prompt(app)
+        await session.workflows.save(source, author="demo", draft=True)
         with watched(app, quiet=False) as board:
-            execution: Execution = await app.start(source, scene.input)
+            execution: Execution = await session.executions.run(source, scene.input)
             board.names.update(execution.names)
             await drive(execution)
         view = json_of(await execution.view())
-        lanes = await timeline(app.context, execution.id)
+        lanes = await session.executions.timeline(execution.id)
     _print_document(view["output"], scene.document)
     click.echo()
     for line in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Unpack, cast
+from typing import Unpack
 
 import click
 
@@ -13,7 +13,7 @@ from pointsman.cli.completion import complete_execution
 from pointsman.cli.options import Decorated, Pair, input_of, json_option, lenient_value, not_empty, store_option
 from pointsman.cli.printing import print_json, say, shown
 from pointsman.cli.run import Driving, drive_from, driving_options, number_of
-from pointsman.executions.fork_migrate_replay import MigrationView, replay_view
+from pointsman.executions.fork_migrate_replay import DifferenceView, MigrationView, ReplayView, replay_view
 from pointsman.values import Json, JsonObject
 
 
@@ -158,25 +158,24 @@ def replay(execution: str, *, against: str | None, as_json: bool, store: str | N
     return 0 if found["same"] else 1
 
 
-async def _replay(store: str | None, execution: str, against: str | None) -> JsonObject:
+async def _replay(store: str | None, execution: str, against: str | None) -> ReplayView:
     async with installation(store) as app:
         other = None if against is None else await known(app, named(against))
         return replay_view(await session_at_prompt(app).executions.replay(execution, against=other))
 
 
-def lines_of(found: JsonObject) -> list[str]:
+def lines_of(found: ReplayView) -> list[str]:
     """Return the result of a replay as lines."""
-    lines = [_difference(one) for one in cast("list[JsonObject]", found["differences"])]
-    untold = cast("list[int]", found["untold"])
-    if untold:
-        rows = ", ".join(map(str, untold))
+    lines = [_difference(one) for one in found["differences"]]
+    if found["untold"]:
+        rows = ", ".join(map(str, found["untold"]))
         lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
     said = click.style("the same", fg="green") if found["same"] else click.style("different", fg="red")
     lines.append(f"{said}: {found['rows']} rows decided again; status {found['status']}")
     return lines
 
 
-def _difference(one: JsonObject) -> str:
+def _difference(one: DifferenceView) -> str:
     place = f"row {one['row']}, event {one['event']} ({one['kind']}) {shown(one['field'])}".rstrip()
     return f"{place}\n  recorded: {_value(one['recorded'])}\n  now:      {_value(one['now'])}"
 

@@ -7,7 +7,7 @@ from typing import Final, Unpack, cast
 
 import click
 
-from pointsman.chat.conversations import SESSIONS, records_of
+from pointsman.chat.conversations import SESSIONS
 from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging
@@ -16,7 +16,7 @@ from pointsman.cli.printing import harmless, message_lines, print_json, print_li
 from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text, when
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.public_events import DIALECTS, Dialect, follow_events, view_in
-from pointsman.executions.timeline import timeline as timeline_of
+from pointsman.executions.timeline import NodeUsageView, SpanView, TimelineView
 from pointsman.executions.verbs import ExecutionFilters
 from pointsman.values import Json, JsonObject, json_of
 
@@ -222,9 +222,9 @@ def timeline(execution: str, *, as_json: bool, store: str | None) -> None:
         click.echo(line)
 
 
-async def _timeline(store: str | None, execution: str) -> JsonObject:
+async def _timeline(store: str | None, execution: str) -> TimelineView:
     async with installation(store) as app:
-        return await timeline_of(app.context, execution)
+        return await session_at_prompt(app).executions.timeline(execution)
 
 
 LABEL_CHARS_MAX: Final = 34
@@ -236,10 +236,10 @@ BAR_COLOURS: Final = {"failed": "red", "retried": "yellow", "cancelled": "bright
 Lane = tuple[str, str]
 
 
-def bar_lines(timeline: JsonObject) -> list[str]:
+def bar_lines(timeline: TimelineView) -> list[str]:
     """Return the lanes, the scale, and a legend of the marks."""
-    spans = cast("list[JsonObject]", timeline["spans"])
-    whole = max(cast(float, timeline["durationMs"]), 0.001)
+    spans = timeline["spans"]
+    whole = max(timeline["durationMs"], 0.001)
     lanes = _lanes(spans)
     label = min(LABEL_CHARS_MAX, max((len(_label(lane)) for lane in lanes.values()), default=0))
     width = max(20, min(BARS_CHARS_MAX, shutil.get_terminal_size().columns - label - 12))
@@ -250,48 +250,48 @@ def bar_lines(timeline: JsonObject) -> list[str]:
     if len(lanes) > LANES_MAX:
         lines.append(f"… and {len(lanes) - LANES_MAX} more lanes: `--json` lists them all")
     lines.append(f"{'':{label}} 0{seconds(whole):>{width}}")
-    used = {str(span["kind"]) for span in spans}
+    used = {span["kind"] for span in spans}
     lines.append("  ".join(f"{mark} {kind}" for kind, mark in BAR_MARKS.items() if kind in used))
     return lines
 
 
-def _lanes(spans: list[JsonObject]) -> dict[Lane, list[JsonObject]]:
+def _lanes(spans: list[SpanView]) -> dict[Lane, list[SpanView]]:
     """Group spans by node and branch, in the order they began; the lanes of a branch are adjacent."""
-    lanes: dict[Lane, list[JsonObject]] = {}
+    lanes: dict[Lane, list[SpanView]] = {}
     for span in spans:
-        lanes.setdefault((str(span["scope"]), str(span["node"])), []).append(span)
+        lanes.setdefault((str(span["scope"]), span["node"]), []).append(span)
     first: dict[str, float] = {}
     for (scope, _), lane in lanes.items():
-        first.setdefault(scope, cast(float, lane[0]["startMs"]))
+        first.setdefault(scope, lane[0]["startMs"])
 
-    def place(item: tuple[Lane, list[JsonObject]]) -> tuple[float, str, float]:
-        scope, began = item[0][0], cast(float, item[1][0]["startMs"])
+    def place(item: tuple[Lane, list[SpanView]]) -> tuple[float, str, float]:
+        scope, began = item[0][0], item[1][0]["startMs"]
         return (began, "", began) if scope == "[]" else (first[scope], scope, began)
 
     return dict(sorted(lanes.items(), key=place))
 
 
-def _label(lane: list[JsonObject]) -> str:
+def _label(lane: list[SpanView]) -> str:
     scope = cast("list[JsonObject]", lane[0]["scope"])
     inside = "".join(f"{one['parallel']}[{one['branch']}] " for one in scope)
-    return shown("  " * len(scope) + inside + str(lane[0]["name"]))
+    return shown("  " * len(scope) + inside + lane[0]["name"])
 
 
-def _bar(lane: list[JsonObject], whole: float, width: int) -> str:
+def _bar(lane: list[SpanView], whole: float, width: int) -> str:
     cells = [" "] * width
     for span in lane:
-        begin = cast(float, span["startMs"])
-        end = whole if span["endMs"] is None else cast(float, span["endMs"])
+        begin = span["startMs"]
+        end = whole if span["endMs"] is None else span["endMs"]
         first = min(width - 1, int(begin / whole * width))
         last = max(first + 1, min(width, round(end / whole * width)))
-        colour = BAR_COLOURS.get(str(span["status"]))
-        mark = BAR_MARKS[str(span["kind"])]
+        colour = BAR_COLOURS.get(span["status"])
+        mark = BAR_MARKS[span["kind"]]
         cells[first:last] = [click.style(mark, fg=colour) if colour else mark] * (last - first)
     return "".join(cells)
 
 
-def _took(lane: list[JsonObject], whole: float) -> str:
-    total = sum((whole if s["endMs"] is None else cast(float, s["endMs"])) - cast(float, s["startMs"]) for s in lane)
+def _took(lane: list[SpanView], whole: float) -> str:
+    total = sum((whole if s["endMs"] is None else s["endMs"]) - s["startMs"] for s in lane)
     return seconds(total)
 
 
@@ -299,18 +299,16 @@ def seconds(milliseconds: float) -> str:
     return f"{milliseconds / 1000:.2f} s" if milliseconds >= 100 else f"{milliseconds:.1f} ms"
 
 
-def _key(node: JsonObject) -> str:
+def _key(node: NodeUsageView) -> str:
     """Return the numbers of the keys that were used; without any (scripted runs), the number that the agent names."""
-    used = cast("list[int]", node["keysUsed"])
-    if used:
-        return ",".join(map(str, used))
+    if node["keysUsed"]:
+        return ",".join(map(str, node["keysUsed"]))
     return "–" if node["keyIndex"] is None else str(node["keyIndex"])
 
 
-def account_lines(timeline: JsonObject) -> list[str]:
+def account_lines(timeline: TimelineView) -> list[str]:
     """Return a table of the usage of each node, with a total."""
-    nodes = cast("list[JsonObject]", timeline["nodes"])
-    asked = [node for node in nodes if node["modelCalls"] or node["toolCalls"]]
+    asked = [node for node in timeline["nodes"] if node["modelCalls"] or node["toolCalls"]]
     if not asked:
         return ["no model or tool was called"]
     names = max(5, *(len(shown(node["name"])) for node in asked))
@@ -319,19 +317,17 @@ def account_lines(timeline: JsonObject) -> list[str]:
     ]
     for node in asked:
         key = _key(node)
-        took = seconds(cast(float, node["seconds"]) * 1000)
+        took = seconds(node["seconds"] * 1000)
         lines.append(
             f"{shown(node['name']):{names}}  {node['modelCalls']:>5}  {node['toolCalls']:>5}  {node['inputTokens']:>9}"
             f"  {node['outputTokens']:>7}  {key:>4}  {took:>9}  {cost_text(node['costUsd'], timeline['model'])}"
         )
-    sums = {
-        key: sum(cast(int, node[key]) for node in asked)
-        for key in ("modelCalls", "toolCalls", "inputTokens", "outputTokens")
-    }
-    costs = [cast(float, node["costUsd"]) for node in asked if node["costUsd"] is not None]
+    calls, tools = (sum(node[key] for node in asked) for key in ("modelCalls", "toolCalls"))
+    tokens_in, tokens_out = (sum(node[key] for node in asked) for key in ("inputTokens", "outputTokens"))
+    costs = [node["costUsd"] for node in asked if node["costUsd"] is not None]
     lines.append(
-        f"{'all':{names}}  {sums['modelCalls']:>5}  {sums['toolCalls']:>5}  {sums['inputTokens']:>9}"
-        f"  {sums['outputTokens']:>7}  {'':>4}  {'':>9}  {cost_text(sum(costs) if costs else None, timeline['model'])}"
+        f"{'all':{names}}  {calls:>5}  {tools:>5}  {tokens_in:>9}"
+        f"  {tokens_out:>7}  {'':>4}  {'':>9}  {cost_text(sum(costs) if costs else None, timeline['model'])}"
     )
     return lines
 
@@ -368,4 +364,4 @@ def _record(record: JsonObject) -> str:
 
 async def _records(store: str | None, session: str) -> JsonObject:
     async with installation(store) as app:
-        return await records_of(app.context, session)
+        return json_of(await session_at_prompt(app).conversations.records(session))

@@ -14,8 +14,8 @@ from pointsman.cli.printing import harmless, print_json, shown
 from pointsman.cli.usage import paying_lines
 from pointsman.extras import EXTRAS, is_installed
 from pointsman.operations.health import HealthFinding, box_in_use
-from pointsman.operations.model_catalogue import list_models, ping_models
-from pointsman.operations.provider_keys import payers
+from pointsman.operations.model_catalogue import ModelCatalogue, ModelPing, NamedModelView
+from pointsman.operations.provider_keys import ModelKeys
 from pointsman.settings.display import masked_address
 from pointsman.settings.display import shown as settings_view
 from pointsman.values import Json, JsonObject
@@ -92,8 +92,8 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
     app = installation(store if keys else "memory:", model=model, script=script)
     found, pings, paying = go(_models(app, ping=ping, keys=keys))
     if as_json:
-        told: JsonObject = {"pings": cast("list[Json]", pings)} if ping else {}
-        print_json({**found, **told, **({} if paying is None else {"paying": paying})})
+        more = {**({"pings": pings} if ping else {}), **({} if paying is None else {"paying": paying})}
+        print_json({**found, **more})
     else:
         _show_models(found, pings)
         for line in () if paying is None else paying_lines(paying):
@@ -101,29 +101,32 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
     return 0 if all(one["ok"] for one in pings) else 1
 
 
-async def _models(app: Pointsman, *, ping: bool, keys: bool) -> tuple[JsonObject, list[JsonObject], JsonObject | None]:
+async def _models(
+    app: Pointsman, *, ping: bool, keys: bool
+) -> tuple[ModelCatalogue, list[ModelPing], ModelKeys | None]:
     """Return the models, the result of each ping, and the state of the keys."""
     async with app:
-        pings = await ping_models(app.context) if ping else []
-        return list_models(app.context), pings, await payers(app.context) if keys else None
+        operations = session_at_prompt(app).operations
+        pings = (await operations.ping_models())["models"] if ping else []
+        return await operations.models(), pings, await operations.model_keys() if keys else None
 
 
-def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:
+def _show_models(found: ModelCatalogue, pings: list[ModelPing]) -> None:
     default = found["default"] or "none: an agent must name its model"
     click.echo(f"default: {shown(default)}{', for every agent' if found['forEveryAgent'] else ''}")
     answers = {one["name"]: one for one in pings}
-    for one in cast("list[JsonObject]", found["models"]):
+    for one in found["models"]:
         answer = answers.get(one["name"])
         if one["scripted"] and answer is None:
             continue
         told = [
-            ", ".join(cast("list[str]", one["uses"])),
+            ", ".join(one["uses"]),
             _price(one),
             *([] if answer is None else [_ping_result(answer)]),
         ]
         click.echo(f"{shown(one['name']):32} {' · '.join(text for text in told if text)}")
-    for one in cast("list[JsonObject]", found["providers"]):
-        keys = ", ".join(cast("list[str]", one["masked"]))
+    for one in found["providers"]:
+        keys = ", ".join(one["masked"])
         told = (
             f"{one['keys']} keys{f' ({keys})' if keys else ''}, from {one['source']}  {one['baseUrl'] or ''}".rstrip()
         )
@@ -133,7 +136,7 @@ def _show_models(found: JsonObject, pings: list[JsonObject]) -> None:
     click.echo("scripted       offline, deterministic: --model scripted [--script FILE]")
 
 
-def _price(model: JsonObject) -> str:
+def _price(model: NamedModelView) -> str:
     if model["scripted"]:
         return "scripted"
     if model["inputUsdPerMillion"] is None:
@@ -142,11 +145,11 @@ def _price(model: JsonObject) -> str:
     return f"${model['inputUsdPerMillion']:g} in, ${model['outputUsdPerMillion']:g} out per million tokens{own}"
 
 
-def _ping_result(answer: JsonObject) -> str:
-    if answer["ok"]:
-        made_up = ": scripted, no provider was called" if answer["scripted"] else ""
-        return f"answered in {answer['seconds']:g} s{made_up}"
-    failure = cast("JsonObject", answer["failure"])
+def _ping_result(answer: ModelPing) -> str:
+    failure = answer.get("failure")
+    if failure is None:
+        made_up = ": scripted, no provider was called" if answer.get("scripted") else ""
+        return f"answered in {answer.get('seconds', 0.0):g} s{made_up}"
     return f"{failure['code']}: {shown(failure['message'], chars_max=120)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 import click
 
@@ -12,9 +12,8 @@ from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import when
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageRow
-from pointsman.operations.provider_keys import payers
+from pointsman.operations.provider_keys import ModelKeys, ModelKeyView
 from pointsman.operations.usage import BudgetRow, csv_of
-from pointsman.values import JsonObject
 
 SHOWN: Final = ("steps", "retries", "failures", "seconds", "modelCalls", "toolCalls", "inputTokens", "outputTokens")
 
@@ -74,13 +73,13 @@ async def _usage(
         return await operations.usage(by, since=since, until=until, of=of)
 
 
-async def _budgets(store: str | None, since: str, until: str) -> tuple[list[BudgetRow], JsonObject]:
+async def _budgets(store: str | None, since: str, until: str) -> tuple[list[BudgetRow], ModelKeys]:
     async with installation(store) as app:
-        found = await session_at_prompt(app).operations.budgets(since=since, until=until)
-        return found, await payers(app.context)
+        operations = session_at_prompt(app).operations
+        return await operations.budgets(since=since, until=until), await operations.model_keys()
 
 
-def _show_budgets(found: list[BudgetRow], paying: JsonObject, *, as_json: bool, as_csv: bool) -> None:
+def _show_budgets(found: list[BudgetRow], paying: ModelKeys, *, as_json: bool, as_csv: bool) -> None:
     if as_json:
         print_json({"budgets": found, "paying": paying})
     elif as_csv:
@@ -124,33 +123,37 @@ def _cost(row: UsageRow) -> str:
 ELSEWHERE: Final = "running calls are counted by the process that makes them: see the Models page of the server"
 
 
-def paying_lines(told: JsonObject) -> Iterator[str]:
+def paying_lines(keys: ModelKeys) -> Iterator[str]:
     """Yield a line for each key, and a note about running calls."""
     yield "keys, today (UTC):"
-    for provider in cast("list[JsonObject]", told["providers"]):
+    for provider in keys["providers"]:
         if provider["missing"]:
             yield f"  {shown(provider['name']):24} {shown(provider['missing'], chars_max=200)}"
-        for key in cast("list[JsonObject]", provider["keys"]):
+        for key in provider["keys"]:
             yield f"  {shown(key['id']):24} {_condition(key):32} {_use_today(key)}".rstrip()
     yield ELSEWHERE
 
 
-def _condition(key: JsonObject) -> str:
+def _condition(key: ModelKeyView) -> str:
     until = f" until {when(key['until'])}" if key["until"] is not None else ""
     name = f" ({shown(key['name'])})" if key["name"] else ""
     return f"{key['condition']}{until}{name}"
 
 
-def _use_today(key: JsonObject) -> str:
+def _use_today(key: ModelKeyView) -> str:
     """Return the use of a key today, and its limits; the use of a key without limits is not stored."""
-    most = cast("JsonObject | None", key["mostToday"])
+    most, paid = key["mostToday"], key["today"]
     if most is None:
         return "no daily limit"
-    paid = cast("JsonObject", key["today"])
+    amounts = (
+        ("calls", paid["calls"], most["calls"], " calls"),
+        ("tokens", paid["tokens"], most["tokens"], " tokens"),
+        ("costUsd", paid["costUsd"], most["costUsd"], ""),
+    )
     told = [
-        f"{written_amount(name, paid[name])} of {written_amount(name, most[name])}{unit}"
-        for name, unit in (("calls", " calls"), ("tokens", " tokens"), ("costUsd", ""))
-        if most[name] is not None
+        f"{written_amount(name, used)} of {written_amount(name, limit)}{unit}"
+        for name, used, limit, unit in amounts
+        if limit is not None
     ]
     return ", ".join(told)
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias
 
+from typing_extensions import TypedDict
+
 from pointsman.auth.callers import Caller
 from pointsman.auth.policy import must_run
 from pointsman.context import AppContext
@@ -17,7 +19,7 @@ from pointsman.executions.opening import drive, open_execution, reach_execution
 from pointsman.executions.views import status_shown
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, JsonObject, WorkflowId
+from pointsman.values import ExecutionId, WorkflowId
 
 Verb: TypeAlias = Literal["cancel", "pause", "resume", "retry", "delete"]
 FITTING: Final[dict[Verb, frozenset[str]]] = {
@@ -180,6 +182,15 @@ VERBS: Final[dict[Verb, Callable[[AppContext, str, str], Awaitable[str]]]] = {
 }
 
 
-def told_view(told: BulkResult) -> JsonObject:
+class BulkResultView(TypedDict):
+    """The result for one execution."""
+
+    executionId: str
+    status: str
+    """The status afterwards; `deleted`, or `refused`; of a dry run the present status."""
+    error: str | None
+
+
+def bulk_result_view(result: BulkResult) -> BulkResultView:
     """Return a result as JSON."""
-    return {"executionId": told.execution, "status": told.status, "error": told.error or None}
+    return {"executionId": result.execution, "status": result.status, "error": result.error or None}

@@ -32,7 +32,7 @@ from pointsman.engine.events.steps import AttemptStarted, StepStarted
 from pointsman.engine.plan import Plan
 from pointsman.engine.replay import Replay, ReplayDifference, replay, row_of, short_of
 from pointsman.engine.reports import ForkRequested, MigrationRequested
-from pointsman.engine.state import ExecutionState, status_of
+from pointsman.engine.state import ExecutionState, Status, status_of
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.executions.authority import own_fork
@@ -211,7 +211,30 @@ async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row],
     return replay(plans.__getitem__, execution, rows)
 
 
-def replay_view(found: Replay) -> JsonObject:
+class DifferenceView(TypedDict):
+    """A decision that differs from the recorded one."""
+
+    row: int
+    event: int
+    kind: str
+    field: str
+    recorded: Json
+    now: Json
+
+
+class ReplayView(TypedDict):
+    """The result of deciding each row of a journal again."""
+
+    executionId: str
+    same: bool
+    rows: int
+    status: Status
+    differences: list[DifferenceView]
+    untold: list[int]
+    """Rows that cannot be decided again, because their report is not stored."""
+
+
+def replay_view(found: Replay) -> ReplayView:
     """Return the outcome of a replay as JSON."""
     return {
         "executionId": found.state.id,
@@ -223,7 +246,7 @@ def replay_view(found: Replay) -> JsonObject:
     }
 
 
-def difference_view(one: ReplayDifference) -> JsonObject:
+def difference_view(one: ReplayDifference) -> DifferenceView:
     return {
         "row": one.row,
         "event": one.event,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NotRequired, TypeAlias
 
 import msgspec
+from typing_extensions import TypedDict
 
 from pointsman.auth.redaction import Redactor, redactor_for
 from pointsman.context import AppContext
@@ -19,15 +20,106 @@ from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.reports import ToolCall, Usage
-from pointsman.engine.state import status_of
+from pointsman.engine.state import Status, status_of
 from pointsman.engine.steps import Step
-from pointsman.executions.views import observability_of, scope_view, usage_view
+from pointsman.executions.views import UsageView, observability_of, scope_view, usage_view
 from pointsman.executors.effect_ledger import ToolOutcome, fingerprint
 from pointsman.ports import ModelReply, Row
 from pointsman.store.api import EffectStore
-from pointsman.values import ExecutionId, Json, JsonObject, json_of
+from pointsman.values import ExecutionId, Json, JsonObject
 
 Kind: TypeAlias = Literal["work", "gate", "wait", "child", "parallel"]
+
+
+class SpanView(TypedDict):
+    """A span of time: an attempt, a gate, a timer, a sub-workflow, an open parallel."""
+
+    step: str
+    node: str
+    name: str
+    """The display name of the node."""
+    scope: list[Json]
+    """The open parallels around the step, outermost first."""
+    visit: int
+    kind: Kind
+    attempt: int
+    startMs: float
+    """Milliseconds since the execution started."""
+    endMs: float | None
+    """null: it has not ended."""
+    status: str
+
+
+class AnswererView(TypedDict):
+    """The models and keys that answered for a node, each sorted and without duplicates."""
+
+    modelsUsed: list[str]
+    keysUsed: list[int]
+
+
+class NodeUsageView(AnswererView):
+    """The consumption of a node in all its visits and attempts."""
+
+    node: str
+    name: str
+    model: str | None
+    """The model that its agent names."""
+    keyIndex: int | None
+    """The key that its agent names."""
+    steps: int
+    retries: int
+    cached: int
+    """Steps that were answered from the cache."""
+    status: str
+    seconds: float
+    modelCalls: int
+    toolCalls: int
+    inputTokens: int
+    outputTokens: int
+    cacheReadTokens: int
+    costUsd: float | None
+
+
+class TimelineView(TypedDict):
+    """The timeline of an execution: its spans, in the order they began, and the consumption of each node."""
+
+    executionId: str
+    workflowId: str
+    status: Status
+    model: str | None
+    """The model that answers all agents of the execution; null: each agent has its own."""
+    startedAt: float
+    durationMs: float
+    spans: list[SpanView]
+    nodes: list[NodeUsageView]
+
+
+class RequestedToolCall(TypedDict):
+    """A tool call that a model requested. When it is done, it has a result or an error."""
+
+    tool: str
+    arguments: Json
+    done: bool
+    """False: the call has no result yet."""
+    result: NotRequired[Json]
+    error: NotRequired[Json]
+
+
+class StepCallView(TypedDict):
+    """A call of a step: a model call with the tool calls that the model requested, or a tool call that no model
+    requested."""
+
+    attempt: int
+    number: int
+    """Position of the call in its attempt."""
+    kind: Literal["model", "tool"]
+    model: NotRequired[str]
+    text: NotRequired[str]
+    usage: NotRequired[UsageView]
+    calls: NotRequired[list[RequestedToolCall]]
+    done: NotRequired[bool]
+    result: NotRequired[Json]
+    error: NotRequired[Json]
 
 
 @dataclass(slots=True)
@@ -42,11 +134,12 @@ class TimelineSpan:
     """None: it has not ended."""
     status: str = "open"
 
-    def to_json(self, origin: float) -> JsonObject:
+    def view(self, origin: float, names: Mapping[str, str]) -> SpanView:
         end = None if self.end is None else round((self.end - origin) * 1000, 3)
         return {
             "step": str(self.step),
             "node": self.step.node,
+            "name": names.get(self.step.node, self.step.node),
             "scope": scope_view(self.step.scope),
             "visit": self.step.visit,
             "kind": self.kind,
@@ -187,19 +280,21 @@ def timeline_of(rows: Iterable[Row]) -> Timeline:
     return timeline
 
 
-def timeline_view(
-    timeline: Timeline, document: JsonObject | None, *, language: str, answerers: Mapping[str, JsonObject]
-) -> JsonObject:
-    """Return the timeline as JSON: spans in milliseconds from the start; usage per node with the model and key that its
-    agent names, and those that answered (`answerers`: see `answerers_of`)."""
-    agents = _agents(document or {})
-    names = _names(document or {}, language)
-    usage: list[Json] = [
+def _usage_views(
+    accounts: Mapping[str, NodeUsage],
+    document: JsonObject,
+    names: Mapping[str, str],
+    answerers: Mapping[str, AnswererView],
+) -> list[NodeUsageView]:
+    agents = _agents(document)
+    return [
         {
             "node": node,
             "name": names.get(node, node),
-            **agents.get(node, {"model": None, "keyIndex": None}),
-            **answerers.get(node, {"modelsUsed": [], "keysUsed": []}),
+            "model": agents.get(node, (None, None))[0],
+            "keyIndex": agents.get(node, (None, None))[1],
+            "modelsUsed": answerers[node]["modelsUsed"] if node in answerers else [],
+            "keysUsed": answerers[node]["keysUsed"] if node in answerers else [],
             "steps": account.steps,
             "retries": account.retries,
             "cached": account.cached,
@@ -212,12 +307,8 @@ def timeline_view(
             "cacheReadTokens": account.cache_read_tokens,
             "costUsd": account.cost_usd,
         }
-        for node, account in timeline.accounts.items()
+        for node, account in accounts.items()
     ]
-    spans: list[Json] = [
-        {**span.to_json(timeline.begin), "name": names.get(span.step.node, span.step.node)} for span in timeline.spans
-    ]
-    return {"durationMs": round((timeline.end - timeline.begin) * 1000, 3), "spans": spans, "nodes": usage}
 
 
 def _names(document: JsonObject, language: str) -> dict[str, str]:
@@ -227,12 +318,12 @@ def _names(document: JsonObject, language: str) -> dict[str, str]:
     return {str(node["id"]): read_text(node["name"]).in_(language) for node in named if node.get("name")}
 
 
-def _agents(document: JsonObject) -> dict[str, JsonObject]:
+def _agents(document: JsonObject) -> dict[str, tuple[str | None, int | None]]:
     """Map each agent node to the model and key that the definition names."""
     named, config = document.get("agents"), document.get("config")
     agents: Mapping[str, Json] = named if isinstance(named, dict) else {}
     default = config.get("defaultModel") if isinstance(config, dict) else None
-    found: dict[str, JsonObject] = {}
+    found: dict[str, tuple[str | None, int | None]] = {}
     nodes = document.get("nodes")
     for node in nodes if isinstance(nodes, list) else []:
         own = node.get("config") if isinstance(node, dict) else None
@@ -240,37 +331,37 @@ def _agents(document: JsonObject) -> dict[str, JsonObject]:
             continue
         agent = agents.get(str(own.get("agent")))
         shared: Mapping[str, Json] = agent if isinstance(agent, dict) else {}
-        found[str(node["id"])] = {
-            "model": own.get("model") or shared.get("model") or default,
-            "keyIndex": own.get("keyIndex", shared.get("keyIndex")),
-        }
+        model = own.get("model") or shared.get("model") or default
+        key = own.get("keyIndex", shared.get("keyIndex"))
+        found[str(node["id"])] = str(model) if model else None, key if isinstance(key, int) else None
     return found
 
 
-async def timeline(app: AppContext, execution: str) -> JsonObject:
+async def timeline(app: AppContext, execution: str) -> TimelineView:
     """Return the timeline of an execution without opening it."""
-
     state = await app.runtime.load(ExecutionId(execution))
     rows = [row async for row in app.store.journal.read(ExecutionId(execution))]
     data = await app.store.blobs.get(state.setup.definition)
-    document: JsonObject | None = None if data is None else msgspec.json.decode(data)
-    told = timeline_of(rows)
-    answerers = await answerers_of(app.store.effects, ExecutionId(execution), told.spans)
+    document: JsonObject = {} if data is None else msgspec.json.decode(data)
+    found = timeline_of(rows)
+    names = _names(document, app.settings.language)
+    answerers = await _answerers(app.store.effects, ExecutionId(execution), found.spans)
+    model = state.setup.options.get("model")
     return {
         "executionId": execution,
         "workflowId": state.setup.workflow,
         "status": status_of(state),
-        "model": state.setup.options.get("model"),
+        "model": str(model) if model else None,
         "startedAt": state.setup.started_at,
-        **timeline_view(told, document, language=app.settings.language, answerers=answerers),
+        "durationMs": round((found.end - found.begin) * 1000, 3),
+        "spans": [span.view(found.begin, names) for span in found.spans],
+        "nodes": _usage_views(found.accounts, document, names, answerers),
     }
 
 
-Answerers: TypeAlias = Mapping[str, JsonObject]
-"""Node -> `{modelsUsed, keysUsed}`, each sorted and without duplicates."""
-
-
-async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iterable[TimelineSpan]) -> Answerers:
+async def _answerers(
+    effects: EffectStore, execution: ExecutionId, spans: Iterable[TimelineSpan]
+) -> dict[str, AnswererView]:
     """Return the models and keys that answered, per node. Costs one read for each attempt with recorded calls."""
     nodes = {f"{span.step}:{span.attempt}": span.step.node for span in spans if span.kind == "work"}
     models: dict[str, set[str]] = {}
@@ -287,31 +378,27 @@ async def answerers_of(effects: EffectStore, execution: ExecutionId, spans: Iter
                 models.setdefault(node, set()).add(model)
             if isinstance(key := reply.get("key"), int):
                 keys.setdefault(node, set()).add(key)
-    return {node: _used(models.get(node, set()), keys.get(node, set())) for node in models.keys() | keys.keys()}
-
-
-def _used(models: set[str], keys: set[int]) -> JsonObject:
-    named: list[Json] = [*sorted(models)]
-    numbered: list[Json] = [*sorted(keys)]
-    return {"modelsUsed": named, "keysUsed": numbered}
+    return {
+        node: {"modelsUsed": sorted(models.get(node, ())), "keysUsed": sorted(keys.get(node, ()))}
+        for node in models.keys() | keys.keys()
+    }
 
 
 FIELDS: Final = 3
 """Kind, fingerprint of the request, answer."""
 
 
-async def calls_of(app: AppContext, execution: str, step: str) -> list[JsonObject]:
+async def calls_of(app: AppContext, execution: str, step: str) -> list[StepCallView]:
     """Return the calls of a step in the order they were made, redacted; none if the workflow's level is `minimal`.
 
-    A model call has `model`, `text`, `usage` and `calls`, each with `tool`, `arguments`, `result` or `error`, and
-    whether it is `done`. A tool call that no model made has `result` or `error`. Raises `UnknownExecution`.
+    Raises `UnknownExecution`.
     """
     name = ExecutionId(execution)
     state = await app.runtime.load(name)
     if observability_of(state.setup.options) == "minimal":
         return []
     redact = redactor_for(app.settings)
-    found: list[JsonObject] = []
+    found: list[StepCallView] = []
     for attempt in await app.store.effects.attempts(name):
         of, _, number = attempt.rpartition(":")
         if of == step and number.isdecimal():
@@ -319,38 +406,45 @@ async def calls_of(app: AppContext, execution: str, step: str) -> list[JsonObjec
     return sorted(found, key=lambda call: (call["attempt"], call["number"]))
 
 
-def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list[JsonObject]:
-    found: list[JsonObject] = []
-    open_: list[tuple[str, JsonObject]] = []
-    """Calls that models made and whose outcome has not been read yet, by the fingerprint of the request."""
+def _calls_in(recorded: dict[int, Json], attempt: int, redact: Redactor) -> list[StepCallView]:
+    found: list[StepCallView] = []
+    open_: list[tuple[str, RequestedToolCall]] = []
+    """Calls that models requested and whose outcome has not been read yet, by the fingerprint of the request."""
     for number, effect in sorted(recorded.items()):
         if not isinstance(effect, list | tuple) or len(effect) != FIELDS:
             continue
-        kind, asked, told = effect
-        place: JsonObject = {"attempt": attempt, "number": number, "kind": kind}
+        kind, asked, answer = effect
         if kind == "model":
-            reply = _reply(told)
+            reply = _reply(answer)
             if reply is None:
                 continue
-            made = [(fingerprint(one.name, one.arguments), _made(one, redact)) for one in reply.tool_calls]
+            made = [(fingerprint(one.name, one.arguments), _requested(one, redact)) for one in reply.tool_calls]
             open_ += made
-            found.append({**place, **_said(reply, redact), "calls": [shown for _, shown in made]})
+            found.append(
+                {
+                    "attempt": attempt,
+                    "number": number,
+                    "kind": "model",
+                    "model": reply.model,
+                    "text": redact.text(reply.text),
+                    "usage": usage_view(reply.usage),
+                    "calls": [call for _, call in made],
+                }
+            )
         elif kind == "tool":
-            outcome = _outcome(msgspec.convert(told, ToolOutcome), redact)
+            outcome = msgspec.convert(answer, ToolOutcome)
             at = next((at for at, (mark, _) in enumerate(open_) if mark == asked), None)
             if at is None:
-                found.append({**place, **outcome})
+                call: StepCallView = {"attempt": attempt, "number": number, "kind": "tool"}
+                found.append(call)
+                _settle(call, outcome, redact)
             else:
-                open_.pop(at)[1].update(outcome)
+                _settle(open_.pop(at)[1], outcome, redact)
     return found
 
 
-def _made(call: ToolCall, redact: Redactor) -> JsonObject:
+def _requested(call: ToolCall, redact: Redactor) -> RequestedToolCall:
     return {"tool": call.name, "arguments": redact.json(call.arguments), "done": False}
-
-
-def _said(reply: ModelReply, redact: Redactor) -> JsonObject:
-    return {"model": reply.model, "text": redact.text(reply.text), "usage": json_of(usage_view(reply.usage))}
 
 
 def _reply(told: Json) -> ModelReply | None:
@@ -361,7 +455,11 @@ def _reply(told: Json) -> ModelReply | None:
         return None
 
 
-def _outcome(outcome: ToolOutcome, redact: Redactor) -> JsonObject:
+def _settle(call: StepCallView | RequestedToolCall, outcome: ToolOutcome, redact: Redactor) -> None:
+    """Add the outcome to a call."""
+    call["done"] = True
     if outcome.failure is None:
-        return {"done": True, "result": redact.json(outcome.result)}
-    return {"done": True, "error": {"code": outcome.failure.code, "message": redact.text(outcome.failure.message)}}
+        call["result"] = redact.json(outcome.result)
+    else:
+        error: JsonObject = {"code": outcome.failure.code, "message": redact.text(outcome.failure.message)}
+        call["error"] = error

@@ -58,7 +58,7 @@ from pointsman.executions.pages import (
 )
 from pointsman.executions.public_events import view_told
 from pointsman.executions.start import CallerOptions, StartOptions, start, start_as
-from pointsman.executions.timeline import calls_of, timeline
+from pointsman.executions.timeline import StepCallView, TimelineView, calls_of, timeline
 from pointsman.executions.views import ArtifactView, ExecutionView
 from pointsman.store.records import GateEntry, Summary
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -170,13 +170,13 @@ class ExecutionVerbs(Verbs):
         return await definition_of(self.app, execution)
 
     @verb("viewer", "read executions", audit=False)
-    async def timeline(self, execution: str) -> JsonObject:
+    async def timeline(self, execution: str) -> TimelineView:
         """Return when each step ran, waited and failed, and the usage of each node."""
         await must_see(self.app, self.caller, execution)
         return await timeline(self.app, execution)
 
     @verb("viewer", "read executions", audit=False)
-    async def calls(self, execution: str, step: str) -> builtins.list[JsonObject]:
+    async def calls(self, execution: str, step: str) -> builtins.list[StepCallView]:
         """Return the calls of models and tools that a step made."""
         await must_see(self.app, self.caller, execution)
         return await calls_of(self.app, execution, step)

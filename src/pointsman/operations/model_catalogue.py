@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
 from pointsman.errors import sentences
@@ -15,7 +17,6 @@ from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider,
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.ports import ModelReply, ModelRequest
-from pointsman.values import Json, JsonObject
 from pointsman.workflows.models import models_for, provider_for
 
 SHOWN: Final = 4
@@ -28,23 +29,101 @@ _PING: Final = "Answer with OK."
 EMBEDDINGS: Final = "embeddings of memory"
 
 
-def list_models(app: AppContext) -> JsonObject:
+class NamedModelView(TypedDict):
+    """A model that the settings name."""
+
+    name: str
+    uses: list[str]
+    scripted: bool
+    inputUsdPerMillion: float | None
+    outputUsdPerMillion: float | None
+    priceFrom: Literal["settings", "list"] | None
+    """Source of the price; null: the price is unknown."""
+
+
+class PriceListView(TypedDict):
+    """The price list for models whose price is not in the settings."""
+
+    name: str
+    version: str | None
+    """null: the list is not installed."""
+    installed: str | None
+    """Day on which the list was installed: it has no newer price."""
+
+
+class ModelProviderView(TypedDict):
+    """A provider of models. Of its keys only the last characters are shown."""
+
+    name: str
+    kind: str
+    baseUrl: str | None
+    keys: int
+    masked: list[str]
+    strategy: str
+    """Order in which its keys are used."""
+    interval: float
+    """Minimum seconds between two calls."""
+    source: str
+    """Source of its keys: `settings`, an environment variable, or its own `client`."""
+    missing: str | None
+    """Why it cannot be called; null: it can."""
+
+
+class ModelCatalogue(TypedDict):
+    """The models of the installation."""
+
+    default: str | None
+    forEveryAgent: bool
+    """The default model answers all agents, whatever model they name."""
+    models: list[NamedModelView]
+    providers: list[ModelProviderView]
+    prices: PriceListView
+
+
+class PingFailure(TypedDict):
+    """Why a model did not answer."""
+
+    code: str
+    message: str
+    hint: str
+
+
+class ModelPing(TypedDict):
+    """The result of a one-word request to a model."""
+
+    name: str
+    ok: bool
+    scripted: NotRequired[bool]
+    """True: the scripted model answered; no provider was called."""
+    seconds: NotRequired[float]
+    model: NotRequired[str]
+    """The model as its provider names it."""
+    costUsd: NotRequired[float | None]
+    failure: NotRequired[PingFailure]
+
+
+class ModelPings(TypedDict):
+    """The result of a request to every named model."""
+
+    models: list[ModelPing]
+
+
+def list_models(app: AppContext) -> ModelCatalogue:
     """Return the named models with their prices, and the configured providers. Keys are masked to their last
     characters."""
     settings = app.settings
     answers = app.services.model or settings.model or None
-    providers: list[Json] = [_provider(app, name, one) for name, one in settings.providers.items()]
+    providers = [_provider(app, name, one) for name, one in settings.providers.items()]
     for name, variable in settings.providers_by_key().items():
         if name not in settings.providers:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
     known = settings.providers.keys() | settings.providers_by_key().keys()
     pools = app.services.models.pools()
     providers += [_asked(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
-    models: list[Json] = [_model(app, name, uses) for name, uses in named_models(app).items()]
     return {
         "default": answers,
         "forEveryAgent": app.services.model is not None,
-        "models": models,
+        "models": [_model(app, name, uses) for name, uses in named_models(app).items()],
         "providers": providers,
         "prices": _price_list(),
     }
@@ -84,7 +163,7 @@ def embeddings_of(app: AppContext) -> str:
     return "" if embeddings is None else embeddings.model
 
 
-def _model(app: AppContext, name: str, uses: list[str]) -> JsonObject:
+def _model(app: AppContext, name: str, uses: list[str]) -> NamedModelView:
     provider, _, model = name.partition(":")
     configured = app.settings.providers.get(provider)
     kind = provider if configured is None or not configured.kind else configured.kind
@@ -95,10 +174,9 @@ def _model(app: AppContext, name: str, uses: list[str]) -> JsonObject:
         prices = own.input, own.output
     elif not is_scripted(name):
         prices = _listed(kind, model)
-    used: list[Json] = [*uses]
     return {
         "name": name,
-        "uses": used,
+        "uses": uses,
         "scripted": is_scripted(name),
         "inputUsdPerMillion": prices[0],
         "outputUsdPerMillion": prices[1],
@@ -112,26 +190,25 @@ def _listed(kind: str, model: str) -> tuple[float | None, float | None]:
     return None if one is None else one * PER / 1000, None if other is None else other * PER / 1000
 
 
-def _price_list() -> JsonObject:
+def _price_list() -> PriceListView:
     """Return the price list that applies where the settings have no price."""
     day = list_day()
     return {"name": LIST, "version": list_version(), "installed": None if day is None else day.isoformat()}
 
 
-def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str = "settings") -> JsonObject:
+def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str = "settings") -> ModelProviderView:
     provider = provider_for(app.settings, name, one)
     missing = None
     try:
         resolved: Provider = provider.resolved(name)
     except ModelUnusable as why:
         resolved, missing = provider, sentences(str(why), why.hint)
-    keys: list[Json] = [masked(key) for key in resolved.keys]
     return {
         "name": name,
         "kind": provider.kind,
         "baseUrl": one.base_url or None,
         "keys": len(resolved.keys),
-        "masked": keys,
+        "masked": [masked(key) for key in resolved.keys],
         "strategy": one.strategy,
         "interval": one.interval.seconds,
         "source": source if source != "settings" or one.keys else provider.key_variable() or "settings",
@@ -139,7 +216,7 @@ def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str 
     }
 
 
-def _asked(app: AppContext, name: str, pool: KeyPool) -> JsonObject:
+def _asked(app: AppContext, name: str, pool: KeyPool) -> ModelProviderView:
     """Return a provider that was called but is not configured: its own client finds the credentials."""
     if name in KINDS:
         return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)
@@ -164,7 +241,7 @@ def masked(key: str) -> str:
     return f"…{key[-SHOWN:]}" if len(key) >= SHOWN_OF_MIN else "…"
 
 
-async def ping_models(app: AppContext) -> list[JsonObject]:
+async def ping_models(app: AppContext) -> list[ModelPing]:
     """Send a one-word request to every named model, all at once, rotating keys. Return each answer or failure."""
     models = models_for(app.settings, model=None, script=app.services.script)
     try:
@@ -174,7 +251,7 @@ async def ping_models(app: AppContext) -> list[JsonObject]:
         await models.close()
 
 
-async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> JsonObject:
+async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> ModelPing:
     loop = asyncio.get_running_loop()
     # No other fallback: only this model may answer.
     request = ModelRequest(
@@ -188,7 +265,7 @@ async def _ping(models: PydanticModels, name: str, *, embeds: bool) -> JsonObjec
         else:
             reply = await models.ask(request)
     except ModelFailed as why:
-        failure: JsonObject = {"code": why.failure.code, "message": why.failure.message, "hint": why.failure.hint}
+        failure: PingFailure = {"code": why.failure.code, "message": why.failure.message, "hint": why.failure.hint}
         return {"name": name, "ok": False, "failure": failure}
     except ModelUnusable as why:
         return {"name": name, "ok": False, "failure": {"code": why.code, "message": str(why), "hint": why.hint}}

@@ -11,11 +11,12 @@ clocks of the machines must agree about as precisely as the pacing requires.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
+from typing_extensions import TypedDict
 
 from pointsman.context import AppContext
 from pointsman.engine.reports import Usage
@@ -28,14 +29,90 @@ from pointsman.ports import Clock
 from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ConfigEntry
-from pointsman.values import Json, JsonObject
 from pointsman.workflows.models import provider_for
 
 LIMITED: Final = "model-rate-limited"
 BUDGET: Final = "model-key-budget-spent"
 
 
-async def payers(app: AppContext) -> JsonObject:
+class KeySpendingView(TypedDict):
+    """The usage of a key since midnight (UTC)."""
+
+    calls: int
+    tokens: int
+    costUsd: float
+
+
+class KeyLimitView(TypedDict):
+    """The daily limit of a key (UTC); null: unlimited."""
+
+    calls: int | None
+    tokens: int | None
+    costUsd: float | None
+
+
+class ModelKeyView(TypedDict):
+    """A key and its state in the process that answers. The value of the key is not included."""
+
+    id: str
+    """As usage names it."""
+    name: str | None
+    """The variable or handle it is read from, or `settings`; null: the provider takes no key."""
+    condition: Literal["free", "pausing", "busy", "cooling", "refused", "spent"]
+    """`pausing`: paced. `busy`: the maximum number of calls is open. `cooling`: rate-limited. `refused`: the provider
+    rejects it, or its quota is used up. `spent`: its daily limit is reached."""
+    until: float | None
+    """When the condition ends, if known."""
+    why: str | None
+    """Error code of the failure that caused the condition."""
+    open: int
+    """Open calls of this process."""
+    calls: int
+    """Calls since this process started."""
+    usedAt: float | None
+    failed: str | None
+    """Error code of the last failed call."""
+    failedAt: float | None
+    today: KeySpendingView
+    """With a daily limit, the usage of all processes; else of this process."""
+    mostToday: KeyLimitView | None
+
+
+class ProviderKeysView(TypedDict):
+    """A provider, the pacing of its calls, and its keys."""
+
+    name: str
+    missing: str | None
+    """Why the provider cannot be called; null: it can."""
+    strategy: Literal["fixed", "rotation"]
+    interval: float
+    """Minimum seconds between two calls."""
+    keyInterval: float
+    """Minimum seconds between two calls with one key."""
+    concurrency: int | None
+    """Maximum number of open calls of one key."""
+    callsMax: int | None
+    """Maximum number of calls of one key in one process."""
+    shared: bool
+    """Pacing and rests are shared with other processes."""
+    waiting: int
+    """Calls of this process that wait for a key."""
+    keys: list[ModelKeyView]
+
+
+class ModelKeys(TypedDict):
+    """The keys of all model providers."""
+
+    providers: list[ProviderKeysView]
+    at: float
+    """Time of the server."""
+    beginsAnew: float
+    """When the next day (UTC) begins."""
+    shared: bool
+    """Other processes may use the store; each counts its own open calls."""
+
+
+async def model_keys(app: AppContext) -> ModelKeys:
     """Return every provider that may be called, with its keys. Values of keys are not included, nor
     any part of them."""
     days = app.services.models.days
@@ -43,12 +120,14 @@ async def payers(app: AppContext) -> JsonObject:
     settings = app.settings
     named = {name: ProviderSettings(kind=name) for name in settings.providers_by_key()} | settings.providers
     asked = {name: ProviderSettings(kind=name) for name in pools.keys() & KINDS.keys()}
-    told: list[Json] = [await _provider(app, name, one, pools.get(name), days) for name, one in (asked | named).items()]
-    told += [await _unknown(app, name, pool, days) for name, pool in pools.items() if name not in asked | named]
-    return {"providers": told, "at": app.clock.now(), "beginsAnew": days.anew_at(), "shared": app.store.shared}
+    providers = [await _provider(app, name, one, pools.get(name), days) for name, one in (asked | named).items()]
+    providers += [await _unknown(app, name, pool, days) for name, pool in pools.items() if name not in asked | named]
+    return {"providers": providers, "at": app.clock.now(), "beginsAnew": days.anew_at(), "shared": app.store.shared}
 
 
-async def _provider(app: AppContext, name: str, one: ProviderSettings, pool: KeyPool | None, days: Days) -> JsonObject:
+async def _provider(
+    app: AppContext, name: str, one: ProviderSettings, pool: KeyPool | None, days: Days
+) -> ProviderKeysView:
     provider, missing = provider_for(app.settings, name, one), None
     try:
         provider = provider.resolved(name)
@@ -57,24 +136,26 @@ async def _provider(app: AppContext, name: str, one: ProviderSettings, pool: Key
     pool = pool or KeyPool(name, keys=len(provider.keys), pacing=provider.pacing)
     rests = await KeptTurns(app.store, app.clock).rests(name) if one.shared else {}
     names = _names(one, provider)
-    keys: list[Json] = []
+    keys: list[ModelKeyView] = []
     for state in pool.look() if missing is None else ():
         paid = await days.paid_for(name, state.number, provider.day)
-        standing = _standing(app, state, paid, provider.day, days.anew_at(), rests.get(state.number))
-        keys.append({"id": f"{name}/{state.number}", "name": names[state.number], **standing})
-    return _told(name, one, pool, keys, missing)
+        key = names[state.number]
+        keys.append(_key(app, name, key, state, paid, provider.day, days.anew_at(), rests.get(state.number)))
+    return _provider_view(name, one, pool, keys, missing)
 
 
-async def _unknown(app: AppContext, name: str, pool: KeyPool, days: Days) -> JsonObject:
+async def _unknown(app: AppContext, name: str, pool: KeyPool, days: Days) -> ProviderKeysView:
     """Return a provider that was called but is not configured here: its own client reads the credentials."""
-    keys: list[Json] = []
+    keys: list[ModelKeyView] = []
     for state in pool.look():
         paid = await days.paid_for(name, state.number, None)
-        keys.append({"id": f"{name}/{state.number}", "name": None, **_standing(app, state, paid, None, 0.0, None)})
-    return _told(name, ProviderSettings(), pool, keys, None)
+        keys.append(_key(app, name, None, state, paid, None, 0.0, None))
+    return _provider_view(name, ProviderSettings(), pool, keys, None)
 
 
-def _told(name: str, one: ProviderSettings, pool: KeyPool, keys: list[Json], missing: str | None) -> JsonObject:
+def _provider_view(
+    name: str, one: ProviderSettings, pool: KeyPool, keys: list[ModelKeyView], missing: str | None
+) -> ProviderKeysView:
     return {
         "name": name,
         "missing": missing,
@@ -98,14 +179,16 @@ def _names(one: ProviderSettings, provider: Provider) -> list[str | None]:
     return [None if variable is None else f"{FROM_ENVIRONMENT}{variable}"]
 
 
-def _standing(
+def _key(
     app: AppContext,
+    provider: str,
+    name: str | None,
     state: KeyState,
     paid: KeySpending,
     limit: DayLimit | None,
     anew_at: float,
     rests_until: float | None,
-) -> JsonObject:
+) -> ModelKeyView:
     now = app.clock.now()
     condition, why = state.condition, state.why
     until = None if state.for_s is None else now + state.for_s
@@ -114,6 +197,8 @@ def _standing(
     elif rests_until is not None and condition in ("free", "pausing", "busy", "cooling"):
         condition, why, until = "cooling", LIMITED, max(rests_until, until or 0.0)
     return {
+        "id": f"{provider}/{state.number}",
+        "name": name,
         "condition": condition,
         "until": until,
         "why": why or None,

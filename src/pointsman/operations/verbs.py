@@ -25,6 +25,8 @@ from pointsman.version import VERSION
 if TYPE_CHECKING:
     from pointsman.operations.backup import Backup
     from pointsman.operations.metrics import Measuring
+    from pointsman.operations.model_catalogue import ModelCatalogue, ModelPings
+    from pointsman.operations.provider_keys import ModelKeys
 
 
 class OperationVerbs(Verbs):
@@ -136,25 +138,25 @@ class OperationVerbs(Verbs):
     # Models --------------------------------------------------------------------------------------------------------
 
     @verb("viewer", "see models", audit=False)
-    async def models(self) -> JsonObject:
+    async def models(self) -> ModelCatalogue:
         """Return the models that workflows name, their prices, and the providers. See `list_models`."""
         from pointsman.operations.model_catalogue import list_models  # Loads the models.
 
         return list_models(self.app)
 
     @verb("operator", "run workflows", audit=False)
-    async def model_keys(self) -> JsonObject:
-        """Return the keys of every provider, without their values. See `payers`."""
-        from pointsman.operations.provider_keys import payers  # Loads the models.
+    async def model_keys(self) -> ModelKeys:
+        """Return the keys of every provider, without their values. See `model_keys`."""
+        from pointsman.operations.provider_keys import model_keys  # Loads the models.
 
-        return await payers(self.app)
+        return await model_keys(self.app)
 
     @verb("admin", "ask models")
-    async def ping_models(self) -> JsonObject:
+    async def ping_models(self) -> ModelPings:
         """Send a one-word request to every named model, which may cost something. See `ping_models`."""
         from pointsman.operations.model_catalogue import ping_models  # Loads the models.
 
-        return {"models": [*await ping_models(self.app)]}
+        return {"models": await ping_models(self.app)}
 
 
 async def _behind(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -17,7 +17,7 @@ from pointsman.server.middleware.security import READING
 from pointsman.server.operation import asks_for_key, described
 from pointsman.server.routes.openai import in_chat
 from pointsman.server.schemas.answers import refusal_of, refusals, with_code
-from pointsman.server.schemas.requests import ProblemDocument, unmarked
+from pointsman.server.schemas.requests import unmarked
 from pointsman.server.schemas.views import view_schemas
 
 CREDENTIALS: Final = (BEARER, LOGIN)
@@ -68,7 +68,7 @@ def document_of(api: FastAPI) -> Described:
         servers=[{"url": "/", "description": "This server."}],
     )
     schemas = cast("dict[str, Described]", made.setdefault("components", {}).setdefault("schemas", {}))
-    schemas.update(view_schemas() | _problem_shape())
+    schemas.update(view_schemas())
     made["components"]["securitySchemes"] = {
         scheme.scheme_name: scheme.model.model_dump(mode="json", by_alias=True, exclude_none=True)
         for scheme in CREDENTIALS
@@ -104,15 +104,21 @@ def _announce(operation: Described, route: APIRoute, method: str) -> None:
             told = refusal_of(code)["description"]
             said[str(status)] = {"$ref": f"#/components/responses/{code}", "description": told}
             continue
-        announced: Described = {str(status): with_code(known or refusals(status)[status], status, code)}
-        said |= cast("Described", unmarked(in_chat(announced) if "openai" in route.tags else announced))
+        said[str(status)] = _announced(route, status, with_code(known or refusals(status)[status], status, code))
     if method not in READING:
-        said.setdefault("413", cast("Described", unmarked(refusals(413)[413])))
+        for status in (413, 507):
+            said.setdefault(str(status), _announced(route, status, refusals(status)[status]))
     if not operation.get("parameters") and "requestBody" not in operation:
         said.pop("422", None)
     if route.body_field is None:  # It parses the raw body itself, or ignores it.
         said.pop("415", None)
     operation["responses"] = dict(sorted(said.items()))
+
+
+def _announced(route: APIRoute, status: int, refusal: Described) -> Described:
+    """Return a refusal in the format of the operation: a problem document, or an error of OpenAI."""
+    shown = in_chat({status: refusal})[status] if "openai" in route.tags else refusal
+    return cast("Described", unmarked(shown))
 
 
 def _drop_null(schema: Described) -> None:
@@ -123,12 +129,6 @@ def _drop_null(schema: Described) -> None:
         schema.update(options[0])
     elif options:
         schema["anyOf"] = options
-
-
-def _problem_shape() -> dict[str, Described]:
-    made = ProblemDocument.model_json_schema(by_alias=True, ref_template="#/components/schemas/{model}")
-    inner = cast("dict[str, Described]", made.pop("$defs", {}))
-    return {**inner, ProblemDocument.__name__: made}
 
 
 def _contents(operation: Described) -> Iterator[Described]:

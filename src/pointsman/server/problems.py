@@ -10,20 +10,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Final, cast, get_args
+from typing import Final, NotRequired, cast, get_args
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.requests import Request
+from typing_extensions import TypedDict
 
 from pointsman.auth.rate_limiter import TooManyRequests
-from pointsman.definition.problems import Problem, near_to
+from pointsman.definition.problems import Problem, ProblemView, near_to
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.executions.start import TrialUnfit
 from pointsman.executions.views import ExecutionView
 from pointsman.server.json_responses import JsonReply
-from pointsman.values import Json, JsonObject, json_of
 
 ONE: Final = "/api/workflows/executions/ID"
 OPERATIONS: Final[Mapping[str, str]] = {
@@ -179,7 +179,7 @@ def refusal(why: PointsmanError) -> JsonReply:
         str(why),
         hint=over_http(why.hint),
         headers=headers,
-        problems=[json_of(one.to_json()) for one in problems],
+        problems=[one.to_json() for one in problems],
         more={"node": why.node, "why": why.why} if isinstance(why, TrialUnfit) else None,
     )
 
@@ -199,7 +199,7 @@ def run_reply(view: ExecutionView) -> JsonReply:
     said = f"the execution is {view['status']}" if why is None else why["message"]
     address = f"/api/workflows/executions/{view['executionId']}"
     hint = f"POST {address}/retry goes on where it failed." if errors else f"GET {address} tells what it waits for."
-    more: JsonObject = {"session_id": view["sessionId"], "execution_id": view["executionId"]}
+    more: ProblemMembers = {"session_id": view["sessionId"], "execution_id": view["executionId"]}
     return problem(
         status,
         code,
@@ -215,19 +215,44 @@ def is_json(media_type: str) -> bool:
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
-def problem(
-    status: HTTPStatus,
-    code: str,
-    detail: str,
-    *,
-    hint: str = "",
-    headers: dict[str, str] | None = None,
-    problems: list[Json] | None = None,
-    more: JsonObject | None = None,
-) -> JsonReply:
-    """Return a problem document; `more`: additional members."""
-    said: JsonObject = {
-        **(more or {}),
+class FieldProblem(TypedDict):
+    """One error: in a field of the request, or at a position of a document."""
+
+    code: str
+    pointer: str
+    message: str
+
+
+class ProblemMembers(TypedDict, total=False):
+    """Members that only some errors have."""
+
+    node: str
+    """The node that a trial cannot use."""
+    why: str
+    """Why a trial cannot use the node."""
+    session_id: str | None
+    """The session of a run without output."""
+    execution_id: str
+    """The execution of a run without output."""
+
+
+class ProblemDocument(ProblemMembers):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: NotRequired[str]
+    problems: NotRequired[list[FieldProblem | ProblemView]]
+
+
+def problem_document(
+    status: HTTPStatus, code: str, detail: str, *, hint: str = "", problems: Sequence[FieldProblem | ProblemView] = ()
+) -> ProblemDocument:
+    """Return a problem document."""
+    document: ProblemDocument = {
         "type": f"urn:pointsman:error:{code}",
         "title": status.phrase,
         "status": int(status),
@@ -235,10 +260,25 @@ def problem(
         "code": code,
     }
     if hint:
-        said["hint"] = hint
+        document["hint"] = hint
     if problems:
-        said["problems"] = problems
-    return JsonReply(said, status=status, headers=headers, media_type=MEDIA_TYPE)
+        document["problems"] = [*problems]
+    return document
+
+
+def problem(
+    status: HTTPStatus,
+    code: str,
+    detail: str,
+    *,
+    hint: str = "",
+    headers: dict[str, str] | None = None,
+    problems: Sequence[FieldProblem | ProblemView] = (),
+    more: ProblemMembers | None = None,
+) -> JsonReply:
+    """Return the response with a problem document; `more`: additional members."""
+    document = problem_document(status, code, detail, hint=hint, problems=problems)
+    return JsonReply({**(more or {}), **document}, status=status, headers=headers, media_type=MEDIA_TYPE)
 
 
 NAME_CHARS_MAX: Final = 60
@@ -266,8 +306,8 @@ def misread(why: RequestValidationError, request: Request) -> JsonReply:
         return problem(HTTPStatus.BAD_REQUEST, "body-invalid", f"the body is not JSON: {_told(broken)}", hint=JSON_TOLD)
     route = request.scope.get("route")
     fields = _fields_of(route) if isinstance(route, APIRoute) else {}
-    problems: list[Json] = [_field_problem(error) for error in errors]
-    first = cast("JsonObject", problems[0])
+    problems = [_field_problem(error) for error in errors]
+    first = problems[0]
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return problem(
         HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -285,7 +325,7 @@ def _told(error: Mapping[str, object]) -> str:
     return f"{why} at character {_place(error)[-1]}".strip()
 
 
-def _field_problem(error: Mapping[str, object]) -> JsonObject:
+def _field_problem(error: Mapping[str, object]) -> FieldProblem:
     kind, place = str(error["type"]), _place(error)
     return {"code": kind, "pointer": "/".join(map(str, place)), "message": _words(kind, place, str(error["msg"]))}
 

@@ -24,12 +24,11 @@ from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
 
 
-class WorkflowEntryView(TypedDict):
-    """A saved workflow in a list."""
+class RevisionFacts(TypedDict):
+    """What every list shows of a saved workflow."""
 
     id: str
     revision: int
-    name: str
     names: dict[str, str] | None
     """By language, where the document has more than one."""
     version: str | None
@@ -41,9 +40,15 @@ class WorkflowEntryView(TypedDict):
     author: str
     digest: str
     enabled: bool
+    tags: list[str]
+
+
+class WorkflowEntryView(RevisionFacts):
+    """A saved workflow in a list."""
+
+    name: str
     description: Json
     """A text, or one by language; null: there is none."""
-    tags: list[str]
 
 
 class WorkflowRevisions(TypedDict):

@@ -2474,9 +2474,9 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The files that an execution keeps, by name. */
+        /** @description The files of an execution, by name. */
         ArtifactList: {
-            /** @description As many as the settings let an execution keep. */
+            /** @description All of them; the settings limit their number. */
             artifacts: components["schemas"]["ArtifactView"][];
         } & {
             [key: string]: unknown;
@@ -2570,12 +2570,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What became of each. */
-        BulkAnswer: {
-            executions: components["schemas"]["ToldAnswer"][];
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said. */
         BulkBody: {
             /**
@@ -2602,17 +2596,18 @@ export interface components {
             verb: "cancel" | "pause" | "resume" | "retry" | "delete";
             workflow?: string | null;
         };
-        /** @description A call of a model, with the calls of tools that it made; or of a tool alone, with `result` or `error`. */
-        CallAnswer: {
-            attempt: number;
-            calls?: components["schemas"]["ToolCallAnswer"][];
-            /** @enum {string} */
-            kind: "model" | "tool";
-            model?: string | null;
-            /** @description In its attempt. */
-            number: number;
-            text?: string | null;
-            usage?: components["schemas"]["UsageView"] | null;
+        /** @description The result for each selected execution. */
+        BulkResults: {
+            executions: components["schemas"]["BulkResultView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The result for one execution. */
+        BulkResultView: {
+            error: string | null;
+            executionId: string;
+            /** @description The status afterwards; `deleted`, or `refused`; of a dry run the present status. */
+            status: string;
         } & {
             [key: string]: unknown;
         };
@@ -2656,12 +2651,6 @@ export interface components {
             nodeId: string;
             outputTokens: number;
             tools: string[];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description What a step asked, in order. */
-        CallsAnswer: {
-            calls: components["schemas"]["CallAnswer"][];
         } & {
             [key: string]: unknown;
         };
@@ -2741,6 +2730,24 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description A chat completion. With `stream` it is sent in chunks, as server-sent events. */
+        ChatCompletion: {
+            choices: unknown[];
+            created: number;
+            id: string;
+            model: string;
+            /** @constant */
+            object: "chat.completion";
+            /** @description True: the scripted model answered; its text is made up. */
+            scripted?: boolean;
+            /** @description `scripted`: the scripted model answered. */
+            system_fingerprint?: string;
+            usage: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
         /** @description What somebody said. */
         ChatMessage: {
             content?: unknown;
@@ -2777,23 +2784,6 @@ export interface components {
             undone: string[];
         } & {
             [key: string]: unknown;
-        };
-        /** @description An answer. With `stream` it comes in chunks, as server-sent events. */
-        Completion: {
-            choices: {
-                [key: string]: unknown;
-            }[];
-            created: number;
-            id: string;
-            model: string;
-            object: string;
-            /** @description True: the scripted model answered; its words are made up. */
-            scripted?: boolean | null;
-            /** @description `scripted`: the scripted model answered. */
-            system_fingerprint?: string | null;
-            usage: {
-                [key: string]: unknown;
-            };
         };
         /** @description A conversation in a list. */
         ConversationEntry: {
@@ -2953,8 +2943,8 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Something that is decided differently now. */
-        Difference: {
+        /** @description A decision that differs from the recorded one. */
+        DifferenceView: {
             event: number;
             field: string;
             kind: string;
@@ -3289,19 +3279,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description One thing that is wrong: with a field of the request, or at a place of a document. */
+        /** @description One error: in a field of the request, or at a position of a document. */
         FieldProblem: {
             code: string;
-            /** @default null */
-            column: number | null;
-            /** @default null */
-            hint: string | null;
-            /** @default null */
-            line: number | null;
             message: string;
             pointer: string;
-            /** @default null */
-            severity: ("error" | "warning" | "note") | null;
         } & {
             [key: string]: unknown;
         };
@@ -3581,6 +3563,14 @@ export interface components {
              */
             role: "viewer" | "operator" | "editor" | "admin";
         };
+        /** @description The daily limit of a key (UTC); null: unlimited. */
+        KeyLimitView: {
+            calls: number | null;
+            costUsd: number | null;
+            tokens: number | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description API keys by name. */
         KeyPage: {
             keys: components["schemas"]["KeyView"][];
@@ -3589,15 +3579,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Who pays for models, now. */
-        KeysAnswer: {
-            /** @description By the clock of the server. */
-            at: number;
-            /** @description When the next day (UTC) begins. */
-            beginsAnew: number;
-            providers: components["schemas"]["PayingProvider"][];
-            /** @description Other processes may use the store, and count what is under way by themselves. */
-            shared: boolean;
+        /** @description The usage of a key since midnight (UTC). */
+        KeySpendingView: {
+            calls: number;
+            costUsd: number;
+            tokens: number;
         } & {
             [key: string]: unknown;
         };
@@ -3611,10 +3597,6 @@ export interface components {
             role: "viewer" | "operator" | "editor" | "admin";
             usedAt: number | null;
         } & {
-            [key: string]: unknown;
-        };
-        /** @description A JSON Schema. */
-        LanguageAnswer: {
             [key: string]: unknown;
         };
         /** @description The functions of the language. */
@@ -3717,50 +3699,93 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A workflow as a model. */
-        ModelAnswer: {
-            created: number;
+        /** @description The models of the installation. */
+        ModelCatalogue: {
+            default: string | null;
+            /** @description The default model answers all agents, whatever model they name. */
+            forEveryAgent: boolean;
+            models: components["schemas"]["NamedModelView"][];
+            prices: components["schemas"]["PriceListView"];
+            providers: components["schemas"]["ModelProviderView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The keys of all model providers. */
+        ModelKeys: {
+            /** @description Time of the server. */
+            at: number;
+            /** @description When the next day (UTC) begins. */
+            beginsAnew: number;
+            providers: components["schemas"]["ProviderKeysView"][];
+            /** @description Other processes may use the store; each counts its own open calls. */
+            shared: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A key and its state in the process that answers. The value of the key is not included. */
+        ModelKeyView: {
+            /** @description Calls since this process started. */
+            calls: number;
+            /**
+             * @description `pausing`: paced. `busy`: the maximum number of calls is open. `cooling`: rate-limited. `refused`: the provider rejects it, or its quota is used up. `spent`: its daily limit is reached.
+             * @enum {string}
+             */
+            condition: "free" | "pausing" | "busy" | "cooling" | "refused" | "spent";
+            /** @description Error code of the last failed call. */
+            failed: string | null;
+            failedAt: number | null;
+            /** @description As usage names it. */
             id: string;
-            object: string;
-            owned_by: string;
+            mostToday: components["schemas"]["KeyLimitView"] | null;
+            /** @description The variable or handle it is read from, or `settings`; null: the provider takes no key. */
+            name: string | null;
+            /** @description Open calls of this process. */
+            open: number;
+            /** @description With a daily limit, the usage of all processes; else of this process. */
+            today: components["schemas"]["KeySpendingView"];
+            /** @description When the condition ends, if known. */
+            until: number | null;
+            usedAt: number | null;
+            /** @description Error code of the failure that caused the condition. */
+            why: string | null;
+        } & {
+            [key: string]: unknown;
         };
-        /** @description Models. */
-        ModelList: {
-            data: components["schemas"]["ModelAnswer"][];
-            object: string;
+        /** @description The result of a one-word request to a model. */
+        ModelPing: {
+            costUsd?: number | null;
+            failure?: components["schemas"]["PingFailure"];
+            /** @description The model as its provider names it. */
+            model?: string;
+            name: string;
+            ok: boolean;
+            /** @description True: the scripted model answered; no provider was called. */
+            scripted?: boolean;
+            seconds?: number;
+        } & {
+            [key: string]: unknown;
         };
-        /** @description Who answers for models. Of keys only the last letters. */
-        ModelProvider: {
+        /** @description The result of a request to every named model. */
+        ModelPings: {
+            models: components["schemas"]["ModelPing"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A provider of models. Of its keys only the last characters are shown. */
+        ModelProviderView: {
             baseUrl: string | null;
-            /** @description Least seconds between two calls. */
+            /** @description Minimum seconds between two calls. */
             interval: number;
             keys: number;
             kind: string;
             masked: string[];
+            /** @description Why it cannot be called; null: it can. */
             missing: string | null;
             name: string;
-            /** @description What has its keys: `settings`, a variable of the environment, its own `client`. */
+            /** @description Source of its keys: `settings`, an environment variable, or its own `client`. */
             source: string;
-            /** @description In which order its keys are used. */
+            /** @description Order in which its keys are used. */
             strategy: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description The models of the installation. */
-        ModelsAnswer: {
-            default: string | null;
-            forEveryAgent: boolean;
-            models: components["schemas"]["NamedModel"][];
-            prices: components["schemas"]["PriceList"];
-            providers: components["schemas"]["ModelProvider"][];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description What a key may pay for on one day (UTC). Null is unlimited. */
-        MostToday: {
-            calls: number | null;
-            costUsd: number | null;
-            tokens: number | null;
         } & {
             [key: string]: unknown;
         };
@@ -3775,11 +3800,11 @@ export interface components {
             to: string;
         };
         /** @description A model that the settings name. */
-        NamedModel: {
+        NamedModelView: {
             inputUsdPerMillion: number | null;
             name: string;
             outputUsdPerMillion: number | null;
-            /** @description Who says what it costs; null: nobody does. */
+            /** @description Source of the price; null: the price is unknown. */
             priceFrom: ("settings" | "list") | null;
             scripted: boolean;
             uses: string[];
@@ -3816,18 +3841,19 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a node took, all its visits and attempts together. */
-        NodeAccount: {
+        /** @description The consumption of a node in all its visits and attempts. */
+        NodeUsageView: {
+            /** @description Steps that were answered from the cache. */
             cached: number;
             cacheReadTokens: number;
             costUsd: number | null;
             inputTokens: number;
+            /** @description The key that its agent names. */
             keyIndex: number | null;
-            keysUsed: unknown[];
-            /** @description The one that its agent names. */
+            keysUsed: number[];
+            /** @description The model that its agent names. */
             model: string | null;
             modelCalls: number;
-            /** @description Those that answered. */
             modelsUsed: string[];
             name: string;
             node: string;
@@ -3869,6 +3895,66 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A workflow as a model. */
+        OpenAiModel: {
+            created: number;
+            id: string;
+            /** @constant */
+            object: "model";
+            owned_by: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The workflows that the caller can chat with, as models. */
+        OpenAiModels: {
+            data: components["schemas"]["OpenAiModel"][];
+            /** @constant */
+            object: "list";
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A response. With `stream` it is sent as events. */
+        OpenAiResponse: {
+            background: boolean;
+            completed_at?: number;
+            conversation: {
+                [key: string]: unknown;
+            } | null;
+            created_at: number;
+            error: {
+                [key: string]: unknown;
+            } | null;
+            id: string;
+            incomplete_details: {
+                [key: string]: unknown;
+            } | null;
+            instructions: string | null;
+            metadata: {
+                [key: string]: string;
+            };
+            model: string;
+            /** @constant */
+            object: "response";
+            output: unknown[];
+            parallel_tool_calls: boolean;
+            previous_response_id: string | null;
+            /** @description True: the scripted model answered; its text is made up. */
+            scripted?: boolean;
+            /** @enum {string} */
+            status: "in_progress" | "completed" | "failed";
+            store: boolean;
+            text: {
+                [key: string]: unknown;
+            };
+            tool_choice: string;
+            tools: unknown[];
+            truncation: string;
+            usage?: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A secret that is not in the store. It takes precedence over one of the same name in the store. */
         OtherSecretView: {
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
@@ -3905,14 +3991,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a key paid for since midnight (UTC). */
-        PaidToday: {
-            calls: number;
-            costUsd: number;
-            tokens: number;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description A JSON merge patch: what is not there stays, null takes out. `workflows.metadata` says what may be patched. */
         PatchBody: {
             description?: unknown;
@@ -3936,58 +4014,6 @@ export interface components {
             id: string;
             losses: string[];
             revision: number;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A key, as it stands in the process that answers. Nothing of its value. */
-        PayingKey: {
-            /** @description Calls since this process began. */
-            calls: number;
-            /**
-             * @description Pausing: paced. Busy: as many calls are open as may be. Cooling: it was rate-limited. Refused: the provider does not take it, or its quota is used up. Spent: it paid for all that it may.
-             * @enum {string}
-             */
-            condition: "free" | "pausing" | "busy" | "cooling" | "refused" | "spent";
-            /** @description The code of the last failure of a call with it. */
-            failed: string | null;
-            failedAt: number | null;
-            /** @description As usage names it. */
-            id: string;
-            mostToday: components["schemas"]["MostToday"] | null;
-            /** @description The variable or the handle it is read from, or `settings`; null: the provider takes none. */
-            name: string | null;
-            /** @description Calls under way, in this process. */
-            open: number;
-            /** @description Of a key with a limit of the day in all processes, else in this one. */
-            today: components["schemas"]["PaidToday"];
-            /** @description When that ends, where it is known. */
-            until: number | null;
-            usedAt: number | null;
-            /** @description The code of the failure that made it rest. */
-            why: string | null;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A provider and whose turn it is. */
-        PayingProvider: {
-            /** @description Calls that one key may pay for in one process. */
-            callsMax: number | null;
-            /** @description Calls that one key may have open at once. */
-            concurrency: number | null;
-            /** @description Least seconds between two calls. */
-            interval: number;
-            /** @description Least seconds between two calls with one key. */
-            keyInterval: number;
-            keys: components["schemas"]["PayingKey"][];
-            /** @description Why it cannot be asked at all. */
-            missing: string | null;
-            name: string;
-            /** @description Its pace and rests are agreed with other processes. */
-            shared: boolean;
-            /** @enum {string} */
-            strategy: "fixed" | "rotation";
-            /** @description Calls that wait for a turn, in this process. */
-            waiting: number;
         } & {
             [key: string]: unknown;
         };
@@ -4016,32 +4042,21 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Whether the models answer. */
-        PingAnswer: {
-            models: components["schemas"]["Pinged"][];
+        /** @description Why a model did not answer. */
+        PingFailure: {
+            code: string;
+            hint: string;
+            message: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description Whether a model answers. */
-        Pinged: {
-            failure?: unknown;
-            name: string;
-            ok: boolean;
-            /**
-             * @description It is the scripted model: no provider was asked.
-             * @default false
-             */
-            scripted: boolean;
-            seconds?: number | null;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description Where prices come from that the settings do not tell. */
-        PriceList: {
-            /** @description The day on which it was put here: no price in it is newer. */
+        /** @description The price list for models whose price is not in the settings. */
+        PriceListView: {
+            /** @description Day on which the list was installed: it has no newer price. */
             installed: string | null;
             name: string;
-            version: string;
+            /** @description null: the list is not installed. */
+            version: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -4049,12 +4064,19 @@ export interface components {
         ProblemDocument: {
             code: string;
             detail: string;
-            /** @default  */
-            hint: string;
-            problems?: components["schemas"]["FieldProblem"][];
+            /** @description The execution of a run without output. */
+            execution_id?: string;
+            hint?: string;
+            /** @description The node that a trial cannot use. */
+            node?: string;
+            problems?: (components["schemas"]["FieldProblem"] | components["schemas"]["ProblemView"])[];
+            /** @description The session of a run without output. */
+            session_id?: string | null;
             status: number;
             title: string;
             type: string;
+            /** @description Why a trial cannot use the node. */
+            why?: string;
         } & {
             [key: string]: unknown;
         };
@@ -4082,6 +4104,29 @@ export interface components {
             at: number;
             message: string;
             nodeId: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A provider, the pacing of its calls, and its keys. */
+        ProviderKeysView: {
+            /** @description Maximum number of calls of one key in one process. */
+            callsMax: number | null;
+            /** @description Maximum number of open calls of one key. */
+            concurrency: number | null;
+            /** @description Minimum seconds between two calls. */
+            interval: number;
+            /** @description Minimum seconds between two calls with one key. */
+            keyInterval: number;
+            keys: components["schemas"]["ModelKeyView"][];
+            /** @description Why the provider cannot be called; null: it can. */
+            missing: string | null;
+            name: string;
+            /** @description Pacing and rests are shared with other processes. */
+            shared: boolean;
+            /** @enum {string} */
+            strategy: "fixed" | "rotation";
+            /** @description Calls of this process that wait for a key. */
+            waiting: number;
         } & {
             [key: string]: unknown;
         };
@@ -4173,23 +4218,34 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What came of deciding each row again. */
-        ReplayAnswer: {
-            differences: components["schemas"]["Difference"][];
-            executionId: string;
-            rows: number;
-            same: boolean;
-            /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
-            /** @description Rows that cannot be decided again: not all that caused them is kept. */
-            untold: number[];
-        } & {
-            [key: string]: unknown;
-        };
         /** @description With which definition. */
         ReplayBody: {
             /** @description Absent: the one that each row was decided with. */
             against?: string | null;
+        };
+        /** @description The result of deciding each row of a journal again. */
+        ReplayView: {
+            differences: components["schemas"]["DifferenceView"][];
+            executionId: string;
+            rows: number;
+            same: boolean;
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted";
+            /** @description Rows that cannot be decided again, because their report is not stored. */
+            untold: number[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A tool call that a model requested. When it is done, it has a result or an error. */
+        RequestedToolCall: {
+            arguments: unknown;
+            /** @description False: the call has no result yet. */
+            done: boolean;
+            error?: unknown;
+            result?: unknown;
+            tool: string;
+        } & {
+            [key: string]: unknown;
         };
         /** @description An answer to a gate. */
         RespondBody: {
@@ -4208,22 +4264,6 @@ export interface components {
              * @default
              */
             key: string;
-        };
-        /** @description A response. With `stream` it comes in events. */
-        ResponseAnswer: {
-            created_at: number;
-            id: string;
-            model: string;
-            object: string;
-            output: {
-                [key: string]: unknown;
-            }[];
-            /** @description True: the scripted model answered; its words are made up. */
-            scripted?: boolean | null;
-            status: string;
-            usage: {
-                [key: string]: unknown;
-            };
         };
         /** @description A request as OpenAI describes it; what is not here is not looked at. */
         ResponsesBody: {
@@ -4340,10 +4380,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The output of the pipeline; `error` where it has none. */
-        RunAnswer: {
-            [key: string]: unknown;
-        };
         /** @description What is to be done: in words, or as a goal and an address. */
         RunRequest: {
             /** @description In words. */
@@ -4445,10 +4481,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A JSON Schema. */
-        SchemaAnswer: {
-            [key: string]: unknown;
-        };
         /** @description A secret, or where documents may send it. What is left out stays as it is. */
         SecretBody: {
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
@@ -4500,9 +4532,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What was made, by collection: `sessions`, and those the workflow names. */
+        /** @description The executions of a session, and their records: one more list for each collection that the workflow names. */
         SessionRecords: {
             session_id: string;
+            sessions: unknown[];
         } & {
             [key: string]: unknown;
         };
@@ -4622,7 +4655,27 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Workflows that one can chat with. */
+        /** @description A span of time: an attempt, a gate, a timer, a sub-workflow, an open parallel. */
+        SpanView: {
+            attempt: number;
+            /** @description null: it has not ended. */
+            endMs: number | null;
+            /** @enum {string} */
+            kind: "work" | "gate" | "wait" | "child" | "parallel";
+            /** @description The display name of the node. */
+            name: string;
+            node: string;
+            /** @description The open parallels around the step, outermost first. */
+            scope: unknown[];
+            /** @description Milliseconds since the execution started. */
+            startMs: number;
+            status: string;
+            step: string;
+            visit: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Workflows that people can chat with. */
         SpeakerPage: {
             /** @description The `after` of the next page; null: this was the last. */
             next: string | null;
@@ -4630,21 +4683,38 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A workflow that one can chat with. It also has the members of an entry of the list of workflows. */
+        /** @description A workflow that people can chat with. */
         SpeakerView: {
+            author: string;
+            /** @description Whether it is part of the product: read-only, to be run and cloned. */
+            builtIn: boolean;
             /** @description Whether it remembers the earlier turns. */
             conversational: boolean;
+            /** @description Unix seconds; null: it is built in. */
+            createdAt: number | null;
+            /** @description A text, or one by language; null: there is none. */
             description: string | {
                 [key: string]: string;
             } | null;
+            dialect: string;
+            digest: string;
+            enabled: boolean;
             /** @description The field of its input that receives a message. */
             field: string;
             /** @description Fields of its input that receive files. */
             files: string[];
             id: string;
+            /** @description A text, or one by language. */
             name: string | {
                 [key: string]: string;
             };
+            /** @description By language, where the document has more than one. */
+            names: {
+                [key: string]: string;
+            } | null;
+            revision: number;
+            tags: string[];
+            version: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -4687,17 +4757,43 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /** @description When each thing began and ended, from the start on, and what each node took. */
-        TimelineAnswer: {
+        /** @description The calls of a step, in order. */
+        StepCalls: {
+            calls: components["schemas"]["StepCallView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * @description A call of a step: a model call with the tool calls that the model requested, or a tool call that no model
+         *     requested.
+         */
+        StepCallView: {
+            attempt: number;
+            calls?: components["schemas"]["RequestedToolCall"][];
+            done?: boolean;
+            error?: unknown;
+            /** @enum {string} */
+            kind: "model" | "tool";
+            model?: string;
+            /** @description Position of the call in its attempt. */
+            number: number;
+            result?: unknown;
+            text?: string;
+            usage?: components["schemas"]["UsageView"];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description The timeline of an execution: its spans, in the order they began, and the consumption of each node. */
+        TimelineView: {
             durationMs: number;
             executionId: string;
-            /** @description The one that answers all its agents, where it was started so. */
+            /** @description The model that answers all agents of the execution; null: each agent has its own. */
             model: string | null;
-            nodes: components["schemas"]["NodeAccount"][];
-            spans: components["schemas"]["TimeSpan"][];
+            nodes: components["schemas"]["NodeUsageView"][];
+            spans: components["schemas"]["SpanView"][];
             startedAt: number;
             /** @enum {string} */
-            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
+            status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted";
             workflowId: string;
         } & {
             [key: string]: unknown;
@@ -4715,23 +4811,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description One thing that took time. */
-        TimeSpan: {
-            attempt: number;
-            /** @description null: it is not over. */
-            endMs: number | null;
-            /** @enum {string} */
-            kind: "work" | "gate" | "wait" | "child" | "parallel";
-            name: string;
-            node: string;
-            scope: unknown[];
-            startMs: number;
-            status: string;
-            step: string;
-            visit: number;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description When something is due: by `cron`, `every` so many seconds, or once `at` an instant. */
         TimingBody: {
             /** @description Unix seconds. */
@@ -4746,24 +4825,6 @@ export interface components {
         TitleBody: {
             /** @description Empty: the beginning of the first message is the title again. */
             title: string;
-        };
-        /** @description What became of one of them. */
-        ToldAnswer: {
-            error: string | null;
-            executionId: string;
-            /** @description Afterwards; `deleted`, or `refused`; of a dry run: as it is. */
-            status: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A call of a tool, as a model wanted it. */
-        ToolCallAnswer: {
-            arguments: unknown;
-            /** @description False: it was not told what came of it, yet. */
-            done: boolean;
-            tool: string;
-        } & {
-            [key: string]: unknown;
         };
         /** @description Why a tool did not answer. */
         ToolFailure: {
@@ -6151,7 +6212,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelsAnswer"];
+                    "application/json": components["schemas"]["ModelCatalogue"];
                 };
             };
         };
@@ -6171,7 +6232,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KeysAnswer"];
+                    "application/json": components["schemas"]["ModelKeys"];
                 };
             };
         };
@@ -6191,7 +6252,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PingAnswer"];
+                    "application/json": components["schemas"]["ModelPings"];
                 };
             };
         };
@@ -7858,7 +7919,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CallsAnswer"];
+                    "application/json": components["schemas"]["StepCalls"];
                 };
             };
         };
@@ -8132,7 +8193,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReplayAnswer"];
+                    "application/json": components["schemas"]["ReplayView"];
                 };
             };
         };
@@ -8366,7 +8427,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TimelineAnswer"];
+                    "application/json": components["schemas"]["TimelineView"];
                 };
             };
         };
@@ -8416,7 +8477,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BulkAnswer"];
+                    "application/json": components["schemas"]["BulkResults"];
                 };
             };
         };
@@ -8521,7 +8582,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SchemaAnswer"];
+                    "application/json": unknown;
                 };
             };
         };
@@ -8541,7 +8602,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LanguageAnswer"];
+                    "application/json": unknown;
                 };
             };
         };
@@ -8622,13 +8683,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
+            /** @description The output of the workflow. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunAnswer"];
+                    "application/json": unknown;
                 };
             };
         };
@@ -8646,13 +8707,13 @@ export interface operations {
             };
         };
         responses: {
-            /** @description OK */
+            /** @description The output of the workflow. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RunAnswer"];
+                    "application/json": unknown;
                 };
             };
         };
@@ -8702,7 +8763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Completion"];
+                    "application/json": components["schemas"]["ChatCompletion"];
                     "text/event-stream": {
                         data: string;
                         event?: string;
@@ -8726,7 +8787,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelList"];
+                    "application/json": components["schemas"]["OpenAiModels"];
                 };
             };
         };
@@ -8749,7 +8810,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelAnswer"];
+                    "application/json": components["schemas"]["OpenAiModel"];
                 };
             };
         };
@@ -8776,7 +8837,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ResponseAnswer"];
+                    "application/json": components["schemas"]["OpenAiResponse"];
                     "text/event-stream": {
                         data: string;
                         event?: string;

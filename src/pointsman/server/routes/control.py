@@ -17,7 +17,6 @@ from pointsman.server.routes.executions import seen, started
 from pointsman.server.routes.parameters import Eid, Key, Limit, Of, once
 from pointsman.server.schemas.answers import Described, answers
 from pointsman.server.schemas.requests import (
-    Answer,
     CancelBody,
     DelegateBody,
     ForkBody,
@@ -33,9 +32,9 @@ router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"
 people = Operations(tags=["people"])
 
 
-def changed(*errors: str, shape: type[Mapping[str, object] | Answer] = ExecutionView) -> Described:
+def changed(*errors: str, view: type[Mapping[str, object]] = ExecutionView) -> Described:
     """Return the documented responses of an operation that changes an execution."""
-    return answers(shape, "unknown-execution", "wrong-status", 503, *errors, body=True)
+    return answers(view, "unknown-execution", "wrong-status", 503, *errors, body=True)
 
 
 @router.post(
@@ -179,7 +178,7 @@ async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = No
 @router.post(
     "/signals",
     verb=ExecutionVerbs.signal,
-    responses=changed("input-invalid", shape=SignalledExecution),
+    responses=changed("input-invalid", view=SignalledExecution),
     summary="Signal",
 )
 async def signal(session: CallerSession, eid: Eid, body: SignalBody, key: Key = None) -> Response:

@@ -39,8 +39,8 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.problems import refusal
 from pointsman.server.routes.parameters import IfMatch, Key, once
-from pointsman.server.schemas.answers import Described, answers
-from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.answers import Described, answers, json_answer, refusals
+from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import USAGE
 from pointsman.server.schemas.views import example
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, begun, server_sent
@@ -229,25 +229,21 @@ example(RestoredRevision, {"id": "letter", "revision": 3, "digest": "9f86d081884
 example(RevisionComparison, {"from": 1, "to": 2, "changes": [CHANGE], "lines": "--- letter@1\n+++ letter@2\n"})
 
 
-class LanguageAnswer(Answer):
-    """A JSON Schema."""
-
-    model_config = sample(title="Workflow", type="object", properties={"nodes": {"type": "array"}})
-
-
-class SchemaAnswer(Answer):
-    """A JSON Schema."""
-
-    model_config = sample(title="Operations on a workflow", type="array")
-
-
-@router.get("/operations", responses=answers(SchemaAnswer), summary="Describe operations")
+@router.get(
+    "/operations",
+    responses=json_answer({"title": "Operations on a workflow", "type": "array"}) | refusals(),
+    summary="Describe operations",
+)
 async def operations(caller: CurrentCaller) -> Response:
     """The JSON Schema of a list of operations."""
     return JsonReply(operations_schema())
 
 
-@router.get("/schema", responses=answers(LanguageAnswer), summary="Describe the language")
+@router.get(
+    "/schema",
+    responses=json_answer({"title": "Workflow", "type": "object", "properties": {}}) | refusals(),
+    summary="Describe the language",
+)
 async def schema(caller: CurrentCaller) -> Response:
     """The JSON Schema of the native dialect: types of nodes, and what each of them takes."""
     return JsonReply(native_schema())

@@ -10,11 +10,12 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import Header, Query, Request, Response
 from pydantic import Field, model_validator
+from typing_extensions import TypedDict
 
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
 from pointsman.errors import CallerError
-from pointsman.executions.bulk import Which, told_view
+from pointsman.executions.bulk import BulkResultView, Which, bulk_result_view
 from pointsman.executions.pages import EventPage, ExecutionDefinition, ExecutionPage
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import ExecutionStatus, ExecutionView, StartedExecution, scripted_warnings
@@ -24,7 +25,7 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, once
 from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, refusals
-from pointsman.server.schemas.requests import Answer, Body, ExecuteBody, given, ruled, sample
+from pointsman.server.schemas.requests import Body, ExecuteBody, given, ruled, sample
 from pointsman.server.schemas.views import example
 from pointsman.server.streaming.broker import Beginning, SubscriptionStart, join
 from pointsman.server.streaming.live_feed import moment_of
@@ -382,25 +383,19 @@ class BulkBody(Body):
         return self
 
 
-class ToldAnswer(Answer):
-    """What became of one of them."""
+class BulkResults(TypedDict):
+    """The result for each selected execution."""
 
-    execution_id: str
-    status: str = Field(description="Afterwards; `deleted`, or `refused`; of a dry run: as it is.")
-    error: str | None
+    executions: list[BulkResultView]
 
 
-class BulkAnswer(Answer):
-    """What became of each."""
-
-    model_config = sample(executions=[{"executionId": EXECUTION_ID, "status": "cancelled", "error": None}])
-    executions: list[ToldAnswer]
+example(BulkResults, {"executions": [{"executionId": EXECUTION_ID, "status": "cancelled", "error": None}]})
 
 
 @router.post(
     "/executions/bulk",
     verb=ExecutionVerbs.bulk,
-    responses=answers(BulkAnswer, "key-reused", "key-in-use", body=True),
+    responses=answers(BulkResults, "key-reused", "key-in-use", body=True),
     summary="Act on many executions",
 )
 async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
@@ -415,6 +410,7 @@ async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Ke
             executions=body.executions,
             dry_run=body.dry_run,
         )
-        return JsonReply({"executions": [told_view(one) for one in found]})
+        results: BulkResults = {"executions": [bulk_result_view(one) for one in found]}
+        return JsonReply(results)
 
     return await once(session.acting, request, key, work)

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
 from starlette.datastructures import UploadFile
+from typing_extensions import TypedDict
 
 from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
 from pointsman.executions.files import UploadedFile, input_with_files, media_type_of
@@ -24,7 +24,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Eid, Id, Key
 from pointsman.server.schemas.answers import answers, bytes_answer, raw_body, refusals, text_answer
-from pointsman.server.schemas.requests import Answer, sample
+from pointsman.server.schemas.views import example
 from pointsman.values import Json
 
 router = Operations(prefix="/api/workflows", tags=["files"])
@@ -55,11 +55,14 @@ FORM: Final[dict[str, Any]] = {
 }
 
 
-class ArtifactList(Answer):
-    """The files that an execution keeps, by name."""
+class ArtifactList(TypedDict):
+    """The files of an execution, by name."""
 
-    model_config = sample(artifacts=[{"path": "report.md", "bytes": 4812}])
-    artifacts: list[ArtifactView] = Field(description="As many as the settings let an execution keep.")
+    artifacts: list[ArtifactView]
+    """All of them; the settings limit their number."""
+
+
+example(ArtifactList, {"artifacts": [{"path": "report.md", "bytes": 4812}]})
 
 
 @router.post(

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import Query, Response
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from pointsman.executions.fork_migrate_replay import MigrationView, replay_view
+from pointsman.executions.fork_migrate_replay import MigrationView, ReplayView, replay_view
 from pointsman.executions.lists import Relations
+from pointsman.executions.timeline import StepCallView, TimelineView
 from pointsman.executions.verbs import ExecutionVerbs
-from pointsman.executions.views import ExecutionStatus, UsageView
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.control import changed
 from pointsman.server.routes.parameters import Eid
 from pointsman.server.schemas.answers import EXECUTION_ID, answers
-from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.requests import Body, sample
 from pointsman.server.schemas.views import example
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
@@ -51,31 +52,16 @@ example(
 )
 
 
-class ToolCallAnswer(Answer):
-    """A call of a tool, as a model wanted it."""
+class StepCalls(TypedDict):
+    """The calls of a step, in order."""
 
-    tool: str
-    arguments: JsonValue
-    done: bool = Field(description="False: it was not told what came of it, yet.")
+    calls: list[StepCallView]
 
 
-class CallAnswer(Answer):
-    """A call of a model, with the calls of tools that it made; or of a tool alone, with `result` or `error`."""
-
-    attempt: int
-    number: int = Field(description="In its attempt.")
-    kind: Literal["model", "tool"]
-    model: str | None = None
-    text: str | None = None
-    usage: UsageView | None = None
-    calls: list[ToolCallAnswer] = Field(default_factory=list[ToolCallAnswer])
-
-
-class CallsAnswer(Answer):
-    """What a step asked, in order."""
-
-    model_config = sample(
-        calls=[
+example(
+    StepCalls,
+    {
+        "calls": [
             {
                 "attempt": 1,
                 "number": 1,
@@ -94,8 +80,8 @@ class CallsAnswer(Answer):
                 "calls": [{"tool": "clock", "arguments": {"zone": "UTC"}, "done": True, "result": {"time": "12:00"}}],
             }
         ]
-    )
-    calls: list[CallAnswer]
+    },
+)
 
 
 @router.get(
@@ -112,7 +98,7 @@ async def family(session: CallerSession, eid: Eid) -> Response:
 @router.get(
     "/calls",
     verb=ExecutionVerbs.calls,
-    responses=answers(CallsAnswer, "unknown-execution"),
+    responses=answers(StepCalls, "unknown-execution"),
     summary="Read the calls of a step",
 )
 async def calls(
@@ -121,7 +107,8 @@ async def calls(
     step: Annotated[str, Query(min_length=1, max_length=500, description="As events name it.")],
 ) -> Response:
     """What it asked of models and tools, and what it was told: while it works, and afterwards."""
-    return JsonReply({"calls": [*await session.executions.calls(eid, step)]})
+    found: StepCalls = {"calls": await session.executions.calls(eid, step)}
+    return JsonReply(found)
 
 
 Reference = Annotated[str, Field(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
@@ -153,77 +140,20 @@ class ReplayBody(Body):
     against: Reference | None = Field(default=None, description="Absent: the one that each row was decided with.")
 
 
-class Difference(Answer):
-    """Something that is decided differently now."""
-
-    row: int
-    event: int
-    kind: str
-    field: str
-    recorded: JsonValue
-    now: JsonValue
-
-
-class ReplayAnswer(Answer):
-    """What came of deciding each row again."""
-
-    model_config = sample(executionId=EXECUTION_ID, same=True, rows=12, status="completed", differences=[], untold=[])
-    execution_id: str
-    same: bool
-    rows: int
-    status: ExecutionStatus
-    differences: list[Difference]
-    untold: list[int] = Field(description="Rows that cannot be decided again: not all that caused them is kept.")
-
-
-class TimeSpan(Answer):
-    """One thing that took time."""
-
-    step: str
-    node: str
-    name: str
-    scope: list[JsonValue]
-    visit: int
-    kind: Literal["work", "gate", "wait", "child", "parallel"]
-    attempt: int
-    start_ms: float
-    end_ms: float | None = Field(description="null: it is not over.")
-    status: str
-
-
-class NodeAccount(Answer):
-    """What a node took, all its visits and attempts together."""
-
-    node: str
-    name: str
-    model: str | None = Field(description="The one that its agent names.")
-    key_index: int | None
-    models_used: list[str] = Field(description="Those that answered.")
-    keys_used: list[JsonValue]
-    steps: int
-    retries: int
-    cached: int
-    status: str
-    seconds: float
-    model_calls: int
-    tool_calls: int
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int
-    cost_usd: float | None
-
-
-class TimelineAnswer(Answer):
-    """When each thing began and ended, from the start on, and what each node took."""
-
-    model_config = sample(
-        executionId=EXECUTION_ID,
-        workflowId="letter",
-        status="completed",
-        model=None,
-        startedAt=1_763_700_000.0,
-        durationMs=4012.0,
-        spans=[
+example(
+    ReplayView,
+    {"executionId": EXECUTION_ID, "same": True, "rows": 12, "status": "completed", "differences": [], "untold": []},
+)
+example(
+    TimelineView,
+    {
+        "executionId": EXECUTION_ID,
+        "workflowId": "letter",
+        "status": "completed",
+        "model": None,
+        "startedAt": 1_763_700_000.0,
+        "durationMs": 4012.0,
+        "spans": [
             {
                 "step": "write",
                 "node": "write",
@@ -237,7 +167,7 @@ class TimelineAnswer(Answer):
                 "status": "done",
             }
         ],
-        nodes=[
+        "nodes": [
             {
                 "node": "write",
                 "name": "Write",
@@ -258,21 +188,14 @@ class TimelineAnswer(Answer):
                 "costUsd": 0.0021,
             }
         ],
-    )
-    execution_id: str
-    workflow_id: str
-    status: ExecutionStatus
-    model: str | None = Field(description="The one that answers all its agents, where it was started so.")
-    started_at: float
-    duration_ms: float
-    spans: list[TimeSpan]
-    nodes: list[NodeAccount]
+    },
+)
 
 
 @router.get(
     "/timeline",
     verb=ExecutionVerbs.timeline,
-    responses=answers(TimelineAnswer, "unknown-execution"),
+    responses=answers(TimelineView, "unknown-execution"),
     summary="Read where the time went",
 )
 async def timeline(session: CallerSession, eid: Eid) -> Response:
@@ -284,7 +207,7 @@ async def timeline(session: CallerSession, eid: Eid) -> Response:
     "/replay",
     verb=ExecutionVerbs.replay,
     responses=answers(
-        ReplayAnswer, "unknown-execution", "unknown-workflow", "workflow-disabled", "workflow-invalid", 503, body=True
+        ReplayView, "unknown-execution", "unknown-workflow", "workflow-disabled", "workflow-invalid", 503, body=True
     ),
     summary="Decide it again",
 )
@@ -302,7 +225,7 @@ async def replay(session: CallerSession, eid: Eid, body: ReplayBody | None = Non
         "unknown-workflow",
         "workflow-disabled",
         "workflow-invalid",
-        shape=MigrationView,
+        view=MigrationView,
     ),
     summary="Go on with another definition",
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final, Literal, NotRequired, cast
 
 import msgspec
 from fastapi import Header, Response
@@ -13,11 +13,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import TypedDict
 
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.chat.adapter import ChatRequest, Dialogue
 from pointsman.chat.formatting import Calls
 from pointsman.chat.verbs import ConversationVerbs
+from pointsman.chat.workflows import SpeakerView
 from pointsman.errors import PointsmanError, sentences
 from pointsman.server import problems
 from pointsman.server.context import CallerSession, CurrentServer
@@ -26,8 +28,9 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import Id
 from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers
 from pointsman.server.schemas.requests import BoundedBody, JsonValue, marked
+from pointsman.server.schemas.views import example
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 DOOR: Final = "v1"
 """First path segment of these operations."""
@@ -84,7 +87,7 @@ def in_chat(described: Described) -> Described:
 
 def also_streamed(described: Described, example: str) -> Described:
     """Add an event stream to the documented response of status 200."""
-    content = {MEDIA_TYPE: {"schema": EVENT, "example": example}}
+    content = {**described[200]["content"], MEDIA_TYPE: {"schema": EVENT, "example": example}}
     return described | {200: {**described[200], "content": content}}
 
 
@@ -140,13 +143,19 @@ def _is_problem(begun: Message) -> bool:
     return Headers(raw=begun["headers"]).get("content-type", "") == problems.MEDIA_TYPE
 
 
-SCRIPTED_MARK: Final[JsonObject] = {"system_fingerprint": "scripted", "scripted": True}
-"""Members of every answer and chunk of the scripted model; `system_fingerprint` is part of the protocol."""
+class ScriptedMark(TypedDict):
+    """Members of every answer and chunk of the scripted model; `system_fingerprint` is part of the protocol."""
+
+    system_fingerprint: str
+    scripted: bool
+
+
+SCRIPTED_MARK: Final[ScriptedMark] = {"system_fingerprint": "scripted", "scripted": True}
 CHUNK: Final = "chat.completion.chunk"
 DONE: Final = b"data: [DONE]\n\n"
 CHAT: Final[JsonObject] = {"model": "talk", "messages": [{"role": "user", "content": "Hello"}]}
-MODEL: Final[JsonObject] = {"id": "talk", "object": "model", "created": 1_763_700_000, "owned_by": "ada"}
-COMPLETION: Final[JsonObject] = {
+MODEL: Final[OpenAiModel] = {"id": "talk", "object": "model", "created": 1_763_700_000, "owned_by": "ada"}
+COMPLETION: Final[ChatCompletion] = {
     "id": f"chatcmpl-{EXECUTION_ID}",
     "object": "chat.completion",
     "created": 1_763_700_000,
@@ -191,51 +200,58 @@ class ChatBody(BoundedBody):
     )
 
 
-class ModelAnswer(BaseModel):
+class OpenAiModel(TypedDict):
     """A workflow as a model."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [MODEL]})
     id: str
-    object: str
+    object: Literal["model"]
     created: int
     owned_by: str
 
 
-class ModelList(BaseModel):
-    """Models."""
+class OpenAiModels(TypedDict):
+    """The workflows that the caller can chat with, as models."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"object": "list", "data": [MODEL]}]})
-    object: str
-    data: list[ModelAnswer]
+    object: Literal["list"]
+    data: list[OpenAiModel]
 
 
-class Completion(BaseModel):
-    """An answer. With `stream` it comes in chunks, as server-sent events."""
+class ChatCompletion(TypedDict):
+    """A chat completion. With `stream` it is sent in chunks, as server-sent events."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [COMPLETION]})
     id: str
-    object: str
+    object: Literal["chat.completion"]
     created: int
     model: str
-    choices: list[dict[str, JsonValue]]
-    usage: dict[str, JsonValue]
-    system_fingerprint: str | None = Field(default=None, description="`scripted`: the scripted model answered.")
-    scripted: bool | None = Field(default=None, description="True: the scripted model answered; its words are made up.")
+    choices: list[Json]
+    usage: JsonObject
+    system_fingerprint: NotRequired[str]
+    """`scripted`: the scripted model answered."""
+    scripted: NotRequired[bool]
+    """True: the scripted model answered; its text is made up."""
+
+
+example(OpenAiModel, MODEL)
+example(OpenAiModels, {"object": "list", "data": [MODEL]})
+example(ChatCompletion, COMPLETION)
 
 
 @router.get(
-    "/models", verb=ConversationVerbs.models, responses=in_chat(answers(ModelList)), summary="List workflows as models"
+    "/models",
+    verb=ConversationVerbs.models,
+    responses=in_chat(answers(OpenAiModels)),
+    summary="List workflows as models",
 )
 async def models(session: CallerSession) -> Response:
     """Return the conversational workflows that the caller may see, as models."""
-    found = [_model(one) for one in await session.conversations.models()]
-    return JsonReply({"object": "list", "data": found})
+    found: OpenAiModels = {"object": "list", "data": [_model(one) for one in await session.conversations.models()]}
+    return JsonReply(found)
 
 
 @router.get(
     "/models/{id}",
     verb=ConversationVerbs.workflows,
-    responses=in_chat(answers(ModelAnswer, "unknown-workflow")),
+    responses=in_chat(answers(OpenAiModel, "unknown-workflow")),
     summary="Read a workflow as a model",
 )
 async def model(session: CallerSession, id: Id) -> Response:
@@ -251,7 +267,7 @@ async def model(session: CallerSession, id: Id) -> Response:
     responses=also_streamed(
         in_chat(
             answers(
-                Completion,
+                ChatCompletion,
                 "unknown-workflow",
                 "input-invalid",
                 "messages-invalid",
@@ -303,12 +319,20 @@ class _Written:
     model: str
     created: int
 
-    def whole(self) -> JsonObject:
+    def whole(self) -> ChatCompletion:
         message: JsonObject = {"role": "assistant", "content": self.dialogue.text or None}
         if self.dialogue.calls:
             message["tool_calls"] = _calls(self.dialogue.calls)
         choice: JsonObject = {"index": 0, "message": message, "finish_reason": self._finish, "logprobs": None}
-        return {**self._envelope("chat.completion", [choice]), "usage": self._usage}
+        completion: ChatCompletion = {
+            "id": self._id,
+            "object": "chat.completion",
+            "created": self.created,
+            "model": self.model,
+            "choices": [choice],
+            "usage": self._usage,
+        }
+        return {**completion, **SCRIPTED_MARK} if self.dialogue.is_scripted else completion
 
     async def chunks(self, *, with_usage: bool) -> AsyncGenerator[bytes, None]:
         """Yield the stream; a failure after its first chunk is sent as a chunk with an error."""
@@ -331,8 +355,12 @@ class _Written:
             yield self._delta({"tool_calls": [*calls]})
         yield self._delta({}, finish=self._finish)
         if with_usage:
-            yield _event({**self._envelope(CHUNK, []), "usage": self._usage})
+            yield _event({**self._chunk([]), "usage": self._usage})
         yield DONE
+
+    @property
+    def _id(self) -> str:
+        return f"chatcmpl-{self.dialogue.execution.id}"
 
     @property
     def _finish(self) -> str:
@@ -348,17 +376,17 @@ class _Written:
         }
 
     def _delta(self, delta: JsonObject, *, finish: str | None = None) -> bytes:
-        return _event(self._envelope(CHUNK, [{"index": 0, "delta": delta, "finish_reason": finish}]))
+        return _event(self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}]))
 
-    def _envelope(self, kind: str, choices: list[Json]) -> JsonObject:
-        said: JsonObject = {
-            "id": f"chatcmpl-{self.dialogue.execution.id}",
-            "object": kind,
+    def _chunk(self, choices: list[Json]) -> JsonObject:
+        chunk: JsonObject = {
+            "id": self._id,
+            "object": CHUNK,
             "created": self.created,
             "model": self.model,
             "choices": choices,
         }
-        return said | SCRIPTED_MARK if self.dialogue.is_scripted else said
+        return {**chunk, **json_of(SCRIPTED_MARK)} if self.dialogue.is_scripted else chunk
 
 
 def _calls(calls: Calls) -> list[Json]:
@@ -367,11 +395,11 @@ def _calls(calls: Calls) -> list[Json]:
     ]
 
 
-def _model(entry: Mapping[str, object]) -> dict[str, object]:
+def _model(entry: SpeakerView) -> OpenAiModel:
     return {
         "id": entry["id"],
         "object": "model",
-        "created": int(cast("float", entry["createdAt"] or 0)),
+        "created": int(entry["createdAt"] or 0),
         "owned_by": entry["author"] or "pointsman",
     }
 

@@ -8,13 +8,15 @@ from fastapi import Path, Response
 from pydantic import Field, model_validator
 
 from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
+from pointsman.chat.conversations import SessionRecords
 from pointsman.chat.verbs import ConversationVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.problems import run_reply
-from pointsman.server.schemas.answers import answers
-from pointsman.server.schemas.requests import Answer, Body, given, ruled, sample
+from pointsman.server.schemas.answers import answers, json_answer, refusals
+from pointsman.server.schemas.requests import Body, given, ruled, sample
+from pointsman.server.schemas.views import example
 from pointsman.session import Session
 
 router = Operations(tags=["pipeline"])
@@ -54,27 +56,20 @@ class LegacyRequest(Body):
     email: str | None = Field(default=None, max_length=320)
 
 
-class RunAnswer(Answer):
-    """The output of the pipeline; `error` where it has none."""
-
-    model_config = sample(session_id="ses_0badcafe", status="success", document="…")
-
-
-class SessionRecords(Answer):
-    """What was made, by collection: `sessions`, and those the workflow names."""
-
-    model_config = sample(
-        session_id="ses_0badcafe",
-        sessions=[{"session_id": "ses_0badcafe", "workflow_id": "agentforge", "status": "completed"}],
-        plans=[{"session_id": "ses_0badcafe", "node": "ceo", "value": "…"}],
-    )
-    session_id: str = Field(alias="session_id")
+OUTPUT: Final = json_answer({"document": "…"}, "The output of the workflow.")
+example(
+    SessionRecords,
+    {
+        "session_id": "ses_0badcafe",
+        "sessions": [{"session_id": "ses_0badcafe", "workflow_id": "agentforge", "status": "completed"}],
+    },
+)
 
 
 @router.post(
     "/run",
     verb=ConversationVerbs.run_pipeline,
-    responses=answers(RunAnswer, *RAN, body=True),
+    responses=OUTPUT | refusals(*RAN, body=True),
     summary="Run the pipeline",
 )
 async def run(session: CallerSession, body: RunRequest) -> Response:
@@ -90,7 +85,7 @@ async def run(session: CallerSession, body: RunRequest) -> Response:
 @router.post(
     "/run/legacy",
     verb=ConversationVerbs.run_pipeline,
-    responses=answers(RunAnswer, *RAN, body=True),
+    responses=OUTPUT | refusals(*RAN, body=True),
     summary="Run the pipeline, in parts",
 )
 async def run_legacy(session: CallerSession, body: LegacyRequest) -> Response:

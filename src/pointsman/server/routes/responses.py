@@ -13,11 +13,12 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final, TypeAlias, cast
+from typing import Annotated, Final, Literal, NotRequired, TypeAlias, cast
 
 from fastapi import Header, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
 
 from pointsman.chat.adapter import ChatRequest, Dialogue
 from pointsman.chat.formatting import EXECUTION, HandedOut, MessagesInvalid
@@ -29,10 +30,39 @@ from pointsman.server.operation import Operations
 from pointsman.server.routes.openai import DOOR, also_streamed, in_chat
 from pointsman.server.schemas.answers import EXECUTION_ID, answers
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
+from pointsman.server.schemas.views import example
 from pointsman.server.streaming.sse import BEAT, EventStream, server_sent
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, json_of
 
 router = Operations(prefix=f"/{DOOR}", tags=["openai"])
+
+
+class OpenAiResponse(TypedDict):
+    """A response. With `stream` it is sent as events."""
+
+    id: str
+    object: Literal["response"]
+    created_at: int
+    completed_at: NotRequired[int]
+    status: Literal["in_progress", "completed", "failed"]
+    model: str
+    output: list[Json]
+    usage: NotRequired[JsonObject]
+    scripted: NotRequired[bool]
+    """True: the scripted model answered; its text is made up."""
+    instructions: str | None
+    previous_response_id: str | None
+    conversation: JsonObject | None
+    metadata: dict[str, str]
+    background: bool
+    error: JsonObject | None
+    incomplete_details: JsonObject | None
+    parallel_tool_calls: bool
+    store: bool
+    text: JsonObject
+    tool_choice: str
+    tools: list[Json]
+    truncation: str
 
 
 Told: TypeAlias = tuple[str, JsonObject]
@@ -106,8 +136,8 @@ class Telling:
     """Response under construction."""
 
     dialogue: Dialogue
-    envelope: JsonObject
-    """Members that are known from the start."""
+    envelope: OpenAiResponse
+    """The response as it begins."""
     now: Callable[[], float]
     output: list[Json] = field(default_factory=list["Json"])
     _growing: Growing | None = None
@@ -124,7 +154,7 @@ class Telling:
             yield server_sent(kind, {"type": kind, "sequence_number": number, **members}, "")
             number += 1
 
-    async def whole(self) -> JsonObject:
+    async def whole(self) -> OpenAiResponse:
         """Return the complete response. Raises what the dialogue raises."""
         async for piece in self.dialogue.pieces():
             deque(self._heard(piece.kind, piece.text), maxlen=0)
@@ -133,8 +163,8 @@ class Telling:
 
     async def _told(self) -> AsyncGenerator[Told | None, None]:
         """Yield the events; None: a heartbeat is due."""
-        yield "response.created", {"response": self._as("in_progress")}
-        yield "response.in_progress", {"response": self._as("in_progress")}
+        yield "response.created", {"response": json_of(self._as("in_progress"))}
+        yield "response.in_progress", {"response": json_of(self._as("in_progress"))}
         try:
             async for piece in self.dialogue.pieces():
                 if piece.kind == "silence":
@@ -143,11 +173,12 @@ class Telling:
                     yield told
         except PointsmanError as why:
             error: JsonObject = {"code": "server_error", "message": sentences(str(why), why.hint)}
-            yield "response.failed", {"response": self._as("failed", error=error)}
+            failed: OpenAiResponse = {**self._as("failed"), "error": error}
+            yield "response.failed", {"response": json_of(failed)}
             return
         for told in self._ended():
             yield told
-        yield "response.completed", {"response": self._completed()}
+        yield "response.completed", {"response": json_of(self._completed())}
 
     def _heard(self, kind: str, text: str) -> Iterator[Told]:
         if kind == "words":
@@ -209,12 +240,14 @@ class Telling:
         yield "response.function_call_arguments.done", {**where, "name": call.name, "arguments": call.arguments}
         yield "response.output_item.done", {"output_index": index, "item": done}
 
-    def _as(self, status: str, **more: Json) -> JsonObject:
+    def _as(self, status: Literal["in_progress", "completed", "failed"]) -> OpenAiResponse:
         """Return the response in its present state."""
-        mark: JsonObject = {"scripted": True} if self.dialogue.is_scripted else {}
-        return {**self.envelope, **mark, "status": status, "output": [*self.output], **more}
+        response: OpenAiResponse = {**self.envelope, "status": status, "output": [*self.output]}
+        if self.dialogue.is_scripted:
+            response["scripted"] = True
+        return response
 
-    def _completed(self) -> JsonObject:
+    def _completed(self) -> OpenAiResponse:
         used = self.dialogue.usage
         usage: JsonObject = {
             "input_tokens": used.input,
@@ -223,7 +256,7 @@ class Telling:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": used.input + used.output,
         }
-        return self._as("completed", completed_at=int(self.now()), usage=usage)
+        return {**self._as("completed"), "completed_at": int(self.now()), "usage": usage}
 
 
 def _opened(growing: Growing) -> Iterator[Told]:
@@ -281,7 +314,7 @@ EVENTS: Final = (
     "\n\n"
 )
 SAID: Final[JsonObject] = {"model": "talk", "input": "Hello"}
-MADE: Final[JsonObject] = {
+MADE: Final[OpenAiResponse] = {
     "id": f"resp_{EXECUTION_ID}",
     "object": "response",
     "created_at": 1_763_700_000,
@@ -297,6 +330,20 @@ MADE: Final[JsonObject] = {
         }
     ],
     "usage": {"input_tokens": 12, "output_tokens": 3, "total_tokens": 15},
+    "completed_at": 1_763_700_002,
+    "instructions": None,
+    "previous_response_id": None,
+    "conversation": None,
+    "metadata": {},
+    "background": False,
+    "error": None,
+    "incomplete_details": None,
+    "parallel_tool_calls": True,
+    "store": True,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "truncation": "disabled",
 }
 
 
@@ -336,18 +383,7 @@ class ResponsesBody(BoundedBody):
     metadata: dict[Name, Value] | None = Field(default=None, max_length=16, description="Told back.")
 
 
-class ResponseAnswer(BaseModel):
-    """A response. With `stream` it comes in events."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [MADE]})
-    id: str
-    object: str
-    created_at: int
-    status: str
-    model: str
-    output: list[dict[str, JsonValue]]
-    usage: dict[str, JsonValue]
-    scripted: bool | None = Field(default=None, description="True: the scripted model answered; its words are made up.")
+example(OpenAiResponse, MADE)
 
 
 @router.post(
@@ -356,7 +392,7 @@ class ResponseAnswer(BaseModel):
     responses=also_streamed(
         in_chat(
             answers(
-                ResponseAnswer,
+                OpenAiResponse,
                 "unknown-workflow",
                 "input-invalid",
                 "messages-invalid",
@@ -417,11 +453,13 @@ def _previous(body: ResponsesBody) -> ExecutionId | None:
 
 
 def _telling(desk: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> Telling:
-    envelope: JsonObject = {
+    envelope: OpenAiResponse = {
         "id": f"resp_{dialogue.execution.id}",
         "object": "response",
         "created_at": int(desk.app.clock.now()),
+        "status": "in_progress",
         "model": body.model,
+        "output": [],
         "instructions": body.instructions,
         "previous_response_id": body.previous_response_id,
         "conversation": None if session is None else {"id": session},

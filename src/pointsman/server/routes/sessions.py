@@ -45,7 +45,24 @@ example(
     SpeakerPage,
     {
         "workflows": [
-            {"id": "talk", "name": "Talk", "description": None, "conversational": True, "field": "message", "files": []}
+            {
+                "id": "talk",
+                "revision": 1,
+                "name": "Talk",
+                "names": None,
+                "description": None,
+                "version": None,
+                "dialect": "native",
+                "builtIn": False,
+                "createdAt": 1_763_700_000.0,
+                "author": "ada",
+                "digest": "9f86d081884c7d65",
+                "enabled": True,
+                "tags": [],
+                "conversational": True,
+                "field": "message",
+                "files": [],
+            }
         ],
         "next": None,
     },

@@ -7,13 +7,15 @@ from typing import Annotated, Literal
 from fastapi import Path, Query, Response
 from pydantic import Field
 
+from pointsman.operations.model_catalogue import ModelCatalogue, ModelPings
+from pointsman.operations.provider_keys import ModelKeys
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
 from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.routes.parameters import NAMES_MAX, After, Limit, Words
 from pointsman.server.schemas.answers import answers
-from pointsman.server.schemas.requests import Answer, Body, JsonValue, sample
+from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.views import example
 from pointsman.workflows.tool_verbs import ToolPage, ToolVerbs, ToolView, TriedTool
 
@@ -54,46 +56,12 @@ class TryBody(Body):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class NamedModel(Answer):
-    """A model that the settings name."""
-
-    name: str
-    uses: list[str]
-    scripted: bool
-    input_usd_per_million: float | None
-    output_usd_per_million: float | None
-    price_from: Literal["settings", "list"] | None = Field(description="Who says what it costs; null: nobody does.")
-
-
-class PriceList(Answer):
-    """Where prices come from that the settings do not tell."""
-
-    name: str
-    version: str
-    installed: str | None = Field(description="The day on which it was put here: no price in it is newer.")
-
-
-class ModelProvider(Answer):
-    """Who answers for models. Of keys only the last letters."""
-
-    name: str
-    kind: str
-    base_url: str | None
-    keys: int
-    masked: list[str]
-    strategy: str = Field(description="In which order its keys are used.")
-    interval: float = Field(description="Least seconds between two calls.")
-    source: str = Field(description="What has its keys: `settings`, a variable of the environment, its own `client`.")
-    missing: str | None
-
-
-class ModelsAnswer(Answer):
-    """The models of the installation."""
-
-    model_config = sample(
-        default="scripted",
-        forEveryAgent=True,
-        models=[
+example(
+    ModelCatalogue,
+    {
+        "default": "scripted",
+        "forEveryAgent": True,
+        "models": [
             {
                 "name": "scripted",
                 "uses": ["default"],
@@ -103,74 +71,14 @@ class ModelsAnswer(Answer):
                 "priceFrom": None,
             }
         ],
-        providers=[],
-        prices={"name": "genai-prices", "version": "0.2.3", "installed": "2026-11-21"},
-    )
-    default: str | None
-    for_every_agent: bool
-    models: list[NamedModel]
-    providers: list[ModelProvider]
-    prices: PriceList
-
-
-class PaidToday(Answer):
-    """What a key paid for since midnight (UTC)."""
-
-    calls: int
-    tokens: int
-    cost_usd: float
-
-
-class MostToday(Answer):
-    """What a key may pay for on one day (UTC). Null is unlimited."""
-
-    calls: int | None
-    tokens: int | None
-    cost_usd: float | None
-
-
-class PayingKey(Answer):
-    """A key, as it stands in the process that answers. Nothing of its value."""
-
-    id: str = Field(description="As usage names it.")
-    name: str | None = Field(
-        description="The variable or the handle it is read from, or `settings`; null: the provider takes none."
-    )
-    condition: Literal["free", "pausing", "busy", "cooling", "refused", "spent"] = Field(
-        description="Pausing: paced. Busy: as many calls are open as may be. Cooling: it was rate-limited. "
-        "Refused: the provider does not take it, or its quota is used up. Spent: it paid for all that it may."
-    )
-    until: float | None = Field(description="When that ends, where it is known.")
-    why: str | None = Field(description="The code of the failure that made it rest.")
-    open: int = Field(description="Calls under way, in this process.")
-    calls: int = Field(description="Calls since this process began.")
-    used_at: float | None
-    failed: str | None = Field(description="The code of the last failure of a call with it.")
-    failed_at: float | None
-    today: PaidToday = Field(description="Of a key with a limit of the day in all processes, else in this one.")
-    most_today: MostToday | None
-
-
-class PayingProvider(Answer):
-    """A provider and whose turn it is."""
-
-    name: str
-    missing: str | None = Field(description="Why it cannot be asked at all.")
-    strategy: Literal["fixed", "rotation"]
-    interval: float = Field(description="Least seconds between two calls.")
-    key_interval: float = Field(description="Least seconds between two calls with one key.")
-    concurrency: int | None = Field(description="Calls that one key may have open at once.")
-    calls_max: int | None = Field(description="Calls that one key may pay for in one process.")
-    shared: bool = Field(description="Its pace and rests are agreed with other processes.")
-    waiting: int = Field(description="Calls that wait for a turn, in this process.")
-    keys: list[PayingKey]
-
-
-class KeysAnswer(Answer):
-    """Who pays for models, now."""
-
-    model_config = sample(
-        providers=[
+        "providers": [],
+        "prices": {"name": "genai-prices", "version": "0.2.3", "installed": "2026-11-21"},
+    },
+)
+example(
+    ModelKeys,
+    {
+        "providers": [
             {
                 "name": "groq",
                 "missing": None,
@@ -199,31 +107,19 @@ class KeysAnswer(Answer):
                 ],
             }
         ],
-        at=1_763_700_100.0,
-        beginsAnew=1_763_769_600.0,
-        shared=True,
-    )
-    providers: list[PayingProvider]
-    at: float = Field(description="By the clock of the server.")
-    begins_anew: float = Field(description="When the next day (UTC) begins.")
-    shared: bool = Field(description="Other processes may use the store, and count what is under way by themselves.")
-
-
-class Pinged(Answer):
-    """Whether a model answers."""
-
-    name: str
-    ok: bool
-    scripted: bool = Field(default=False, description="It is the scripted model: no provider was asked.")
-    seconds: float | None = None
-    failure: JsonValue = None
-
-
-class PingAnswer(Answer):
-    """Whether the models answer."""
-
-    model_config = sample(models=[{"name": "scripted", "ok": True, "scripted": True, "seconds": 0.001}])
-    models: list[Pinged]
+        "at": 1_763_700_100.0,
+        "beginsAnew": 1_763_769_600.0,
+        "shared": True,
+    },
+)
+example(
+    ModelPings,
+    {
+        "models": [
+            {"name": "scripted", "ok": True, "scripted": True, "seconds": 0.001, "model": "scripted", "costUsd": None}
+        ]
+    },
+)
 
 
 @router.get("/api/tools", verb=ToolVerbs.list, responses=answers(ToolPage), summary="List tools")
@@ -262,15 +158,13 @@ async def try_(session: CallerSession, name: Name, body: TryBody) -> Response:
     return JsonReply(await session.tools.try_tool(name, body.arguments))
 
 
-@router.get("/api/models", verb=OperationVerbs.models, responses=answers(ModelsAnswer), summary="List models")
+@router.get("/api/models", verb=OperationVerbs.models, responses=answers(ModelCatalogue), summary="List models")
 async def models(session: CallerSession) -> Response:
     """Return the models, the places that name them, their prices, and their providers."""
     return JsonReply(await session.operations.models())
 
 
-@router.get(
-    "/api/models/keys", verb=OperationVerbs.model_keys, responses=answers(KeysAnswer), summary="List model keys"
-)
+@router.get("/api/models/keys", verb=OperationVerbs.model_keys, responses=answers(ModelKeys), summary="List model keys")
 async def keys(session: CallerSession) -> Response:
     """Return the keys of each provider by their names: which are free, which rest, and which have reached their budget
     of today. Calls in progress are those of the process that answers."""
@@ -278,7 +172,7 @@ async def keys(session: CallerSession) -> Response:
 
 
 @router.post(
-    "/api/models/ping", verb=OperationVerbs.ping_models, responses=answers(PingAnswer), summary="Ping the models"
+    "/api/models/ping", verb=OperationVerbs.ping_models, responses=answers(ModelPings), summary="Ping the models"
 )
 async def ping(session: CallerSession) -> Response:
     """Send a one-word request to each named model. It may cost something."""

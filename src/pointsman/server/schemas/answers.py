@@ -15,12 +15,9 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
-from pydantic import BaseModel
-
-from pointsman.server.problems import MEDIA_TYPE
-from pointsman.server.schemas.requests import ProblemDocument
+from pointsman.server.problems import MEDIA_TYPE, FieldProblem, ProblemDocument, problem_document
 from pointsman.server.schemas.views import reference_to
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 
 Described: TypeAlias = dict[int | str, dict[str, Any]]
 
@@ -32,22 +29,21 @@ _EVERYWHERE: Final = (*_ANYBODY, 401, 429)
 _BAD_BODY: Final = (400, 413, 415)
 
 
-def answers(
-    shape: type[Any], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True
-) -> Described:
-    """Return the responses of an operation. `shape`: the view or model of its answer. `body`: it reads a JSON body.
+def answers(view: type[Any], *errors: int | str, status: int = 200, body: bool = False, asks: bool = True) -> Described:
+    """Return the responses of an operation. `view`: the type of its answer. `body`: it reads a JSON body.
     `asks`: it requires a key."""
-    return answer(shape, HTTPStatus(status).phrase, status=status) | refusals(*errors, body=body, asks=asks)
+    return answer(view, HTTPStatus(status).phrase, status=status) | refusals(*errors, body=body, asks=asks)
 
 
-def answer(shape: type[Any], description: str, *, status: int = 200) -> Described:
-    """Return one response: the view or model of an answer."""
-    described: dict[str, Any] = {"description": description}
-    if issubclass(shape, BaseModel):
-        described["model"] = shape
-    else:
-        described["content"] = {"application/json": {"schema": reference_to(shape)}}
-    return {status: described}
+def json_answer(example: Json, description: str = "OK") -> Described:
+    """Return a response that is any JSON value: the workflow or another document determines its form."""
+    return {200: {"description": description, "content": {"application/json": {"schema": {}, "example": example}}}}
+
+
+def answer(view: type[Any], description: str, *, status: int = 200) -> Described:
+    """Return one response: the view that is sent."""
+    content = {"application/json": {"schema": reference_to(view)}}
+    return {status: {"description": description, "content": content}}
 
 
 def refusals(*errors: int | str, body: bool = False, asks: bool = True) -> Described:
@@ -101,7 +97,7 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
         "description": f"{HTTPStatus(status).phrase}: {named}",
         "content": {
             MEDIA_TYPE: {
-                "schema": {"$ref": f"#/components/schemas/{ProblemDocument.__name__}"},
+                "schema": reference_to(ProblemDocument),
                 "examples": {code: {"value": sample_of(code)} for code in sorted(codes)},
             }
         },
@@ -194,6 +190,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "schedule-invalid": (422, "'a/b' is no name of a schedule", "Letters, digits and `. _ -`, at most 200."),
     "secret-invalid": (422, "the value of 'WEATHER' has 3 characters", "It has 8 to 60000 characters."),
     "store-uncopyable": (409, "a store in memory cannot be copied as a whole", "Keep it in a file, or in PostgreSQL."),
+    "store-full": (507, "the store has no room left", "Free disk space, or delete data by `retention`."),
     "store-failed": (503, "the store cannot be reached", "Try again; nothing was written."),
     "session-busy": (409, f"in the conversation 's1' a turn is under way: {EXECUTION_ID}", "Wait until it ends."),
     "tool-not-tried": (
@@ -250,6 +247,7 @@ USUAL: Final[Mapping[int, str]] = {
     429: "too-many-requests",
     502: "tool-timeout",
     503: "store-failed",
+    507: "store-full",
 }
 """Error code of a status for operations that name only the status."""
 
@@ -257,15 +255,7 @@ USUAL: Final[Mapping[int, str]] = {
 def sample_of(code: str) -> JsonObject:
     """Return an example of a problem document with the code."""
     status, detail, hint = SAMPLES[code]
-    said: JsonObject = {
-        "type": f"urn:pointsman:error:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-    }
-    if hint:
-        said["hint"] = hint
+    problems: list[FieldProblem] = []
     if code == "request-invalid":
-        said["problems"] = [{"code": "less_than_equal", "pointer": "query/limit", "message": detail.partition(": ")[2]}]
-    return said
+        problems = [{"code": "less_than_equal", "pointer": "query/limit", "message": detail.partition(": ")[2]}]
+    return json_of(problem_document(HTTPStatus(status), code, detail, hint=hint, problems=problems))

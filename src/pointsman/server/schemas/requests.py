@@ -1,4 +1,4 @@
-"""Request models, and bases of all models: bodies are validated, answers (`responses`) only documented."""
+"""Models of request bodies, and their bases."""
 
 from __future__ import annotations
 
@@ -107,12 +107,6 @@ class Body(BoundedBody):
         if isinstance(value, float) and value.is_integer() and annotation in _WHOLE:
             return int(value)
         return value
-
-
-class Answer(BaseModel):
-    """What is answered. There may be more fields than described."""
-
-    model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
 
 class ExecuteBody(Body):
@@ -292,27 +286,3 @@ class DryRunBody(Body):
     answers: list[SaidAtGate] = Field(
         default_factory=list[SaidAtGate], max_length=200, description="Each is said once."
     )
-
-
-class FieldProblem(Answer):
-    """One thing that is wrong: with a field of the request, or at a place of a document."""
-
-    code: str
-    pointer: str
-    message: str
-    severity: Literal["error", "warning", "note"] | None = None
-    line: int | None = None
-    column: int | None = None
-    hint: str | None = None
-
-
-class ProblemDocument(Answer):
-    """An error (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    hint: str = ""
-    problems: list[FieldProblem] = Field(default_factory=list[FieldProblem])

@@ -18,6 +18,16 @@ let humanInLoop = "never";
 
 const speaker = (id: string, name: string, more: Partial<Schemas["SpeakerView"]> = {}) => ({
   id,
+  revision: 1,
+  names: null,
+  version: null,
+  dialect: "native",
+  builtIn: false,
+  createdAt: AT,
+  author: "ada",
+  digest: "9f86d081",
+  enabled: true,
+  tags: [],
   name,
   description: null,
   conversational: true,

@@ -4,7 +4,10 @@ import { ApiError, ask, errorOf, over, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
-export type Speaker = Schemas["SpeakerView"];
+export type Speaker = Pick<
+  Schemas["SpeakerView"],
+  "id" | "name" | "description" | "conversational" | "field" | "files"
+>;
 export type Session = Schemas["ConversationEntry"];
 
 /** Found by words in their ids, names, descriptions or tags; in pages. */

@@ -9,7 +9,7 @@ import { Confirm } from "@/components/Confirm";
 import { useMay } from "@/components/useMay";
 
 export type ManyVerb = Schemas["BulkBody"]["verb"];
-export type BulkReport = Schemas["BulkAnswer"]["executions"][number];
+export type BulkReport = Schemas["BulkResults"]["executions"][number];
 
 /** What became of some, and of what verb. */
 export interface BulkResult {
@@ -43,7 +43,7 @@ export function ManyVerbs(props: {
   const fitting = (verb: ManyVerb) => props.chosen.filter((one) => FITTING[verb].includes(one.status));
   const act = async (verb: ManyVerb) => {
     const executions = props.chosen.map((one) => one.executionId);
-    const became = await ask<Schemas["BulkAnswer"]>("/api/workflows/executions/bulk", { body: { verb, executions } });
+    const became = await ask<Schemas["BulkResults"]>("/api/workflows/executions/bulk", { body: { verb, executions } });
     props.onDone({ verb, ...became });
     await client.invalidateQueries({ queryKey: ["executions"] });
   };

@@ -3,7 +3,7 @@ import { queryOptions } from "@tanstack/react-query";
 import { ask } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
-export type Paying = Schemas["KeysAnswer"];
+export type Paying = Schemas["ModelKeys"];
 export type PayingProvider = Paying["providers"][number];
 export type PayingKey = PayingProvider["keys"][number];
 type Measure = keyof PayingKey["today"];

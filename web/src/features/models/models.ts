@@ -3,10 +3,10 @@ import { queryOptions } from "@tanstack/react-query";
 import { ask } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
-export type Models = Schemas["ModelsAnswer"];
+export type Models = Schemas["ModelCatalogue"];
 export type Model = Models["models"][number];
 export type Provider = Models["providers"][number];
-export type Pinged = Schemas["Pinged"];
+export type Pinged = Schemas["ModelPing"];
 
 export const models = () =>
   queryOptions({

@@ -54,7 +54,7 @@ function namesOf<T>(found: Found<T>, said: (one: T) => Suggestion): Names {
 }
 
 async function modelNames({ signal }: { signal: AbortSignal }): Promise<Suggestion[]> {
-  const told = await ask<Schemas["ModelsAnswer"]>("/api/models", { signal });
+  const told = await ask<Schemas["ModelCatalogue"]>("/api/models", { signal });
   return told.models.map((one) => ({ name: one.name, about: "" }));
 }
 
