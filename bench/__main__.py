@@ -32,6 +32,7 @@ REST: Final = {"start": (1, 10), "get": (1, 10), "list": (1,), "stream": (1,)}
 """Clients at once, by operation."""
 SERVED: Final = "pointsman serve"
 SIZE_QUICK_MAX: Final = 1000
+SIZE_MAX: Final = 100_000
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ def main() -> None:
     cells = [*public_cells(wanted, quick=options.quick), *engine_cells(wanted, quick=options.quick)]
     if not options.shapes:
         cells += [Cell(SERVED, name, "sqlite", clients) for name, sizes in REST.items() for clients in sizes]
+    cells = [cell for cell in cells if cell.size <= options.size_max]
     repetitions = options.repeat or (1 if options.quick else 3)
     began = time.perf_counter()
     with a_server() as new_address, model_servers(cells) as models:
@@ -77,6 +79,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("shapes", nargs="*", help="only these (names of files in bench/shapes); prints, writes nothing")
     parser.add_argument("--quick", action="store_true", help="few sizes, once; prints, writes nothing")
+    parser.add_argument("--size-max", type=int, default=SIZE_MAX, metavar="N", help="leave out larger sizes")
     parser.add_argument("--repeat", type=int, metavar="N", help="measure each N times (3; with --quick 1)")
     return parser.parse_args()
 

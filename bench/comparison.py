@@ -95,11 +95,11 @@ PEERS: Final = (
 )
 
 
-def cannot(peer: Peer, shape: str, store: str) -> str:
-    """Return why a peer does not run a shape; empty: it does."""
+def cannot(peer: Peer, shape: str, store: str, size: int) -> str:
+    """Return why a peer does not run a shape of this size; empty: it does."""
     _, reasons = peer.described()
     kind = "agents" if shape == "agent" else "graphs"
-    return next((reasons[key] for key in (shape, store, kind) if key in reasons), "")
+    return next((reasons[key] for key in (shape, f"{shape} {size}", store, kind) if key in reasons), "")
 
 
 def cells_of(peers: Sequence[Peer], only: Sequence[str]) -> list[Cell]:
@@ -108,8 +108,9 @@ def cells_of(peers: Sequence[Peer], only: Sequence[str]) -> list[Cell]:
         for shape, sizes in shapes.items():
             if only and shape not in only:
                 continue
-            able = [peer.name for peer in peers if not cannot(peer, shape, store)]
-            found += [Cell(name, shape, store, size) for size in sizes for name in (OURS, *able)]
+            for size in sizes:
+                able = [peer.name for peer in peers if not cannot(peer, shape, store, size)]
+                found += [Cell(name, shape, store, size) for name in (OURS, *able)]
     return found
 
 

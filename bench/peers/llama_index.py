@@ -17,6 +17,8 @@ from bench.meter import CALLS, Place, Run, Runs
 from workflows import Context, Workflow, step
 
 CANNOT = {
+    "chain 1000": "its cost per step grows with the number of steps: one run takes minutes",
+    "fan-out 1000": "its cost per event grows with the number of events: one run takes minutes",
     "sqlite": "a context is serialised by its user; the package has no store that it writes at each step",
     "wide-state": "only compared where it is durable",
     "sub-graphs": "collect_events has no notion of the branch that an event belongs to",

@@ -7,13 +7,15 @@ so that importing the package costs almost nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
 
 from pointsman.version import VERSION
 
 __version__ = VERSION
 
+TYPE_CHECKING = False  # Type checkers take it for true; importing `typing` would double the time of this import.
 if TYPE_CHECKING:
+    from typing import Final
+
     from pointsman.app import Execution, Pointsman, Workflow
     from pointsman.client.client import Client
     from pointsman.errors import PointsmanError

@@ -19,11 +19,11 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib.metadata import EntryPoint
 from io import TextIOBase
-from typing import BinaryIO, Final, Self, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO, cast
 
-from pointsman.redaction import hidden
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 CHARS_MAX: Final = 4_000
 """How many characters at the end of a call's output are kept."""
@@ -47,6 +47,8 @@ class Printed:
     beginning is cut off."""
 
     def __init__(self) -> None:
+        from pointsman.redaction import hidden  # Deferred: it compiles many patterns, and most commands call no tool.
+
         self.text = ""
         self._around = _gathered.get()
         hides = hidden()

@@ -49,7 +49,7 @@ def test_page_shows_ratios_and_reasons() -> None:
     assert "25<br>2.5 ×" in text
     for peer in PEERS:
         assert all(reason in text for reason in peer.described()[1].values())
-        assert not cannot(peer, "agent", "memory") or peer.name == "Burr"
+        assert not cannot(peer, "agent", "memory", 10) or peer.name == "Burr"
 
 
 def test_plots_are_svg() -> None:

@@ -11,13 +11,11 @@ import errno
 import os
 import re
 import sys
-import tempfile
 import threading
 import traceback
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar, Final, TextIO, cast
+from typing import TYPE_CHECKING, ClassVar, Final, TextIO, cast
 
 import click
 from click.shell_completion import shell_complete
@@ -25,10 +23,12 @@ from click.shell_completion import shell_complete
 from pointsman import __version__
 from pointsman.cli.entry import root
 from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
-from pointsman.definition.problems import Problem
 from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.extras import missing_for
 from pointsman.tool_output import apart_from_tools
+
+if TYPE_CHECKING:
+    from pointsman.definition.problems import Problem
 
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
@@ -243,6 +243,8 @@ def _bug(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
 def _written(why: Exception, arguments: Sequence[str]) -> str:
     command = arguments[0] if arguments else ""
     told = [f"pointsman {__version__}, Python {sys.version}, {sys.platform}", f"command: {command}", ""]
+    import tempfile  # Deferred: it loads compression and random numbers, for a report that few processes write.
+
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="pointsman-bug-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
@@ -250,7 +252,7 @@ def _written(why: Exception, arguments: Sequence[str]) -> str:
             file.write("\n".join(told) + "".join(traceback.format_exception(why)))
     except OSError:
         return "the output of --debug"
-    return str(Path(file.name))
+    return file.name
 
 
 def _survive_odd_terminals() -> None:

@@ -6,12 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject, JsonView, json_of
+
+if TYPE_CHECKING:
+    from pointsman.definition.problems import Problem
 
 PRINTED_MAX: Final = 50
 """Problems printed of one file."""
