@@ -140,6 +140,14 @@ def test_output_survives_a_terminal_without_unicode(prompt: Prompt) -> None:
         assert b"Traceback" not in done.stderr
 
 
+def test_import_of_the_package_loads_only_its_version() -> None:
+    code = "import sys; before = {*sys.modules}; import pointsman; print(*({*sys.modules} - before))"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert {name for name in done.stdout.split() if name.startswith("pointsman")} == {"pointsman", "pointsman.version"}
+    assert "typing" not in done.stdout.split()
+
+
 def test_help_loads_no_heavy_modules() -> None:
     code = (
         "import sys; from pointsman.cli.error_boundary import run_guarded; run_guarded(['--help']); print(*sys.modules)"
@@ -153,5 +161,6 @@ def test_help_loads_no_heavy_modules() -> None:
     )
     loaded = set(done.stdout.split())
     heavy = {"pydantic", "msgspec", "rich", "sqlite3", "asyncio", "httpx2", "pydantic_ai", "jsonschema_rs", "ruamel"}
+    heavy |= {"email", "html", "importlib.metadata", "tempfile", "typing_extensions", "pointsman.redaction"}
     assert loaded & heavy == set()
     assert not any(name.startswith(("pointsman.app", "pointsman.engine")) for name in loaded)
