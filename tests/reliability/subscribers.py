@@ -79,7 +79,8 @@ class Listener:
             reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
             self._writer = writer
             last = f"Last-Event-ID: {self.ids[-1]}\r\n" if self.ids else ""
-            head = f"GET /api/workflows/executions/{self.execution}/stream HTTP/1.0\r\nHost: localhost\r\n{last}\r\n"
+            head = f"GET /api/workflows/executions/{self.execution}/stream HTTP/1.1\r\nHost: localhost\r\n"
+            head += f"Connection: close\r\n{last}\r\n"
             writer.write(head.encode())
             status = await reader.readline()
         if b" 204 " in status:

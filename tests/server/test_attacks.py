@@ -109,6 +109,11 @@ FORWARDED: Final = (
     "CF-Ray",
     "True-Client-IP",
     "X-Original-Host",
+    "X-Scheme",
+    "Front-End-Https",
+    "X-Varnish",
+    "Tailscale-User-Login",
+    "X-Amz-Cf-Id",
 )
 
 
@@ -122,6 +127,19 @@ async def test_a_proxy_does_not_turn_remote_callers_into_local_admins(served: Se
     root = await served.key("root", "admin")
     assert (await served.client.get("/api/settings", headers=headers)).status_code == 401
     assert (await served.client.get("/api/settings", headers=headers | root)).status_code == 200
+
+
+async def test_a_request_in_the_version_of_proxies_is_not_local(served: Served) -> None:
+    """By default, nginx forwards in HTTP/1.0, with the name of the upstream as `Host` and no header of a proxy."""
+    port = served.client.base_url.port
+    for version, status in (("1.0", b"403"), ("1.1", b"200")):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = f"GET /api/workflows HTTP/{version}\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode())
+        answer = await reader.read()
+        writer.close()
+        assert answer.split(b" ")[1] == status
+        assert (b"proxy-unknown" in answer) is (version == "1.0")
 
 
 @pytest.mark.parametrize("origin", [EVIL, "null", "http://localhost.evil.example", "http://127.0.0.1.evil.example"])

@@ -72,17 +72,39 @@ OF_PROXIES: Final = frozenset(
         "fastly-client-ip",
         "fly-client-ip",
         "forwarded",
+        "front-end-https",
+        "proxy-connection",
         "true-client-ip",
         "via",
         "x-client-ip",
+        "x-cloud-trace-context",
         "x-cluster-client-ip",
         "x-host",
+        "x-nginx-proxy",
         "x-proxyuser-ip",
         "x-real-ip",
+        "x-request-start",
+        "x-scheme",
+        "x-varnish",
     }
 )
-OF_PROXIES_BEGIN: Final = ("cf-", "x-amzn-", "x-arr-", "x-azure-", "x-envoy-", "x-forwarded", "x-original-")
+OF_PROXIES_BEGIN: Final = (
+    "cf-",
+    "ngrok-",
+    "tailscale-",
+    "x-amz-cf-",
+    "x-amzn-",
+    "x-arr-",
+    "x-azure-",
+    "x-bluecoat-",
+    "x-envoy-",
+    "x-forwarded",
+    "x-original-",
+    "x-vercel-",
+)
 """Prefixes of headers that proxies add, beside the names in `OF_PROXIES`."""
+OLD_HTTP: Final = "1.0"
+"""The version in which nginx forwards requests unless it is configured otherwise, without any header of a proxy."""
 COOKIE: Final = "__Host-pointsman"
 LOGIN: Final = APIKeyCookie(
     name=COOKIE, auto_error=False, description="What `POST /api/login` gave a browser.", scheme_name="login"
@@ -287,6 +309,8 @@ async def _let_in(
 def _local(request: Request) -> Caller:
     """Return the local caller. Raises `ProxyUnknown`: a local proxy forwards requests of other machines."""
     forwarded = sorted(name for name in request.headers if name in OF_PROXIES or name.startswith(OF_PROXIES_BEGIN))
+    if request.scope["http_version"] == OLD_HTTP:
+        forwarded.append(f"HTTP/{OLD_HTTP}")
     if forwarded:
         raise ProxyUnknown(
             f"a proxy forwards this request ({', '.join(forwarded)[:200]}), and the settings name none",
