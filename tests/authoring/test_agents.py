@@ -57,7 +57,7 @@ async def test_an_agent_in_a_chat_designs_saves_and_runs_a_workflow_that_stays(t
         assert await (await app.start("calc", {"a": 5})).output() == 10
 
 
-async def test_an_agent_may_do_what_the_operator_lets_agents_do_and_no_more() -> None:
+async def test_an_agent_may_use_only_the_verbs_that_the_operator_allows() -> None:
     script = calling(("save_workflow", {"document": CALC}), says="Done.")
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted", script=script) as app:
         offer_verbs(app.tools, lambda: app.context, "operator")
@@ -68,7 +68,7 @@ async def test_an_agent_may_do_what_the_operator_lets_agents_do_and_no_more() ->
         assert await app.workflows() == []
 
 
-async def test_what_destroys_asks_a_person_first() -> None:
+async def test_destructive_verbs_need_approval() -> None:
     script = calling(("delete_workflow", {"workflow": "calc"}), says="It is gone.")
     async with Pointsman("memory:", settings=Settings(delays=False), model="scripted", script=script) as app:
         offer_verbs(app.tools, lambda: app.context, "editor")
@@ -82,7 +82,7 @@ async def test_what_destroys_asks_a_person_first() -> None:
         assert await app.workflows() == []
 
 
-async def test_agents_that_run_agents_come_to_an_end() -> None:
+async def test_agents_that_run_agents_end() -> None:
     again: JsonObject = {"name": "run_workflow", "arguments": {"workflow": "assistant", "input": {}}}
     rules: list[Json] = [{"node": "help", "call": 1, "toolCalls": [again]}, {"node": "help", "text": "Enough."}]
     script = parse_script(json.dumps({"rules": rules}))
@@ -95,7 +95,7 @@ async def test_agents_that_run_agents_come_to_an_end() -> None:
         assert len(await app.executions()) == DEPTH_MAX + 1
 
 
-def test_every_verb_is_a_tool_that_says_what_it_takes() -> None:
+def test_every_verb_is_a_tool_with_a_schema() -> None:
     for name, verb in verbs().items():
         assert verb.schema["type"] == "object", name
         assert verb.says.endswith("."), name

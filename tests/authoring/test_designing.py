@@ -57,7 +57,7 @@ def app_with(script: Script | None, store: str = "memory:") -> Pointsman:
 
 
 @pytest.mark.requirement("S1-01", "S1-139", "S4-35", "S4-O7")
-async def test_a_model_mends_what_the_check_says_until_nothing_is_wrong() -> None:
+async def test_a_model_corrects_problems_until_none_is_left() -> None:
     heard: list[Round] = []
     async with app_with(saying("I would love to!", DANGLING, GOOD)) as app:
         made = await design(app.context, "A note about a topic.", hear=heard.append)
@@ -70,7 +70,7 @@ async def test_a_model_mends_what_the_check_says_until_nothing_is_wrong() -> Non
     assert {one.model for one in heard} == {"scripted"}
 
 
-async def test_it_stops_where_the_same_errors_come_again() -> None:
+async def test_a_design_stops_when_the_same_errors_repeat() -> None:
     async with app_with(saying(DANGLING)) as app:
         made = await design(app.context, "A note.")
     assert not made.ok
@@ -78,7 +78,7 @@ async def test_it_stops_where_the_same_errors_come_again() -> None:
     assert made.made is not None, "what could be read is shown all the same"
 
 
-async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> None:
+async def test_a_design_stops_after_a_number_of_rounds_with_other_errors() -> None:
     wrong: list[JsonObject] = [
         {**GOOD, "edges": [{"source": "draft", "target": f"nowhere{n}"}]} for n in range(ROUNDS_MAX + 3)
     ]
@@ -109,7 +109,7 @@ async def test_it_stops_after_some_rounds_in_which_other_things_are_wrong() -> N
     ],
 )
 @pytest.mark.requirement("T4-14")
-async def test_whatever_a_model_answers_is_told_as_problems(answer: Any) -> None:
+async def test_any_invalid_answer_of_a_model_becomes_problems(answer: Any) -> None:
     async with app_with(saying(answer)) as app:
         made = await design(app.context, "A note.")
         said = await Workbench(app.context, LOCAL).authoring.design("A note.", save=True)
@@ -128,13 +128,13 @@ async def test_large_designs_are_refused_by_their_size() -> None:
     assert [problem.code for problem in made.rounds[0].problems] == ["too-many-nodes"]
 
 
-async def test_the_scripted_model_does_not_pretend_to_design() -> None:
+async def test_the_scripted_model_refuses_to_design() -> None:
     async with app_with(None) as app:
         with pytest.raises(NoDesigner, match="designs nothing by itself"):
             await design(app.context, "A note.")
 
 
-async def test_a_model_that_fails_is_told_as_such() -> None:
+async def test_a_failing_design_model_is_reported() -> None:
     script = parse_script("rules: [{purpose: design, fail: 401}]")
     async with app_with(script) as app:
         with pytest.raises(ModelFailed):
@@ -143,7 +143,7 @@ async def test_a_model_that_fails_is_told_as_such() -> None:
 
 @pytest.mark.integration
 @pytest.mark.requirement("S4-36", "S4-43")
-async def test_a_change_by_words_is_shown_as_operations_and_saved_when_it_is_accepted(tmp_path: Path) -> None:
+async def test_a_described_change_is_shown_as_operations_and_saved_on_acceptance(tmp_path: Path) -> None:
     wrong: JsonObject = {
         "operations": [{"op": "change_node", "node": "wirte", "set": {"/config/prompt": "Dear {name}"}}]
     }
@@ -178,7 +178,7 @@ async def test_a_change_that_breaks_the_workflow_is_shown_and_not_saved() -> Non
 @pytest.mark.parametrize(
     "answer", ["", "no", "{}", '{"operations": {}}', '{"operations": [{"op": "boom"}]}', "[1]", "[" * 900]
 )
-async def test_answers_that_are_no_operations_are_no_change(answer: str) -> None:
+async def test_invalid_operations_change_nothing(answer: str) -> None:
     async with app_with(saying(answer)) as app:
         await app.save(Workflow.parse(LETTER))
         made = await edit_by_words(app.context, await app.source("letter"), "Better.")
@@ -188,7 +188,7 @@ async def test_answers_that_are_no_operations_are_no_change(answer: str) -> None
         assert len(await app.workflows("letter")) == 1
 
 
-async def test_only_editors_have_workflows_designed() -> None:
+async def test_only_editors_may_request_designs() -> None:
     async with app_with(saying(GOOD)) as app:
         await app.save(Workflow.parse(LETTER))
         bench = Workbench(app.context, Caller(name="op", role="operator")).authoring
@@ -198,7 +198,7 @@ async def test_only_editors_have_workflows_designed() -> None:
             await bench.edit_by_words("letter", "Better.")
 
 
-async def test_a_model_is_told_how_workflows_are_written_and_what_is_here() -> None:
+async def test_the_design_model_receives_the_guide_and_the_installed_tools() -> None:
     async with app_with(saying(GOOD)) as app:
         told = await design_briefing(app.context, LOCAL)
         assert GUIDE in told
@@ -217,7 +217,7 @@ async def test_the_example_of_the_guide_has_no_problems() -> None:
     assert [problem.message for problem in checked.problems] == []
 
 
-async def test_a_model_is_told_of_no_workflow_that_the_caller_may_not_see() -> None:
+async def test_the_design_model_receives_no_hidden_workflow() -> None:
     settings = Settings(access=AccessSettings(new_workflows="private"))
     async with Pointsman("memory:", settings=settings) as app:
         await save_as(app.context, Caller(name="ann", role="editor"), Workflow.parse(LETTER))

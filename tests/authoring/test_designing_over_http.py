@@ -56,7 +56,7 @@ def messages(asked: JsonObject) -> list[tuple[str, str]]:
 
 
 @pytest.mark.requirement("S1-139", "S4-35")
-async def test_a_provider_that_drafts_badly_and_refuses_in_between_is_told_what_to_mend(httpserver: HTTPServer) -> None:
+async def test_a_provider_with_bad_drafts_and_refusals_receives_the_problems(httpserver: HTTPServer) -> None:
     fenced = f"Here you are:\n```json\n{json.dumps(GOOD)}\n```\nEnjoy!"
     designer = Designer(httpserver, "<html>busy</html>", 429, json.dumps(DANGLING), fenced)
     async with Pointsman("memory:", settings=designer.settings) as app:
@@ -74,7 +74,7 @@ async def test_a_provider_that_drafts_badly_and_refuses_in_between_is_told_what_
     assert "'doen'" in complaint[1]
 
 
-async def test_a_provider_that_only_refuses_ends_the_design_and_its_key_is_told_nobody(httpserver: HTTPServer) -> None:
+async def test_a_provider_that_only_refuses_ends_the_design_without_leaking_its_key(httpserver: HTTPServer) -> None:
     designer = Designer(httpserver, json.dumps(DANGLING), 401)
     async with Pointsman("memory:", settings=designer.settings) as app:
         with pytest.raises(ModelFailed) as failed:

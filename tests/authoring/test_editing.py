@@ -56,7 +56,7 @@ async def edited(app: Pointsman, text: str | JsonObject, *operations: JsonObject
     return await edit(app.context, Workflow.parse(given, name=name), read_operations([*operations]))
 
 
-async def test_yaml_keeps_its_comments_quotes_and_layout_around_what_changed(app: Pointsman) -> None:
+async def test_an_edit_of_yaml_keeps_comments_quotes_and_layout(app: Pointsman) -> None:
     made = await edited(
         app,
         LETTER,
@@ -81,7 +81,7 @@ async def test_yaml_keeps_its_comments_quotes_and_layout_around_what_changed(app
     assert made.source.definition.nodes_by_id.keys() == {"write", "review", "send", "stamp"}
 
 
-async def test_nothing_changed_is_the_same_text(app: Pointsman) -> None:
+async def test_an_edit_without_changes_keeps_the_text(app: Pointsman) -> None:
     for text in (LETTER, '{"id":"x","nodes":[{"id":"a","type":"end"}]}', '{\n    "id": "x",\n    "nodes": []\n}'):
         made = await edited(app, text)
         assert made.source.document.text == text
@@ -105,7 +105,7 @@ async def test_json_keeps_its_indentation(app: Pointsman) -> None:
 
 
 @pytest.mark.requirement("S4-43")
-async def test_it_is_told_which_problems_are_new_and_which_are_gone(app: Pointsman) -> None:
+async def test_an_edit_lists_new_and_resolved_problems(app: Pointsman) -> None:
     broken = LETTER.replace("target: send", "target: sned")
     made = await edited(app, broken, {"op": "remove_node", "node": "write"})
     assert not made.ok
@@ -122,7 +122,7 @@ async def test_it_is_told_which_problems_are_new_and_which_are_gone(app: Pointsm
 
 
 @pytest.mark.parametrize("dialect", ["rows", "graph", "steps"])
-async def test_a_document_of_another_dialect_stays_in_it_where_that_has_words_for_the_change(
+async def test_a_document_stays_in_its_dialect_if_the_dialect_can_express_the_change(
     app: Pointsman, dialect: str
 ) -> None:
     path = next(iter(sorted((CORPUS / dialect).glob("*.json"))))
@@ -146,7 +146,7 @@ def _differences(one: Json, other: Json) -> int:
     return int(one != other)
 
 
-async def test_a_dialect_without_words_for_the_change_is_left_and_that_is_told(app: Pointsman) -> None:
+async def test_a_document_leaves_a_dialect_that_cannot_express_the_change_with_a_warning(app: Pointsman) -> None:
     path = next(iter(sorted((CORPUS / "plan").glob("*.json"))))
     source = Workflow.parse(path.read_bytes(), name="plan")
     first = source.definition.nodes[0].id
@@ -157,7 +157,7 @@ async def test_a_dialect_without_words_for_the_change_is_left_and_that_is_told(a
     assert made.source.definition.nodes_by_id.keys() >= {"rest", first}
 
 
-async def test_json_loses_its_comments_and_that_is_told(app: Pointsman) -> None:
+async def test_json_loses_its_comments_with_a_warning(app: Pointsman) -> None:
     nodes = '"nodes": [{"id": "a", "type": "prompt", "config": {"prompt": "http://x // no comment"}}]'
     text = f'{{\n  "pointsman": 1, "id": "talk",\n  // Asks once.\n  {nodes},\n  "edges": [] /* none */\n}}\n'
     made = await edited(app, text, {"op": "change_workflow", "set": {"/name": "New"}})
@@ -169,7 +169,7 @@ async def test_json_loses_its_comments_and_that_is_told(app: Pointsman) -> None:
     assert plain.losses == (), "it has none any more"
 
 
-async def test_older_words_become_todays_and_that_is_told(app: Pointsman) -> None:
+async def test_older_keys_become_present_ones_with_a_warning(app: Pointsman) -> None:
     old: JsonObject = {
         "id": "old",
         "config": {"maxNodes": 5},
@@ -183,7 +183,7 @@ async def test_older_words_become_todays_and_that_is_told(app: Pointsman) -> Non
     assert made.source.definition.config.limits.nodes == 5
 
 
-async def test_what_cannot_be_read_at_all_is_not_edited(app: Pointsman) -> None:
+async def test_an_unreadable_document_is_not_edited(app: Pointsman) -> None:
     with pytest.raises(WorkflowInvalid):
         await edited(app, "{broken", {"op": "remove_node", "node": "a"})
 
@@ -194,7 +194,7 @@ def bench(app: Pointsman, caller: Caller = LOCAL) -> Workbench:
 
 @pytest.mark.integration
 @pytest.mark.requirement("S4-36", "S4-39", "S4-55")
-async def test_revisions_are_edited_compared_and_taken_back_across_restarts(tmp_path: Path) -> None:
+async def test_revisions_are_edited_compared_and_reverted_across_restarts(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
     change = read_operations([{"op": "change_node", "node": "review", "set": {"/config/message": "Fine?"}}])
     async with Pointsman(store, settings=Settings(delays=False), model="scripted") as app:
@@ -219,7 +219,7 @@ async def test_revisions_are_edited_compared_and_taken_back_across_restarts(tmp_
             await bench(app).authoring.restore("letter", 9)
 
 
-async def test_an_edit_with_errors_is_saved_as_a_draft_alone(app: Pointsman) -> None:
+async def test_an_edit_with_errors_is_saved_only_as_a_draft(app: Pointsman) -> None:
     await app.save(Workflow.parse(LETTER))
     gone = read_operations([{"op": "remove_node", "node": "write"}])
     with pytest.raises(WorkflowInvalid):
@@ -231,7 +231,7 @@ async def test_an_edit_with_errors_is_saved_as_a_draft_alone(app: Pointsman) -> 
         await bench(app).authoring.edit("letter", gone, apply=True, draft=True)
 
 
-async def test_a_bench_lets_nobody_do_what_their_role_does_not(app: Pointsman) -> None:
+async def test_authoring_verbs_require_their_role(app: Pointsman) -> None:
     await app.save(Workflow.parse(LETTER + "allowedGroups: [desk]\n"))
     viewer, stranger = Caller(name="vi", role="viewer", groups=("desk",)), Caller(name="st", role="editor")
     gone = read_operations([{"op": "remove_node", "node": "write"}])

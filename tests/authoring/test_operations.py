@@ -69,7 +69,7 @@ NEW: JsonObject = {"id": "new", "type": "transform", "config": {"operations": []
 
 
 @pytest.mark.requirement("S4-36", "S4-37")
-def test_a_node_is_added_behind_another_onto_an_edge_or_alone() -> None:
+def test_a_node_is_added_after_another_on_an_edge_or_alone() -> None:
     assert ways(after(CHAIN, {"op": "add_node", "node": NEW, "after": "a"})) == [
         "a->new",
         "b->end",
@@ -88,14 +88,14 @@ def test_a_node_is_added_behind_another_onto_an_edge_or_alone() -> None:
 
 
 @pytest.mark.requirement("S4-36")
-def test_a_node_leaves_with_its_edges_or_the_way_closes_behind_it() -> None:
+def test_a_node_is_removed_with_its_edges_or_its_neighbours_are_connected() -> None:
     assert ways(after(CHAIN, {"op": "remove_node", "node": "a"})) == ["b->end"]
     bridged = after(CHAIN, {"op": "remove_node", "node": "a", "bridge": True})
     assert ids(bridged) == ["start", "b", "end"]
     assert ways(bridged) == ["b->end", "start->b"]
 
 
-def test_a_bridge_keeps_the_condition_of_the_way_that_came() -> None:
+def test_a_bridge_keeps_the_condition_of_the_incoming_edge() -> None:
     made = after(
         "start -> dec; dec -#yes-> a; dec -#no-> b; a -> end; b -> end",
         {"op": "remove_node", "node": "a", "bridge": True},
@@ -105,7 +105,7 @@ def test_a_bridge_keeps_the_condition_of_the_way_that_came() -> None:
     assert kept["condition"] == {"type": "label", "label": "yes"}
 
 
-def test_a_node_goes_into_a_parallel_as_a_branch_and_out_behind_its_join() -> None:
+def test_a_node_moves_into_a_parallel_as_a_branch_and_out_after_its_join() -> None:
     inside = after(FORK, {"op": "add_node", "node": NEW, "within": "fan"})
     assert {"fan->new", "new->join"} <= {*ways(inside)}
     graph = analyse(_read(inside))
@@ -115,7 +115,7 @@ def test_a_node_goes_into_a_parallel_as_a_branch_and_out_behind_its_join() -> No
     assert analyse(_read(outside)).scopes[graph.index["new"]] == ()
 
 
-def test_a_node_goes_into_a_loop_at_the_end_of_its_rounds_and_out_behind_it() -> None:
+def test_a_node_moves_into_a_loop_at_its_end_and_out_after_it() -> None:
     inside = after(LOOP, {"op": "add_node", "node": NEW, "within": "loop"})
     assert ways(inside) == ["a->new", "loop->a", "loop->end", "new->loop", "start->loop"]
     graph = analyse(_read(inside))
@@ -125,7 +125,7 @@ def test_a_node_goes_into_a_loop_at_the_end_of_its_rounds_and_out_behind_it() ->
     assert _read(outside)
 
 
-def test_an_edge_that_continues_a_loop_still_does_behind_a_node_put_onto_it() -> None:
+def test_an_edge_that_continues_a_loop_still_does_with_a_node_inserted() -> None:
     before = drawn("start -> loop; loop -body-> a; a -> b; b -> loop; a -> loop; loop -> end")
     edges: Any = before["edges"]
     edges[-2]["mark"] = "continue"
@@ -135,7 +135,7 @@ def test_an_edge_that_continues_a_loop_still_does_behind_a_node_put_onto_it() ->
     assert (marks["a->new"], marks["new->loop"]) == (None, "continue")
 
 
-def test_a_way_that_is_there_already_is_not_made_twice_by_a_bridge() -> None:
+def test_a_bridge_does_not_duplicate_an_existing_edge() -> None:
     made = after("start -> a; a -> b; start -> b; b -> end", {"op": "remove_node", "node": "a", "bridge": True})
     assert ways(made) == ["b->end", "start->b"]
     alone = after(
@@ -146,7 +146,7 @@ def test_a_way_that_is_there_already_is_not_made_twice_by_a_bridge() -> None:
     assert ways(alone) == ["loop->end", "loop->loop", "start->loop"], "a loop without a body is still one"
 
 
-def test_the_body_that_a_loop_lists_gets_the_node_too() -> None:
+def test_a_listed_loop_body_gets_the_added_node() -> None:
     listed = drawn("start -> loop; loop -> end; a", loop={"body": ["a"], "maxIterations": 3})
     made = after(listed, {"op": "add_node", "node": NEW, "within": "loop"})
     assert node(made, "loop")["config"]["body"] == ["a", "new"]
@@ -155,7 +155,7 @@ def test_the_body_that_a_loop_lists_gets_the_node_too() -> None:
 
 
 @pytest.mark.requirement("S4-38")
-def test_what_is_inside_a_node_an_edge_or_the_workflow_is_changed_by_pointers() -> None:
+def test_fields_of_nodes_edges_and_the_workflow_are_changed_by_pointers() -> None:
     before = drawn("start -> agent; agent -> end", agent={"prompt": "One.", "tools": ["x", "y"]})
     made = after(
         before,
@@ -203,7 +203,7 @@ NAMED: JsonObject = {
 }
 
 
-def test_a_renamed_node_is_renamed_wherever_it_is_named_and_nowhere_else() -> None:
+def test_a_rename_changes_exactly_the_references_to_the_node() -> None:
     made = after(NAMED, {"op": "rename_node", "node": "draft", "to": "first draft"})
     told = json.dumps(made, ensure_ascii=False)
     assert node(made, "mail")["inputs"] == {
@@ -259,9 +259,7 @@ def test_a_renamed_node_is_renamed_wherever_it_is_named_and_nowhere_else() -> No
     ],
 )
 @pytest.mark.requirement("S4-43")
-def test_what_does_not_fit_is_refused_by_name_and_nothing_is_changed(
-    operation: JsonObject, message: str, hint: str
-) -> None:
+def test_an_invalid_operation_is_refused_by_name_without_effect(operation: JsonObject, message: str, hint: str) -> None:
     before = drawn(CHAIN)
     given = copy.deepcopy(before)
     operations = read_operations([{"op": "change_workflow", "set": {"/name": "x"}}, operation])
@@ -290,20 +288,20 @@ def test_what_does_not_fit_is_refused_by_name_and_nothing_is_changed(
         [{"op": "remove_node", "node": "a"}] * (OPERATIONS_MAX + 1),
     ],
 )
-def test_what_is_no_list_of_operations_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_a_list_of_operations_is_refused(value: Any) -> None:
     with pytest.raises(OperationRefused) as refused:
         read_operations(value)
     assert refused.value.hint
 
 
-def test_a_bridge_over_a_fork_is_not_guessed() -> None:
+def test_a_bridge_over_a_branching_node_is_refused() -> None:
     with pytest.raises(OperationRefused, match="'dec' is left by 2 edges"):
         after("start -> dec; dec -#yes-> a; dec -#no-> b", {"op": "remove_node", "node": "dec", "bridge": True})
     with pytest.raises(OperationRefused, match="left by 2 edges with conditions"):
         after("start -> dec; dec -#yes-> a; dec -#no-> b", {"op": "add_node", "node": NEW, "after": "dec"})
 
 
-def test_a_way_that_goes_on_only_over_a_failure_is_not_closed() -> None:
+def test_a_bridge_over_an_error_edge_is_refused() -> None:
     before = drawn("start -> tool; tool -> a; a -> end")
     edges: Any = before["edges"]
     edges[1]["condition"] = {"type": "error"}
@@ -312,13 +310,13 @@ def test_a_way_that_goes_on_only_over_a_failure_is_not_closed() -> None:
     assert ways(after(before, {"op": "remove_node", "node": "tool"})) == ["a->end"]
 
 
-def test_what_holds_others_together_is_not_moved() -> None:
+def test_a_node_that_structures_others_cannot_be_moved() -> None:
     for name in ("fan", "join"):
         with pytest.raises(OperationRefused, match=f"'{name}' is of type"):
             after(FORK, {"op": "move_node", "node": name, "after": "start"})
 
 
-def test_broken_documents_are_changed_too_but_for_what_needs_their_shape() -> None:
+def test_broken_documents_accept_operations_that_do_not_need_their_structure() -> None:
     broken: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "agent"}, "what", {"type": "end"}, {"id": "a"}]}
     mended = after(broken, {"op": "change_node", "node": "a", "set": {"/config": {"prompt": "Hi."}}})
     assert node(mended, "a")["config"] == {"prompt": "Hi."}
@@ -328,7 +326,7 @@ def test_broken_documents_are_changed_too_but_for_what_needs_their_shape() -> No
         after({"id": "w", "nodes": {}}, {"op": "remove_node", "node": "a"})
 
 
-def test_operations_survive_being_written_and_their_schema_takes_what_they_are() -> None:
+def test_operations_survive_serialisation_and_match_their_schema() -> None:
     operations = (
         AddNode(node=NEW, after="a"),
         RemoveNode(node="a", bridge=True),
@@ -348,7 +346,7 @@ graphs = st.builds(random_workflow, st.integers(0, 400), st.integers(1, 25), unr
 
 @given(graphs, graphs)
 @settings(max_examples=60, deadline=None)
-def test_a_difference_leads_from_one_workflow_to_the_other(before: JsonObject, other: JsonObject) -> None:
+def test_a_difference_transforms_one_workflow_into_the_other(before: JsonObject, other: JsonObject) -> None:
     meant = {**other, "id": before["id"]}
     made = apply_operations(before, operations_between(before, meant))
     assert same(made, meant)
@@ -357,7 +355,7 @@ def test_a_difference_leads_from_one_workflow_to_the_other(before: JsonObject, o
 
 @given(graphs, st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_renamed_node_changes_nothing_about_the_graph_and_comes_back(before: JsonObject, data: st.DataObject) -> None:
+def test_a_rename_keeps_the_graph_and_can_be_reverted(before: JsonObject, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(ids(before)))
     new = data.draw(st.sampled_from(["other", "an other", 'quo"ted', "ö-1", "7"]))
     made = apply_operations(before, [RenameNode(node=name, to=new)])
@@ -375,9 +373,7 @@ def _told(made: JsonObject) -> str:
 
 @given(graphs, st.integers(0, 10_000), st.integers(0, 10_000))
 @settings(max_examples=60, deadline=None)
-def test_whatever_node_is_put_anywhere_the_way_stays_whole_or_it_is_refused(
-    before: JsonObject, one: int, other: int
-) -> None:
+def test_inserting_any_node_anywhere_keeps_the_paths_or_is_refused(before: JsonObject, one: int, other: int) -> None:
     names = ids(before)
     moved, to = names[one % len(names)], names[other % len(names)]
     place = ("after", "within")[(one + other) % 2]

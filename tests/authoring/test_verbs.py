@@ -68,20 +68,20 @@ def test_each_verb_is_called_here() -> None:
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-async def test_operators_may_not_write_and_their_call_is_recorded(app: Pointsman, name: str) -> None:
+async def test_operators_may_not_write_and_their_attempt_is_audited(app: Pointsman, name: str) -> None:
     with pytest.raises(NotAllowed, match="may not write workflows"):
         await CALLS[name](app.acting_as(Caller(name="op", role="operator")))
     assert [(one["what"], one["refused"]) for one in await entries(app, "op")] == [(RULES[name].name, "not-allowed")]
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "design"])
-async def test_verb_hides_the_object_from_strangers(app: Pointsman, name: str) -> None:
+async def test_each_verb_hides_its_object_from_other_users(app: Pointsman, name: str) -> None:
     with pytest.raises((UnknownWorkflow, NoSuchAgent)):
         await CALLS[name](app.acting_as(Caller(name="eve", role="editor")))
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-async def test_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
+async def test_each_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
     with suppress(NoDesigner):
         await CALLS[name](app.acting_as(Caller(name="root", role="admin")))
     target, refused = ENTRIES[name]
@@ -90,7 +90,7 @@ async def test_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
     assert found["target"].startswith(target)
 
 
-async def test_an_edit_that_is_only_shown_is_not_recorded(app: Pointsman) -> None:
+async def test_a_previewed_edit_is_not_audited(app: Pointsman) -> None:
     root = app.acting_as(Caller(name="root", role="admin"))
     assert not (await root.authoring.edit("letter", CHANGE))["applied"]
     assert await entries(app, "root") == []

@@ -80,7 +80,7 @@ def ask(
 
 
 @pytest.mark.requirement("S2-56")
-def test_a_rate_limited_call_waits_twice_the_interval_and_is_asked_once_more_with_its_key() -> None:
+def test_a_rate_limited_call_waits_two_intervals_and_is_retried_once_with_its_key() -> None:
     service = Service(lambda _, asked: refused(429) if asked == 1 else None)
     (reply,) = ask(service, pacing=Pacing(interval_s=0.4), index=1)
     assert (reply.text, reply.key, service.keys) == ("fine", 1, ["second", "second"])
@@ -88,7 +88,7 @@ def test_a_rate_limited_call_waits_twice_the_interval_and_is_asked_once_more_wit
 
 
 @pytest.mark.requirement("S2-56")
-def test_a_call_that_is_limited_again_fails_and_says_that_it_may_be_tried_later() -> None:
+def test_a_call_that_is_limited_again_fails_as_retryable() -> None:
     service = Service(lambda _key, _asked: refused(429))
     with pytest.raises(ModelFailed) as caught:
         ask(service, pacing=Pacing(interval_s=0.4), index=1)
@@ -97,13 +97,13 @@ def test_a_call_that_is_limited_again_fails_and_says_that_it_may_be_tried_later(
     assert failure.hint
 
 
-def test_a_limited_key_cools_as_long_as_the_provider_asks() -> None:
+def test_a_limited_key_rests_as_long_as_the_provider_requests() -> None:
     service = Service(lambda _, asked: refused(429, **{"retry-after": "12"}) if asked == 1 else None)
     ask(service, index=0)
     assert service.heard[1][0] - service.heard[0][0] == pytest.approx(12, abs=0.01)
 
 
-def test_a_call_of_no_key_in_particular_goes_to_another_at_once() -> None:
+def test_a_call_without_a_fixed_key_uses_another_key_immediately() -> None:
     service = Service(lambda key, _: refused(429, **{"retry-after": "12"}) if key == "first" else None)
     replies = ask(service, retries=0, times=3)
     assert service.keys == ["first", "second", "third", "second"]
@@ -111,7 +111,7 @@ def test_a_call_of_no_key_in_particular_goes_to_another_at_once() -> None:
     assert [reply.key for reply in replies] == [1, 2, 1]
 
 
-def test_a_limit_longer_than_anyone_waits_sends_also_fixed_calls_to_the_next_key() -> None:
+def test_a_limit_over_the_maximum_wait_moves_fixed_calls_to_the_next_key() -> None:
     service = Service(lambda key, _: refused(429, **{"retry-after": "3600"}) if key == "second" else None)
     replies = ask(service, retries=0, index=1, times=2)
     assert service.keys == ["second", "third", "third"]
@@ -119,7 +119,7 @@ def test_a_limit_longer_than_anyone_waits_sends_also_fixed_calls_to_the_next_key
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_key_is_left_out_and_the_others_pay(status: int) -> None:
+def test_a_refused_key_is_skipped_and_others_are_used(status: int) -> None:
     service = Service(lambda key, _: refused(status) if key == "first" else None)
     replies = ask(service, retries=0, index=0, times=3)
     assert service.keys == ["first", "second", "second", "second"]
@@ -131,7 +131,7 @@ def test_a_refused_key_is_left_out_and_the_others_pay(status: int) -> None:
     assert replies[1].warnings == ("key 0 of 'house' cannot be used now: key 1 was",)
 
 
-def test_where_every_key_is_refused_each_was_tried_once_and_no_more() -> None:
+def test_every_refused_key_is_tried_only_once() -> None:
     service = Service(lambda _key, _asked: refused(401))
     for _ in range(2):
         with pytest.raises(ModelFailed) as caught:
@@ -141,7 +141,7 @@ def test_where_every_key_is_refused_each_was_tried_once_and_no_more() -> None:
 
 
 @pytest.mark.requirement("S2-57")
-def test_a_service_that_fails_is_named_by_its_status_and_not_asked_again_unless_allowed() -> None:
+def test_a_failing_service_is_reported_by_status_and_retried_only_if_allowed() -> None:
     service = Service(lambda _key, _asked: refused(503))
     with pytest.raises(
         ModelFailed, match=r"^LLM service error: 503 from the model 'small' at http://house.test/v1: no$"
@@ -153,14 +153,14 @@ def test_a_service_that_fails_is_named_by_its_status_and_not_asked_again_unless_
     assert len(service.heard) == 1
 
 
-def test_a_service_that_comes_back_is_asked_again_after_a_pause() -> None:
+def test_a_recovering_service_is_called_again_after_a_pause() -> None:
     service = Service(lambda _, asked: refused(500) if asked == 1 else None)
     (reply,) = ask(service, retries=1)
     assert reply.text == "fine"
     assert service.heard[1][0] - service.heard[0][0] == pytest.approx(1.0, abs=0.01)
 
 
-def test_a_service_that_asks_for_more_patience_than_there_is_fails_at_once() -> None:
+def test_a_requested_wait_over_the_maximum_fails_immediately() -> None:
     service = Service(lambda _key, _asked: refused(503, **{"retry-after": str(int(PATIENCE_S) + 1)}))
     with pytest.raises(ModelFailed) as caught:
         ask(service, retries=3)
@@ -168,7 +168,7 @@ def test_a_service_that_asks_for_more_patience_than_there_is_fails_at_once() -> 
 
 
 @pytest.mark.parametrize(("status", "code"), [(400, "model-rejected"), (404, "model-not-found")])
-def test_what_another_key_could_not_help_is_not_asked_twice(status: int, code: str) -> None:
+def test_a_failure_independent_of_the_key_is_not_retried(status: int, code: str) -> None:
     service = Service(lambda _key, _asked: refused(status))
     with pytest.raises(ModelFailed) as caught:
         ask(service)
@@ -176,7 +176,7 @@ def test_what_another_key_could_not_help_is_not_asked_twice(status: int, code: s
 
 
 @pytest.mark.requirement("S2-69")
-def test_two_hundred_calls_at_once_over_three_keys_of_which_one_is_limited_are_all_answered_in_their_pace() -> None:
+def test_two_hundred_concurrent_calls_over_three_keys_are_all_answered_at_their_rate() -> None:
     service = Service(lambda key, asked: refused(429) if key == "second" and asked % 7 == 0 else None)
 
     async def story() -> list[ModelReply]:
@@ -196,7 +196,7 @@ def test_two_hundred_calls_at_once_over_three_keys_of_which_one_is_limited_are_a
     assert len(times) > 200, "some were limited and asked again"
 
 
-def test_waiting_for_a_turn_is_no_time_of_the_call() -> None:
+def test_waiting_for_a_key_does_not_count_towards_the_timeout() -> None:
     service = Service(lambda _key, _asked: None)
 
     async def story() -> None:
@@ -209,7 +209,7 @@ def test_waiting_for_a_turn_is_no_time_of_the_call() -> None:
     run_virtually(story())
 
 
-async def test_the_next_model_is_asked_where_one_cannot_answer_and_people_are_told() -> None:
+async def test_the_next_model_answers_if_one_cannot_and_a_warning_is_added() -> None:
     down = Service(lambda _key, _asked: refused(503))
     models = PydanticModels(providers={"house": house(down, retries=0)}, script=read_script("rules: [{text: here}]"))
     asked = ModelRequest(model="house:small", fallback=("house:large", "scripted"), messages=[user_message("hello")])
@@ -223,7 +223,7 @@ async def test_the_next_model_is_asked_where_one_cannot_answer_and_people_are_to
     await models.close()
 
 
-async def test_where_none_answers_the_last_failure_tells_of_those_before() -> None:
+async def test_if_no_model_answers_the_last_failure_lists_the_earlier_ones() -> None:
     down = Service(lambda _key, _asked: refused(503))
     models = PydanticModels(providers={"house": house(down, retries=0)}, fallback=("nobody:x",))
     with pytest.raises(ModelFailed, match="nobody") as caught:
@@ -234,7 +234,7 @@ async def test_where_none_answers_the_last_failure_tells_of_those_before() -> No
     await models.close()
 
 
-async def test_what_a_model_refuses_is_not_asked_of_another() -> None:
+async def test_a_refused_request_is_not_sent_to_another_model() -> None:
     message: JsonObject = {"role": "assistant", "content": None}
     choices: list[Json] = [{"index": 0, "message": message, "finish_reason": "content_filter"}]
     picky = Service(lambda _key, _asked: httpx2.Response(200, json={**OK, "choices": choices}))
@@ -246,7 +246,7 @@ async def test_what_a_model_refuses_is_not_asked_of_another() -> None:
 
 
 @pytest.mark.requirement("S1-O13")
-async def test_a_request_that_names_no_model_is_answered_by_that_of_its_purpose_then_by_the_default() -> None:
+async def test_a_request_without_a_model_uses_that_of_its_purpose_or_the_default() -> None:
     models = PydanticModels(default="a:default", purposes={"validation": "b:strict"})
     assert models.names_for(ModelRequest(model="c:own", purpose="validation")) == ("c:own",)
     assert models.names_for(ModelRequest(model="", purpose="validation")) == ("b:strict",)
@@ -255,7 +255,7 @@ async def test_a_request_that_names_no_model_is_answered_by_that_of_its_purpose_
     assert only.names_for(ModelRequest(model="c:own")) == ("scripted",)
 
 
-async def test_a_request_that_names_no_temperature_has_that_of_its_purpose() -> None:
+async def test_a_request_without_a_temperature_uses_that_of_its_purpose() -> None:
     service = Service(lambda _key, _asked: httpx2.Response(200, json=OK))
     models = PydanticModels(providers={"house": house(service)}, temperatures={"validation": 0.2})
     for temperature, purpose in ((None, "validation"), (0.9, "validation"), (None, "generation"), (0.0, "validation")):
@@ -267,7 +267,7 @@ async def test_a_request_that_names_no_temperature_has_that_of_its_purpose() -> 
     await models.close()
 
 
-async def test_after_the_first_word_nothing_is_asked_again() -> None:
+async def test_a_call_is_not_retried_after_its_first_token() -> None:
     choices: list[Json] = [{"index": 0, "delta": {"content": "Once"}}]
     words = json.dumps({**OK, "object": "chat.completion.chunk", "choices": choices}).encode()
 
@@ -288,7 +288,7 @@ async def test_after_the_first_word_nothing_is_asked_again() -> None:
     await models.close()
 
 
-async def test_a_client_that_is_not_installed_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_client_is_reported_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "anthropic"]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("pydantic_ai.") and name.endswith(".anthropic")]:
@@ -302,7 +302,7 @@ async def test_a_client_that_is_not_installed_is_named_with_what_brings_it(monke
 
 
 @pytest.mark.requirement("S2-74")
-async def test_a_key_that_the_provider_repeats_is_in_no_failure_and_no_repr() -> None:
+async def test_a_key_repeated_by_the_provider_is_masked_in_failures_and_reprs() -> None:
     canary = "canary-0123456789abcdef"
     said = {"error": {"message": f"Bearer {canary} is wrong", "type": canary}}
     echo = Service(lambda _key, _asked: httpx2.Response(401, json=said, headers={"x-request-id": canary}))

@@ -78,7 +78,7 @@ def test_every_wire_has_its_cassettes() -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("kind", "cassette"), ALL, ids=[f"{kind}: {cassette.name}" for kind, cassette in ALL])
-async def test_an_answer_is_read_as_it_is_documented(server: HTTPServer, kind: str, cassette: Cassette) -> None:
+async def test_an_answer_is_parsed_as_documented(server: HTTPServer, kind: str, cassette: Cassette) -> None:
     play(server, kind, cassette)
     expect, heard = cassette.expect, list[str]()
     listening = heard if cassette.stream else None
@@ -109,7 +109,7 @@ SIGNED = [(kind, one) for kind, one in ALL if one.expect.echoes]
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("kind", "cassette"), SIGNED, ids=[f"{kind}: {cassette.name}" for kind, cassette in SIGNED])
-async def test_signed_thoughts_are_sent_back_with_the_results_of_the_calls(
+async def test_signed_reasoning_is_sent_back_with_call_results(
     server: HTTPServer, kind: str, cassette: Cassette
 ) -> None:
     play(server, kind, cassette)

@@ -15,7 +15,7 @@ from pointsman.ports import ModelRequest
 
 
 @pytest.mark.filterwarnings("default")
-async def test_a_setting_that_a_model_ignores_is_a_warning_of_every_reply(
+async def test_an_ignored_model_setting_is_a_warning_in_every_reply(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def answer(*_: object, **__: object) -> ModelResponse:
@@ -31,7 +31,7 @@ async def test_a_setting_that_a_model_ignores_is_a_warning_of_every_reply(
 
 
 @pytest.mark.filterwarnings("default")
-async def test_calls_at_the_same_time_gather_their_own_warnings_and_others_are_shown() -> None:
+async def test_concurrent_calls_collect_their_own_warnings() -> None:
     async def call(text: str) -> list[str]:
         with gathering_warnings() as told:
             await asyncio.sleep(0)

@@ -56,7 +56,7 @@ async def embed(server: HTTPServer, kind: str, *, dimensions: int | None = None)
 @pytest.mark.parametrize(
     "kind", ["openai-compatible", "openai", "azure", "mistral", "ollama", "vllm", "openrouter", "google"]
 )
-async def test_each_kind_sends_texts_with_its_key_and_reads_vectors(server: HTTPServer, kind: str) -> None:
+async def test_each_provider_kind_sends_texts_with_its_key_and_reads_vectors(server: HTTPServer, kind: str) -> None:
     answer(server, GOOGLE if kind == "google" else OPENAI)
     assert await embed(server, kind, dimensions=2) == [(0.5, -0.5), (0.25, 1.0)]
     [(request, _)] = server.log
@@ -70,7 +70,7 @@ async def test_each_kind_sends_texts_with_its_key_and_reads_vectors(server: HTTP
 @pytest.mark.parametrize(
     ("status", "code"), [(401, "model-unauthorized"), (429, "model-rate-limited"), (503, "model-unavailable")]
 )
-async def test_failures_are_named_as_those_of_other_models_and_repeat_no_key(
+async def test_embedding_failures_have_the_codes_of_other_models_and_contain_no_key(
     server: HTTPServer, status: int, code: str
 ) -> None:
     answer(server, {"error": {"message": f"not with {KEY}"}}, status=status, headers={"retry-after": "7"})
@@ -82,7 +82,7 @@ async def test_failures_are_named_as_those_of_other_models_and_repeat_no_key(
 
 
 @pytest.mark.parametrize("body", [{**OPENAI, "data": []}, {"data": 5}, [], "welcome"])
-async def test_an_answer_that_is_none_is_a_failure(server: HTTPServer, body: Json) -> None:
+async def test_an_invalid_answer_is_a_failure(server: HTTPServer, body: Json) -> None:
     answer(server, body)
     with pytest.raises(ModelFailed) as caught:
         await embed(server, "openai-compatible")
@@ -90,7 +90,7 @@ async def test_an_answer_that_is_none_is_a_failure(server: HTTPServer, body: Jso
 
 
 @pytest.mark.parametrize(("kind", "named"), [("anthropic", "house:small"), ("openai-compatible", "small")])
-async def test_who_has_no_embeddings_is_named(server: HTTPServer, kind: str, named: str) -> None:
+async def test_a_provider_without_embeddings_is_reported_by_name(server: HTTPServer, kind: str, named: str) -> None:
     provider = Provider(kind=kind, base_url=server.url_for("/v1"), keys=(KEY,))
     models = PydanticModels(providers={"house": provider})
     with pytest.raises(ModelUnusable) as caught:
@@ -111,7 +111,7 @@ def at(server: ModelServer, *keys: str) -> Settings:
     return Settings.model_validate({"providers": {"own": own}, "memory": {"embeddings": embeddings}})
 
 
-async def test_a_real_server_places_what_is_remembered(local_embeddings: ModelServer, tmp_path: Path) -> None:
+async def test_a_real_server_embeds_memory(local_embeddings: ModelServer, tmp_path: Path) -> None:
     async with Pointsman(f"sqlite:///{tmp_path}/store.db", settings=at(local_embeddings, "wrong")) as app:
         ann = app.memory.of("user", "ann")
         await ann.set("pets", "a dog")

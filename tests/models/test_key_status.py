@@ -69,7 +69,7 @@ def looked(answer: dict[str, int], *, pacing: Pacing | None = None) -> tuple[lis
     return during, run_virtually(story())
 
 
-def test_a_key_is_busy_while_it_calls_and_tells_what_became_of_it() -> None:
+def test_a_key_is_busy_during_a_call_and_shows_its_result() -> None:
     during, after = looked({"first": 429, "second": 401}, pacing=Pacing(concurrency=1, key_interval_s=5.0, calls_max=4))
     assert [(one.condition, one.open) for one in during] == [("busy", 1), ("free", 0), ("free", 0)]
     assert [(one.condition, one.open, one.calls, one.failed) for one in after] == [
@@ -86,13 +86,13 @@ def test_a_key_is_busy_while_it_calls_and_tells_what_became_of_it() -> None:
     assert cooling.why == "model-rate-limited"
 
 
-def test_a_key_that_may_pay_for_no_more_is_spent_until_something_happens() -> None:
+def test_a_key_over_its_limit_is_spent_until_it_is_reset() -> None:
     _, after = looked({}, pacing=Pacing(calls_max=1))
     assert [(one.condition, one.for_s) for one in after] == [("spent", None), ("spent", None), ("free", None)]
 
 
 @pytest.mark.integration
-async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restart(
+async def test_keys_are_listed_by_name_with_their_usage_even_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FIRST_KEY", "canary-variable-0123")
@@ -129,7 +129,7 @@ async def test_keys_are_told_by_name_with_what_they_paid_for_also_after_a_restar
 
 
 @pytest.mark.integration
-async def test_executions_that_leave_nothing_pay_from_the_same_keys(tmp_path: Path) -> None:
+async def test_ephemeral_executions_use_the_same_key_limits(tmp_path: Path) -> None:
     fleeting = Workflow.of({**SAYS, "config": {"persistence": "none"}})
     async with asyncio.timeout(PATIENCE_S), provider([*words("Aye."), *END]) as own:
         described: JsonObject = {"base_url": own.address, "keys": ["canary"], "day": {"calls": 2}}
@@ -148,7 +148,7 @@ async def test_executions_that_leave_nothing_pay_from_the_same_keys(tmp_path: Pa
     assert len(own.asked) == 2
 
 
-async def test_a_rest_that_another_process_told_of_is_told_here_and_a_missing_key_says_what_to_do() -> None:
+async def test_a_rest_set_by_another_process_is_shown_and_a_missing_key_has_a_hint() -> None:
     described: JsonObject = {"base_url": "http://own.test/v1", "keys": ["canary", "second"], "shared": True}
     lost: JsonObject = {"base_url": "http://lost.test/v1", "keys": ["env:NOT_SET_ANYWHERE"]}
     settings = Settings.model_validate({"store": "memory:", "providers": {"own": described, "lost": lost}})
@@ -165,7 +165,7 @@ async def test_a_rest_that_another_process_told_of_is_told_here_and_a_missing_ke
     assert "NOT_SET_ANYWHERE" in str(missing["missing"])
 
 
-async def test_a_provider_that_only_its_own_client_knows_is_told_once_it_was_asked(
+async def test_a_provider_known_only_to_its_client_is_listed_after_its_first_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pointsman.models.clients.infer", refusing)

@@ -91,7 +91,7 @@ async def test_a_model_calls_a_tool_and_reads_its_answer(local_model: ModelServe
 
 # Over its Responses wire this server heeds no schema.
 @pytest.mark.parametrize("wire", ["openai-compatible", "anthropic"])
-async def test_a_schema_holds_the_model(local_model: ModelServer, wire: str) -> None:
+async def test_a_schema_constrains_the_model(local_model: ModelServer, wire: str) -> None:
     reply = await ask(local_model, wire, [QUESTION], output_schema=VERDICT)
     said = json.loads(reply.text)
     assert said["verdict"] in ("pass", "fail")
@@ -99,7 +99,7 @@ async def test_a_schema_holds_the_model(local_model: ModelServer, wire: str) -> 
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_wrong_key_is_refused_and_not_repeated(local_model: ModelServer, wire: str) -> None:
+async def test_a_wrong_key_is_refused_and_not_shown(local_model: ModelServer, wire: str) -> None:
     with pytest.raises(ModelFailed) as caught:
         await ask(local_model, wire, [QUESTION], keys=("canary-wrong-key",))
     failure = caught.value.failure
@@ -108,7 +108,7 @@ async def test_a_wrong_key_is_refused_and_not_repeated(local_model: ModelServer,
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_wrong_key_gives_way_to_the_next(local_model: ModelServer, wire: str) -> None:
+async def test_a_wrong_key_is_replaced_by_the_next(local_model: ModelServer, wire: str) -> None:
     reply = await ask(local_model, wire, [QUESTION], keys=("canary-wrong-key", local_model.keys[0]))
     assert reply.usage.output_tokens
     assert reply.key == 1
@@ -116,7 +116,7 @@ async def test_a_wrong_key_gives_way_to_the_next(local_model: ModelServer, wire:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_what_does_not_fit_into_the_window_is_named(local_model: ModelServer, wire: str) -> None:
+async def test_a_request_over_the_context_window_is_reported_by_name(local_model: ModelServer, wire: str) -> None:
     with pytest.raises(ModelFailed) as caught:
         await ask(local_model, wire, [user_message("many words " * 1000)])
     assert caught.value.failure.code == "model-context-too-long"

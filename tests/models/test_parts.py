@@ -72,7 +72,7 @@ async def sent(
         ("openrouter", "openai/gpt-4.1"),
     ],
 )
-async def test_a_picture_reaches_the_model_on_every_wire(server: HTTPServer, kind: str, model: str) -> None:
+async def test_an_image_reaches_the_model_on_every_wire(server: HTTPServer, kind: str, model: str) -> None:
     body = await sent(server, kind, model, LOOK)
     assert PICTURE.rstrip("=") in body or PICTURE.replace("+", "-").replace("/", "_").rstrip("=") in body
     assert "png" in body
@@ -95,7 +95,7 @@ async def test_a_picture_reaches_the_model_on_every_wire(server: HTTPServer, kin
         ),
     ],
 )
-async def test_how_much_may_be_thought_is_said_in_the_words_of_the_wire(
+async def test_the_reasoning_effort_is_translated_for_each_wire(
     server: HTTPServer, kind: str, model: str, thinking: ReasoningEffort, said: str
 ) -> None:
     body = await sent(server, kind, model, {"role": "user", "content": "Think."}, thinking)

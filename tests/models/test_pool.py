@@ -53,7 +53,7 @@ def pool(keys: int = 3, **pacing: float | bool | None) -> KeyPool:
 
 
 @pytest.mark.requirement("S2-69", "S2-70", "S2-68")
-def test_two_hundred_calls_over_three_paced_keys_keep_the_pacing_and_none_is_lost_or_overtaken() -> None:
+def test_two_hundred_calls_over_three_paced_keys_keep_rate_and_order() -> None:
     async def story() -> Calls:
         calls = Calls(pool(interval_s=0.4, key_interval_s=1.0), seconds=3.0)
         await asyncio.gather(*(calls.call(number, number % 3) for number in range(200)))
@@ -71,7 +71,7 @@ def test_two_hundred_calls_over_three_paced_keys_keep_the_pacing_and_none_is_los
     assert calls.open_max > 3, "a paced call does not wait for the one before it to end"
 
 
-def test_calls_that_name_no_key_take_the_one_that_rested_longest() -> None:
+def test_calls_without_a_key_use_the_longest_idle_one() -> None:
     async def story() -> list[int]:
         calls = Calls(pool())
         return [await calls.call(index=index) for index in (None, 1, None, None, None)]
@@ -80,7 +80,7 @@ def test_calls_that_name_no_key_take_the_one_that_rested_longest() -> None:
 
 
 @pytest.mark.requirement("S2-O4", "S2-72")
-def test_rotation_takes_keys_in_turn_and_fixed_keeps_to_the_index() -> None:
+def test_rotation_alternates_keys_and_fixed_uses_its_index() -> None:
     async def story(rotates: bool) -> list[int]:
         calls = Calls(pool(rotates=rotates))
         return [await calls.call(index=0) for _ in range(4)]
@@ -89,7 +89,7 @@ def test_rotation_takes_keys_in_turn_and_fixed_keeps_to_the_index() -> None:
     assert run_virtually(story(rotates=False)) == [0, 0, 0, 0]
 
 
-def test_a_key_rests_no_longer_than_the_operator_lets_it_whatever_the_provider_asks_for() -> None:
+def test_the_operator_bounds_the_rest_of_a_key() -> None:
     async def story() -> tuple[bool, bool]:
         keys = pool(1, rest_s_max=60.0)
         keys.rest(0, 86_400.0, Failure(code="model-rate-limited", message="come back tomorrow"))
@@ -100,7 +100,7 @@ def test_a_key_rests_no_longer_than_the_operator_lets_it_whatever_the_provider_a
     assert run_virtually(story()) == (False, True)
 
 
-def test_one_key_has_no_more_calls_open_than_it_may_and_serves_in_order() -> None:
+def test_a_key_limits_its_open_calls_and_serves_in_order() -> None:
     async def story() -> Calls:
         calls = Calls(pool(2, concurrency=2), seconds=1.0)
         await asyncio.gather(*(calls.call(number) for number in range(9)))
@@ -111,7 +111,7 @@ def test_one_key_has_no_more_calls_open_than_it_may_and_serves_in_order() -> Non
     assert calls.order == [*range(9)]
 
 
-def test_a_call_of_a_busy_key_does_not_hold_up_those_of_others() -> None:
+def test_a_call_waiting_for_a_busy_key_does_not_block_other_keys() -> None:
     async def story() -> Calls:
         calls = Calls(pool(2, concurrency=1), seconds=5.0)
         await asyncio.gather(calls.call(0, 0), calls.call(1, 0), calls.call(2, 1))
@@ -124,7 +124,7 @@ def test_a_call_of_a_busy_key_does_not_hold_up_those_of_others() -> None:
     ]
 
 
-def test_a_cooling_key_is_waited_for_by_who_wants_it_and_passed_over_by_who_does_not_care() -> None:
+def test_calls_with_a_fixed_key_wait_for_its_rest_and_other_calls_skip_it() -> None:
     async def story() -> Calls:
         calls = Calls(pool(2))
         calls.pool.rest(0, 7.0, LIMITED)
@@ -136,7 +136,7 @@ def test_a_cooling_key_is_waited_for_by_who_wants_it_and_passed_over_by_who_does
     assert began[-1][0] >= 7.0
 
 
-def test_a_key_that_would_rest_too_long_is_replaced_by_the_next_also_for_those_already_waiting() -> None:
+def test_a_key_that_rests_too_long_is_replaced_even_for_waiting_calls() -> None:
     async def story() -> list[int]:
         calls = Calls(pool(3))
         calls.pool.rest(1, 5.0, LIMITED)
@@ -150,7 +150,7 @@ def test_a_key_that_would_rest_too_long_is_replaced_by_the_next_also_for_those_a
     assert run_virtually(story()) == [2, 2, 1]
 
 
-def test_where_no_key_can_be_used_soon_calls_fail_at_once_and_say_for_how_long() -> None:
+def test_without_a_key_available_soon_calls_fail_immediately_with_the_wait() -> None:
     async def story() -> tuple[Failure, Failure]:
         calls = Calls(pool(2))
         calls.pool.rest(0, REFUSED_S, REFUSED)
@@ -169,7 +169,7 @@ def test_where_no_key_can_be_used_soon_calls_fail_at_once_and_say_for_how_long()
     assert (refused.code, refused.retryable) == ("model-unauthorized", False)
 
 
-def test_a_key_pays_for_no_more_calls_than_it_may() -> None:
+def test_a_key_has_a_maximum_of_calls() -> None:
     async def story() -> tuple[list[int], Failure]:
         calls = Calls(pool(2, calls_max=2))
         paid = [await calls.call(index=0) for _ in range(4)]
@@ -182,7 +182,7 @@ def test_a_key_pays_for_no_more_calls_than_it_may() -> None:
     assert failure.code == "model-key-budget-spent"
 
 
-def test_who_stops_waiting_takes_nobodys_turn() -> None:
+def test_a_cancelled_waiter_does_not_use_a_turn() -> None:
     async def story() -> Calls:
         calls = Calls(pool(1, interval_s=1.0, concurrency=1), seconds=0.5)
         tasks = [asyncio.create_task(calls.call(number)) for number in range(6)]
@@ -197,7 +197,7 @@ def test_who_stops_waiting_takes_nobodys_turn() -> None:
     assert calls.gaps() == [pytest.approx(1.0, abs=0.01)] * 3
 
 
-def test_a_turn_that_is_cancelled_in_the_moment_it_comes_goes_to_the_next() -> None:
+def test_a_turn_cancelled_on_arrival_goes_to_the_next_waiter() -> None:
     async def story() -> list[int]:
         calls = Calls(pool(1, concurrency=1, calls_max=2))
         key = await calls.pool.take()

@@ -15,7 +15,7 @@ from tests.models.test_calling import Service, house
 OWN = Price(input=2.0, output=10.0)
 
 
-def test_a_price_of_ones_own_goes_before_the_list_and_a_models_before_its_providers() -> None:
+def test_a_configured_price_overrides_the_list_and_a_model_price_its_providers() -> None:
     prices = Prices({"house:*": Price(input=0.0), "house:small": OWN, "openai:gpt-4o": Price(input=1.0)})
     asked = {"input_tokens": 1_000_000, "output_tokens": 100_000}
     assert prices.cost_usd("house", "small", **asked) == pytest.approx(3.0)
@@ -25,14 +25,14 @@ def test_a_price_of_ones_own_goes_before_the_list_and_a_models_before_its_provid
     assert Prices().cost_usd("openai", "gpt-4o", input_tokens=1_000_000, output_tokens=0) == pytest.approx(2.5)
 
 
-def test_what_a_provider_had_read_before_has_a_price_of_its_own() -> None:
+def test_cached_input_has_its_own_price() -> None:
     usage = Usage(input_tokens=1000, cache_read_tokens=600, cache_write_tokens=100, output_tokens=10)
     assert Price(input=1.0, output=1.0).of(usage) == pytest.approx(1010 / 1_000_000)
     kept = Price(input=1.0, output=1.0, cache_read=0.1, cache_write=2.0)
     assert kept.of(usage) == pytest.approx((300 + 60 + 200 + 10) / 1_000_000)
 
 
-def test_a_call_costs_what_the_operator_says_and_tells_who_was_asked() -> None:
+def test_a_call_has_the_operators_price_and_the_name_of_the_provider() -> None:
     service = Service(lambda key, number: None)
 
     async def story(prices: Prices) -> ModelReply:
@@ -48,7 +48,7 @@ def test_a_call_costs_what_the_operator_says_and_tells_who_was_asked() -> None:
     assert (known.provider, known.key) == ("house", 0)
 
 
-def test_the_list_says_which_edition_it_is_and_since_when_it_is_here() -> None:
+def test_the_price_list_has_its_version_and_date() -> None:
     assert (list_version() or "")[0].isdigit()
     day = list_day()
     assert day is None or day.year >= 2025

@@ -51,7 +51,7 @@ async def failure(url: str) -> Failure:
     return caught.value.failure
 
 
-async def test_an_error_of_a_provider_names_status_model_address_and_what_it_said() -> None:
+async def test_an_error_of_a_provider_has_status_model_address_and_message() -> None:
     async with answering(400, b'{"error": {"message": "unsupported parameter"}}') as where:
         found = await failure(f"http://{where}/v1")
     assert found.message == f"400 from the model 'small' at http://{where}/v1: unsupported parameter"
@@ -59,7 +59,7 @@ async def test_an_error_of_a_provider_names_status_model_address_and_what_it_sai
     assert "unsupported parameter" in str((found.details or {})["body"])
 
 
-async def test_the_address_is_told_without_user_and_query_and_the_body_without_keys() -> None:
+async def test_errors_show_the_address_without_user_and_query_and_the_body_without_keys() -> None:
     async with answering(500, f'{{"error": "bad {KEY}"}}'.encode()) as where:
         found = await failure(f"http://ann:pass@{where}/v1?api_key=abc")
     assert found.message == f"LLM service error: 500 from the model 'small' at http://{where}/v1: bad ***"
@@ -67,14 +67,14 @@ async def test_the_address_is_told_without_user_and_query_and_the_body_without_k
         assert secret not in repr(found)
 
 
-async def test_a_long_body_is_cut() -> None:
+async def test_a_long_body_is_truncated() -> None:
     async with answering(400, b"x" * 100_000, "text/plain") as where:
         found = await failure(f"http://{where}/v1")
     assert len(found.message) <= 1000
     assert len(str((found.details or {})["body"])) <= 1000
 
 
-async def test_no_answer_is_a_python_expression() -> None:
+async def test_no_error_message_is_a_python_expression() -> None:
     async with answering(200, b'{"weird": 1}') as where:
         found = await failure(f"http://{where}/v1")
     assert found.code == "model-answer-unreadable"
@@ -96,7 +96,7 @@ async def timed_out(where: str, **provider: object) -> JsonObject:
 
 
 @pytest.mark.parametrize("status", [503, 429, 500])
-async def test_a_timeout_during_a_retry_carries_the_last_error_of_the_provider(status: int) -> None:
+async def test_a_timeout_during_a_retry_includes_the_last_error_of_the_provider(status: int) -> None:
     async with answering(status, f'{{"error": {{"message": "busy {KEY}"}}}}'.encode()) as where:
         await failure(f"http://{where}/v1")  # Loads the client, so that the time limit covers the call alone.
         error = await timed_out(where, retries=9, interval="10s")
@@ -109,7 +109,7 @@ async def test_a_timeout_during_a_retry_carries_the_last_error_of_the_provider(s
     assert "`execution.timeout`" in str(error["hint"])
 
 
-async def test_a_refused_connection_says_so_and_what_to_check() -> None:
+async def test_a_refused_connection_is_reported_with_a_hint() -> None:
     found = await failure("http://127.0.0.1:9/v1")
     assert found.message == "the model 'small' at http://127.0.0.1:9/v1 cannot be reached: the connection was refused"
     assert "host and port" in found.hint
@@ -133,7 +133,7 @@ def chained(first: BaseException, why: BaseException) -> BaseException:
         (ValueError("odd"), "ValueError: odd"),
     ],
 )
-def test_problems_of_connections_are_told_in_words(why: BaseException, what: str) -> None:
+def test_connection_problems_are_reported_in_plain_words(why: BaseException, what: str) -> None:
     said, hint = connection_problem(why)
     assert what in said
     assert hint

@@ -47,7 +47,7 @@ def request(**more: object) -> ModelRequest:
     return ModelRequest(model="house:small", messages=[user_message("hello")], hints={"node": "secret plan"}, **more)  # pyright: ignore[reportArgumentType] - a shorthand
 
 
-async def test_a_service_of_the_settings_is_asked_at_its_address_with_its_key() -> None:
+async def test_a_configured_service_is_called_at_its_address_with_its_key() -> None:
     service = Service()
     models = PydanticModels(
         providers={"house": Provider(base_url="http://house.test/v1", keys=("k0", "k1"), http=service)}
@@ -65,7 +65,7 @@ async def test_a_service_of_the_settings_is_asked_at_its_address_with_its_key() 
     await models.close()
 
 
-async def test_hints_never_leave_the_process() -> None:
+async def test_hints_are_not_sent_to_providers() -> None:
     service = Service()
     models = PydanticModels(providers={"house": Provider(base_url="http://house.test/v1", http=service)})
     await models.ask(request())
@@ -73,7 +73,7 @@ async def test_hints_never_leave_the_process() -> None:
 
 
 @pytest.mark.requirement("S2-68", "S2-73", "T2-19")
-async def test_the_key_index_chooses_a_key_modulo_their_number_and_says_so() -> None:
+async def test_the_key_index_selects_a_key_modulo_their_number_with_a_warning() -> None:
     service = Service()
     house = Provider(base_url="http://house.test/v1", keys=("k0", "k1", "k2"), http=service)
     models = PydanticModels(providers={"house": house})
@@ -92,7 +92,7 @@ def test_keys_are_not_shown() -> None:
     assert "k0" not in repr(Provider(base_url="http://house.test/v1", keys=("k0",)))
 
 
-def test_a_known_price_is_told_and_an_unknown_one_is_not_zero() -> None:
+def test_a_known_price_is_reported_and_an_unknown_one_is_not_zero() -> None:
     assert cost_usd("openai", "gpt-4o", input_tokens=1_000_000, output_tokens=0) == pytest.approx(2.5)
     assert cost_usd("house", "no-such-model", input_tokens=1, output_tokens=1) is None
     assert cost_usd("scripted", "scripted", input_tokens=1, output_tokens=1) is None
@@ -107,7 +107,7 @@ def test_a_provider_without_schemas_is_offered_the_schema_as_a_tool() -> None:
     assert (reply.text, reply.tool_calls) == ('{"n": 1}', ())
 
 
-def test_signed_thoughts_are_echoed_as_they_were() -> None:
+def test_signed_reasoning_is_echoed_unchanged() -> None:
     parts = [ThinkingPart("hm", signature="signed"), TextPart("I look."), ToolCallPart("search", {"q": 1}, "c1")]
     reply = to_reply(ModelResponse(parts=parts, provider_name="house"), ModelRequest(model="x"))
     message = assistant_message(reply, name="writer")
@@ -119,7 +119,7 @@ def test_signed_thoughts_are_echoed_as_they_were() -> None:
     assert "raw" not in assistant_message(reply, name="writer", calls=())
 
 
-def test_what_one_side_says_in_a_row_is_one_message() -> None:
+def test_consecutive_messages_of_one_role_are_merged() -> None:
     said: list[JsonObject] = [
         user_message("a"),
         user_message("b"),

@@ -60,20 +60,20 @@ def test_trailing_commas_are_forgiven(value: dict[str, Json]) -> None:
         ("null", None),
     ],
 )
-def test_what_was_meant_is_found(text: str, meant: Json) -> None:
+def test_slightly_broken_json_is_repaired(text: str, meant: Json) -> None:
     assert read_json(text) == ParsedJson(meant)
 
 
 @pytest.mark.parametrize("text", ["", "no JSON here", '{"a": ', "[1 2]", "NaN", '{"a": NaN}', "1e999", '"\\ud800"'])
-def test_what_cannot_be_read_is_not_guessed(text: str) -> None:
+def test_unreadable_json_is_not_guessed(text: str) -> None:
     assert read_json(text) is None
 
 
-def test_json_nested_beyond_reason_is_refused_and_not_a_crash() -> None:
+def test_too_deeply_nested_json_is_refused() -> None:
     assert read_json("[" * 100_000 + "]" * 100_000) is None
 
 
 @pytest.mark.parametrize("text", ['Sure: {"a": 1}', '{"a": 1,}', 'x\n```json\n{"a": 1}\n```'])
-def test_only_a_text_that_is_json_as_a_whole_reads_as_a_whole(text: str) -> None:
+def test_only_a_text_that_is_entirely_json_is_parsed_as_a_whole(text: str) -> None:
     assert read_whole(text) is None
     assert read_json(text) == ParsedJson({"a": 1})

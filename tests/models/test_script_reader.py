@@ -24,7 +24,7 @@ tools:
 """
 
 
-def test_every_problem_of_a_script_is_told_with_its_place() -> None:
+def test_every_problem_of_a_script_has_a_position() -> None:
     with pytest.raises(ScriptRefused) as caught:
         read_script(WRONG)
     told = [(problem.line, problem.column, problem.code) for problem in caught.value.problems]
@@ -45,12 +45,12 @@ def test_every_problem_of_a_script_is_told_with_its_place() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "rules: [", "- a", "rules: {}", "&a [*a]", "null", "rules: [{text: 1}]"])
-def test_what_is_no_script_is_refused(text: str) -> None:
+def test_a_file_that_is_not_a_script_is_refused(text: str) -> None:
     with pytest.raises(ScriptRefused):
         read_script(text)
 
 
-def test_a_whole_rule_is_read() -> None:
+def test_a_rule_with_every_field_is_read() -> None:
     script = read_script(
         """
         rules:
@@ -91,7 +91,7 @@ def test_a_whole_rule_is_read() -> None:
     )
 
 
-def test_tools_of_a_script_are_kept_as_they_are_written() -> None:
+def test_tools_of_a_script_are_read_unchanged() -> None:
     script = read_script(
         '{"tools": {"web_search": {"results": [{"when": {"q": "a"}, "result": 1}, {"fail": "down"}]}}}'
     )

@@ -67,7 +67,7 @@ async def failure_of(model: PydanticModels) -> Any:
     return caught.value.failure
 
 
-async def test_rules_are_tried_in_order_and_by_what_the_call_is_about() -> None:
+async def test_rules_are_matched_in_order_by_the_call() -> None:
     model = models(
         """
         rules:
@@ -93,14 +93,14 @@ async def test_rules_are_tried_in_order_and_by_what_the_call_is_about() -> None:
     assert said == ["first", "again", "first", "Berlin", "judged", "docks", "second call", "retried"]
 
 
-async def test_answers_follow_one_another_in_each_scope_and_the_last_one_stays() -> None:
+async def test_answers_are_used_in_order_in_each_scope_and_the_last_one_repeats() -> None:
     model = models("rules: [{node: check, answers: [{json: {score: 60}}, {json: {score: 90}}]}]")
     scopes: list[Mapping[str, Json]] = [{"node": "check", "scope": scope} for scope in ("0", "1")]
     said = [json.loads((await ask(model, hints=scopes[at])).text)["score"] for at in (0, 1, 0, 0, 1)]
     assert said == [60, 60, 90, 90, 90]
 
 
-async def test_a_rule_is_used_so_many_times_at_most() -> None:
+async def test_a_rule_has_a_maximum_of_uses() -> None:
     model = models("rules: [{times: 2, text: twice}, {text: then}]")
     assert [(await ask(model)).text for _ in range(3)] == ["twice", "twice", "then"]
 
@@ -115,7 +115,7 @@ async def test_text_streams_in_pieces_that_add_up() -> None:
     assert "".join(heard) == reply.text == "one two three four five six seven eight nine"
 
 
-async def test_slow_answers_and_slow_tokens_wait_on_the_clock_they_are_given() -> None:
+async def test_slow_answers_and_tokens_wait_on_the_given_clock() -> None:
     waits = Waits()
     model = models('rules: [{text: "a b c d e f", delay: 2s, tokenDelay: 50ms}]', waits)
     await model.ask(ModelRequest(model="", messages=[{"role": "user", "content": "go"}]), on_text=lambda _: None)
@@ -161,14 +161,14 @@ async def test_streamed_and_whole_answers_are_the_same() -> None:
         ("connection", "model-unreachable", True, None),
     ],
 )
-async def test_failures_are_named_and_say_whether_to_try_again(
+async def test_scripted_failures_have_a_code_and_a_retry_flag(
     fail: str, code: str, retryable: bool, retry_after_s: float | None
 ) -> None:
     failure = await failure_of(models(f"rules: [{{fail: {fail}}}]"))
     assert (failure.code, failure.retryable, failure.retry_after_s) == (code, retryable, retry_after_s)
 
 
-async def test_the_client_itself_never_tries_again() -> None:
+async def test_the_scripted_client_does_not_retry() -> None:
     model = models("rules: [{times: 1, fail: 500}, {text: fine}]")
     assert (await failure_of(model)).code == "model-server-error"
     assert (await ask(model)).text == "fine"
@@ -187,7 +187,7 @@ async def test_without_a_rule_the_first_legal_route_is_taken_and_a_second_visit_
     assert [call.name for call in ended.tool_calls] == ["end"]
 
 
-async def test_without_a_rule_text_says_who_answers_and_that_it_is_scripted() -> None:
+async def test_without_a_rule_the_text_names_the_agent_and_the_scripted_model() -> None:
     assert (await ask(models(), "write it", {"agent": "writer"})).text == "Scripted answer of writer to: write it"
 
 
@@ -208,7 +208,7 @@ async def test_without_a_rule_text_says_who_answers_and_that_it_is_scripted() ->
         ((), None, {"next": "DM2"}),
     ],
 )
-async def test_a_route_is_given_the_way_the_request_offers_it(
+async def test_a_route_is_given_in_the_form_of_the_request(
     tools: tuple[ToolSpec, ...], schema: JsonObject | None, expected: Json | list[Any]
 ) -> None:
     reply = await ask(models("rules: [{next: DM2}]"), tools=tools, output_schema=schema)
@@ -216,21 +216,21 @@ async def test_a_route_is_given_the_way_the_request_offers_it(
     assert given == expected
 
 
-async def test_the_end_is_called_where_it_is_offered() -> None:
+async def test_the_end_tool_is_called_when_offered() -> None:
     model = models("rules: [{text: Bye., end: true}]")
     reply = await ask(model, tools=(router("A"), END_TOOL))
     assert (reply.text, [call.name for call in reply.tool_calls]) == ("Bye.", ["end"])
     assert (await ask(model, tools=(router("A", "END"),))).tool_calls[0].arguments == {"next": "END"}
 
 
-async def test_a_json_answer_is_given_to_the_final_result_tool_where_there_is_one() -> None:
+async def test_a_json_answer_is_given_to_the_final_result_tool_if_offered() -> None:
     wrapped: JsonObject = {"type": "object", "properties": {"value": {"type": "array"}}}
     tool = ToolSpec(name="final_result", description="Answer.", parameters=wrapped)
     reply = await ask(models("rules: [{json: [1, 2]}]"), tools=(tool,))
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [("final_result", {"value": [1, 2]})]
 
 
-async def test_broken_arguments_of_a_tool_call_are_a_failure_to_try_again() -> None:
+async def test_broken_arguments_of_a_tool_call_are_a_retryable_failure() -> None:
     from pydantic_ai.messages import ModelResponse, ToolCallPart
 
     from pointsman.models.wire import to_reply
@@ -253,7 +253,7 @@ async def test_no_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await ask(model)).text == "quiet"
 
 
-async def test_one_model_may_stand_in_for_all() -> None:
+async def test_one_model_can_replace_all_others() -> None:
     model = PydanticModels(only="scripted", script=read_script("rules: [{text: stand-in}]"))
     assert (await model.ask(ModelRequest(model="groq:llama-3.1-8b-instant"))).text == "stand-in"
 
@@ -268,9 +268,7 @@ async def test_one_model_may_stand_in_for_all() -> None:
         ("", "model-unnamed", "no model is named"),
     ],
 )
-async def test_a_model_nobody_can_reach_is_a_failure_that_names_what_is_missing(
-    name: str, code: str, says: str
-) -> None:
+async def test_an_unreachable_model_is_a_failure_with_the_missing_part(name: str, code: str, says: str) -> None:
     with pytest.raises(ModelFailed, match=says) as caught:
         await PydanticModels(default="").ask(ModelRequest(model=name))
     assert (caught.value.failure.code, caught.value.failure.retryable) == (code, False)

@@ -24,7 +24,7 @@ ADDRESSES: list[Callable[[Path], str]] = [lambda _: "memory:", lambda path: f"sq
 
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=["memory", "sqlite"])
-async def test_who_adds_at_once_loses_nothing_and_a_new_day_begins_at_nothing(
+async def test_concurrent_spending_is_summed_and_a_new_day_starts_at_zero(
     address: Callable[[Path], str], tmp_path: Path
 ) -> None:
     store = await open_store(address(tmp_path))

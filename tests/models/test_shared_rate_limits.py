@@ -51,7 +51,7 @@ async def calls(number: int, of: KeyPool, count: int, began: list[tuple[float, i
 
 
 @pytest.mark.parametrize("pacing", [Pacing(interval_s=0.4), Pacing(interval_s=0.4, key_interval_s=3.0)])
-def test_what_shares_a_store_keeps_one_pace_and_takes_turns(pacing: Pacing) -> None:
+def test_processes_of_one_store_share_the_rate_and_the_order(pacing: Pacing) -> None:
     began: list[tuple[float, int, int]] = []
 
     async def story() -> None:
@@ -74,7 +74,7 @@ def test_what_shares_a_store_keeps_one_pace_and_takes_turns(pacing: Pacing) -> N
     assert all(halfway[number] >= 5 for number in range(3)), halfway
 
 
-def test_a_key_that_is_limited_in_one_process_rests_in_all() -> None:
+def test_a_key_limited_in_one_process_rests_in_all() -> None:
     async def story() -> tuple[int, int, Failure]:
         store = await open_store("memory:")
         here, there = pool(store, Pacing(rest_s_max=7200.0)), pool(store, Pacing(rest_s_max=7200.0))
@@ -97,7 +97,7 @@ def test_a_key_that_is_limited_in_one_process_rests_in_all() -> None:
     assert (failure.code, failure.retryable) == ("model-rate-limited", True)
 
 
-def test_who_dies_with_a_turn_leaves_one_turn_unused_and_who_is_cancelled_none_locked() -> None:
+def test_a_crash_wastes_one_turn_and_a_cancel_blocks_none() -> None:
     async def story() -> float:
         store = await open_store("memory:")
         pacing = Pacing(interval_s=10.0)
@@ -119,7 +119,7 @@ def test_who_dies_with_a_turn_leaves_one_turn_unused_and_who_is_cancelled_none_l
     assert run_virtually(story()) <= 40.0
 
 
-def test_a_clock_that_ran_far_ahead_holds_nobody_up() -> None:
+def test_a_clock_that_ran_ahead_does_not_block_calls() -> None:
     async def story() -> float:
         store = await open_store("memory:")
         ahead = VirtualClock().now() + 100 * AHEAD_S
@@ -150,7 +150,7 @@ class Away:
 
 
 @pytest.mark.parametrize("how", [Provider(shared=True), Provider(day=DayLimit(calls=1))], ids=["shared", "day"])
-async def test_a_store_that_is_away_is_no_failure_of_the_model(how: Provider) -> None:
+async def test_a_store_outage_does_not_fail_the_model(how: Provider) -> None:
     own = replace(how, base_url="http://own.test/v1")
     models = PydanticModels(providers={"own": own}, turns=Away(), spending=Away())
     for _ in range(2):
@@ -214,7 +214,7 @@ def postgresql(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.requirement("S2-69")
 @pytest.mark.parametrize("address", [sqlite, postgresql])
-async def test_two_processes_keep_the_pace_of_their_keys_together(
+async def test_two_processes_share_the_rate_of_their_keys(
     address: Callable[[pytest.FixtureRequest], str], request: pytest.FixtureRequest
 ) -> None:
     heard, said = await crowded(address(request))

@@ -54,7 +54,7 @@ def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: in
 
 
 @pytest.mark.parametrize("limit", [DayLimit(calls=2), DayLimit(tokens=13)])
-def test_a_key_that_paid_for_enough_today_leaves_its_calls_to_the_next_and_then_they_fail(limit: DayLimit) -> None:
+def test_a_key_over_its_daily_limit_is_replaced_until_all_are_spent(limit: DayLimit) -> None:
     service = Service(lambda key, number: None)
     found = ask(service, limit, [0] * 5)
     assert service.keys == ["first", "first", "second", "second"]
@@ -64,14 +64,14 @@ def test_a_key_that_paid_for_enough_today_leaves_its_calls_to_the_next_and_then_
     assert "has paid for" in third.warnings[0]
 
 
-def test_the_next_day_it_pays_again() -> None:
+def test_a_spent_key_is_available_the_next_day() -> None:
     service = Service(lambda key, number: None)
     found = ask(service, DayLimit(calls=1), [0, 0, 0, 0], turns=1)
     assert [one if isinstance(one, str) else "" for one in found] == ["", "", "model-key-budget-spent", ""]
     assert service.keys == ["first", "second", "first"]
 
 
-def test_dollars_count_where_a_price_is_known_and_people_are_told_where_none_is() -> None:
+def test_cost_limits_count_known_prices_and_warn_about_unknown_ones() -> None:
     spent = KeySpending(usd=0.5).with_(Usage(input_tokens=10, output_tokens=5, model_calls=1, cost_usd=0.75))
     assert spent == KeySpending(calls=1, tokens=15, usd=1.25)
     assert DayLimit(usd=1.25).reached(spent) == "$1.2500 of $1.25"
@@ -81,7 +81,7 @@ def test_dollars_count_where_a_price_is_known_and_people_are_told_where_none_is(
     assert "no price of 'small-1' is known" in reply.warnings[0]
 
 
-def test_settings_say_it() -> None:
+def test_daily_limits_come_from_the_settings() -> None:
     said = ProviderSettings.model_validate({"base_url": "http://h.test", "day": {"tokens": 5}})
     assert said.provider("own").day == DayLimit(tokens=5)
     with pytest.raises(ValueError, match="greater than or equal to 0"):

@@ -168,7 +168,9 @@ async def failed(server: HTTPServer, kind: str, *, hear: list[str] | None = None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_kind_sends_its_wire_with_its_key_and_reads_the_answer(server: HTTPServer, kind: str) -> None:
+async def test_every_provider_kind_sends_its_wire_with_its_key_and_reads_the_answer(
+    server: HTTPServer, kind: str
+) -> None:
     answer(server, ANSWERS.get(kind, CHAT))
     reply = await ask(server, kind)
     assert reply.text == "fine"
@@ -193,7 +195,7 @@ async def test_every_kind_sends_its_wire_with_its_key_and_reads_the_answer(serve
         (503, "model-unavailable", True),
     ],
 )
-async def test_every_kind_tells_its_failures_alike_and_asks_once(
+async def test_every_provider_kind_maps_failures_identically_and_calls_once(
     server: HTTPServer, kind: str, status: int, code: str, retryable: bool
 ) -> None:
     error: JsonObject = {"message": f"not with {KEY}", "type": "error", "code": status}
@@ -208,7 +210,7 @@ async def test_every_kind_tells_its_failures_alike_and_asks_once(
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_wire_tells_a_failure_as_a_sentence_with_status_address_and_body(
+async def test_every_wire_reports_a_failure_with_status_address_and_body(
     server: HTTPServer, kind: str, streams: bool
 ) -> None:
     said = "the parameter 'top_p' is not supported"
@@ -226,19 +228,19 @@ async def test_every_wire_tells_a_failure_as_a_sentence_with_status_address_and_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_every_wire_tells_an_answer_that_is_not_json_as_a_sentence(server: HTTPServer, kind: str) -> None:
+async def test_every_wire_reports_an_answer_that_is_not_json(server: HTTPServer, kind: str) -> None:
     answer(server, "<html>Bad gateway</html>", status=502, headers={"content-type": "text/html"})
     failure = await failed(server, kind)
     assert failure.message.startswith("LLM service error: 502 from the model ")
     assert not PYTHON.search(failure.message), failure.message
 
 
-async def test_the_time_that_a_provider_asks_for_is_told(server: HTTPServer) -> None:
+async def test_the_wait_requested_by_a_provider_is_reported(server: HTTPServer) -> None:
     answer(server, {"error": {"message": "slow down"}}, status=429, headers={"retry-after": "45"})
     assert (await failed(server, "openai-chat")).retry_after_s == 45
 
 
-async def test_a_conversation_that_does_not_fit_is_named(server: HTTPServer) -> None:
+async def test_a_conversation_over_the_context_has_its_own_code(server: HTTPServer) -> None:
     message = "This model's maximum context length is 8192 tokens."
     answer(server, {"error": {"message": message, "code": "context_length_exceeded"}}, status=400)
     failure = await failed(server, "openai-chat")
@@ -250,7 +252,7 @@ async def test_a_conversation_that_does_not_fit_is_named(server: HTTPServer) -> 
 @pytest.mark.parametrize(
     "body", ["<html>welcome</html>", '{"id": 1', '{"choices": 5, "content": 5, "output": 5}', "[]"]
 )
-async def test_an_answer_that_is_none_is_a_failure(server: HTTPServer, kind: str, body: str) -> None:
+async def test_an_invalid_answer_is_a_failure(server: HTTPServer, kind: str, body: str) -> None:
     answer(server, body)
     failure = await failed(server, kind)
     assert failure.code == "model-answer-unreadable"
@@ -282,7 +284,7 @@ async def test_a_whole_body_that_is_not_an_answer_stays_a_failure(server: HTTPSe
     assert len(server.log) == 1
 
 
-async def test_a_stream_that_is_labelled_as_json_is_read_as_a_stream(server: HTTPServer) -> None:
+async def test_a_stream_labelled_as_json_is_read_as_a_stream(server: HTTPServer) -> None:
     end = CHAT_BEGUN.replace(
         '"delta": {"role": "assistant", "content": "Once"}', '"delta": {}, "finish_reason": "stop"'
     )
@@ -292,7 +294,7 @@ async def test_a_stream_that_is_labelled_as_json_is_read_as_a_stream(server: HTT
     assert (reply.text, heard) == ("Once", ["Once"])
 
 
-async def test_a_redirect_is_named_with_its_address(server: HTTPServer) -> None:
+async def test_a_redirect_is_reported_with_its_address(server: HTTPServer) -> None:
     answer(server, "", status=302, headers={"location": "https://elsewhere.example/v1"})
     failure = await failed(server, "openai-chat")
     assert "it redirects to 'https://elsewhere.example/v1'" in failure.message
@@ -300,7 +302,7 @@ async def test_a_redirect_is_named_with_its_address(server: HTTPServer) -> None:
     assert "base_url" in failure.hint
 
 
-async def test_an_error_without_a_body_says_so(server: HTTPServer) -> None:
+async def test_an_error_without_a_body_is_reported_as_such(server: HTTPServer) -> None:
     answer(server, "", status=500)
     failure = await failed(server, "openai-chat")
     assert failure.message.startswith("LLM service error: 500 from the model ")
@@ -333,7 +335,7 @@ MESSAGE: JsonObject = {"id": "m1", "type": "message", "role": "assistant", "stat
         ("google", {**GOOGLE, "candidates": [{"finishReason": "SAFETY", "index": 0}]}),
     ],
 )
-async def test_a_refusal_is_told_alike_by_every_wire_and_is_not_tried_again(
+async def test_every_wire_maps_a_refusal_identically_without_retry(
     server: HTTPServer, kind: str, body: JsonObject
 ) -> None:
     answer(server, body)
@@ -345,7 +347,7 @@ async def test_a_refusal_is_told_alike_by_every_wire_and_is_not_tried_again(
 
 
 @pytest.mark.parametrize("kind", ["openai-chat", "anthropic"])
-async def test_a_service_that_does_not_answer_in_time_is_left(server: HTTPServer, kind: str) -> None:
+async def test_a_service_over_its_timeout_is_a_timeout_failure(server: HTTPServer, kind: str) -> None:
     release = Event()
 
     def hang(_: Request) -> Response:
@@ -360,7 +362,7 @@ async def test_a_service_that_does_not_answer_in_time_is_left(server: HTTPServer
     assert (failure.code, failure.retryable) == ("model-timeout", True)
 
 
-async def test_a_service_that_is_not_there_is_named(server: HTTPServer) -> None:
+async def test_an_unreachable_service_is_reported_by_name(server: HTTPServer) -> None:
     server.stop()
     failure = await failed(server, "openai-chat")
     assert (failure.code, failure.retryable) == ("model-unreachable", True)

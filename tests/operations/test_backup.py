@@ -89,7 +89,7 @@ def everything(app: Pointsman) -> dict[str, list[tuple[Value, ...]]]:
     ("source", "target"),
     [("sqlite", "sqlite"), ("sqlite", "postgres"), ("postgres", "sqlite"), ("postgres", "postgres")],
 )
-async def test_what_is_backed_up_comes_back_whole_and_goes_on_in_either_kind_of_store(
+async def test_a_backup_is_restored_completely_and_continues_in_both_kinds_of_store(
     address: Address, tmp_path: Path, source: str, target: str
 ) -> None:
     file = tmp_path / "monday.backup"
@@ -129,7 +129,7 @@ async def test_what_is_backed_up_comes_back_whole_and_goes_on_in_either_kind_of_
 
 
 @pytest.mark.integration
-async def test_a_backup_shows_one_moment_while_others_write(tmp_path: Path) -> None:
+async def test_a_backup_is_consistent_during_writes(tmp_path: Path) -> None:
     """What is begun meanwhile is in it as a whole, or not at all."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         for _ in range(3):
@@ -145,7 +145,7 @@ async def test_a_backup_shows_one_moment_while_others_write(tmp_path: Path) -> N
 
 
 @pytest.mark.integration
-async def test_a_file_that_exists_is_never_replaced(tmp_path: Path) -> None:
+async def test_a_backup_does_not_replace_an_existing_file(tmp_path: Path) -> None:
     file = tmp_path / "there"
     file.write_text("mine")
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
@@ -158,7 +158,7 @@ async def test_a_file_that_exists_is_never_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_backup_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "monday.backup"
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         await (await app.start(Workflow.parse(flows.CHAIN), {})).settled()
@@ -174,7 +174,7 @@ async def test_a_backup_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_a_restore_that_fails_in_the_middle_leaves_the_store_empty(
+async def test_a_failed_restore_leaves_the_store_empty(
     address: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     file = tmp_path / "monday.backup"
@@ -209,7 +209,7 @@ async def test_a_restore_that_fails_in_the_middle_leaves_the_store_empty(
         "DELETE FROM rows WHERE no = 2",
     ],
 )
-async def test_a_backup_that_was_changed_is_refused_before_anything_is_written(tmp_path: Path, change: str) -> None:
+async def test_a_changed_backup_is_refused_before_any_write(tmp_path: Path, change: str) -> None:
     file = tmp_path / "monday.backup"
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         await lived_in(app, app.settings)
@@ -225,7 +225,7 @@ async def test_a_backup_that_was_changed_is_refused_before_anything_is_written(t
 
 
 @pytest.mark.integration
-async def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path) -> None:
     """Another file, a store that is in use, a backup that a newer version made."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         await app.save(Workflow.parse(flows.CHAIN))
@@ -241,7 +241,7 @@ async def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-async def test_a_damaged_store_has_no_backup(tmp_path: Path) -> None:
+async def test_a_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
     """Neither a broken chain nor a broken seal is copied as if it were whole."""
     path = tmp_path / "store.db"
     async with installed(f"sqlite:///{path}", tmp_path) as app:
@@ -264,7 +264,7 @@ async def test_a_damaged_store_has_no_backup(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-async def test_files_need_a_place_to_go(tmp_path: Path) -> None:
+async def test_a_backup_with_files_needs_a_directory(tmp_path: Path) -> None:
     file = tmp_path / "monday.backup"
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         await lived_in(app, app.settings)
@@ -276,7 +276,7 @@ async def test_files_need_a_place_to_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_an_empty_store_has_no_backup_since_it_may_be_the_wrong_one(
+async def test_an_empty_store_is_not_backed_up_because_it_may_be_the_wrong_one(
     address: Address, tmp_path: Path, kind: str
 ) -> None:
     async with installed(address(kind), tmp_path) as app:
@@ -285,7 +285,7 @@ async def test_an_empty_store_has_no_backup_since_it_may_be_the_wrong_one(
     assert not (tmp_path / "nothing").exists()
 
 
-async def test_a_store_that_keeps_nothing_has_no_backup(tmp_path: Path) -> None:
+async def test_a_store_in_memory_is_not_backed_up(tmp_path: Path) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         with pytest.raises(StoreUncopyable):
             await app.storage.back_up(tmp_path / "nothing")

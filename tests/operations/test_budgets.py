@@ -59,7 +59,7 @@ def by_measure(rows: list[BudgetRow], workflow: str) -> dict[str, BudgetRow]:
 
 
 @pytest.mark.integration
-def test_the_dearest_is_told_with_what_it_left_also_after_a_restart(tmp_path: Path) -> None:
+def test_budget_usage_and_remainder_are_shown_even_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
     async def run() -> tuple[str, list[BudgetRow], list[BudgetRow]]:
@@ -82,7 +82,7 @@ def test_the_dearest_is_told_with_what_it_left_also_after_a_restart(tmp_path: Pa
     assert (cheap["modelCalls"]["near"], cheap["modelCalls"]["warnAt"]) == (2, 0.5)
 
 
-def test_what_a_budget_stopped_has_not_ended_and_is_counted_all_the_same() -> None:
+def test_executions_stopped_by_a_budget_are_counted() -> None:
     async def run() -> tuple[str, list[BudgetRow]]:
         async with installation(SCRIPT) as app:
             await app.save(written(flow("long", "dear", "cheap", "again", policy="pause")))
@@ -94,7 +94,7 @@ def test_what_a_budget_stopped_has_not_ended_and_is_counted_all_the_same() -> No
     assert (calls["over"], calls["near"], calls["left"], calls["dearest"]) == (1, 0, 0, stopped)
 
 
-def test_an_operator_bounds_workflows_that_bound_nothing_and_sub_workflows_count() -> None:
+def test_operator_budgets_apply_to_workflows_without_budgets_and_count_sub_workflows() -> None:
     plain = "pointsman: 1\nid: plain\nnodes: [{id: dear, type: agent, config: {prompt: Speak}}]\n"
     outer = "pointsman: 1\nid: outer\nnodes: [{id: call, type: workflow, config: {workflow: plain, input: {}}}]\n"
 
@@ -113,7 +113,7 @@ def test_an_operator_bounds_workflows_that_bound_nothing_and_sub_workflows_count
     assert (never["executions"], never["highest"], never["dearest"]) == (0, 0, None)
 
 
-def test_what_has_no_budget_has_no_row() -> None:
+def test_a_workflow_without_a_budget_has_no_row() -> None:
     async def run() -> list[BudgetRow]:
         async with installation(SCRIPT) as app:
             await app.save(written("pointsman: 1\nid: free\nnodes: [{id: cheap, type: agent, config: {prompt: x}}]\n"))
@@ -122,7 +122,7 @@ def test_what_has_no_budget_has_no_row() -> None:
     assert run_virtually(run()) == []
 
 
-def test_a_budget_of_dollars_sees_what_the_scripted_model_costs_also_below_a_call() -> None:
+def test_a_cost_budget_counts_the_scripted_model_even_in_called_workflows() -> None:
     priced = "pointsman: 1\nid: %s\nconfig: {limits: {costUsd: 1}}\nnodes: [%s]\n"
     agent = "{id: dear, type: agent, config: {prompt: Speak}}"
     call = "{id: call, type: workflow, config: {workflow: inner, input: {}}}"
@@ -138,7 +138,7 @@ def test_a_budget_of_dollars_sees_what_the_scripted_model_costs_also_below_a_cal
     assert run_virtually(run()) == [], "it has no price because nobody is asked: nothing is unknown"
 
 
-def test_what_a_step_paid_is_told_while_the_next_one_still_works() -> None:
+def test_the_cost_of_a_step_is_shown_while_the_next_one_runs() -> None:
     async def run() -> tuple[str, list[BudgetRow], list[str]]:
         async with installation(SCRIPT) as app:
             await app.save(written(flow("long", "dear", "slow")))
@@ -152,7 +152,7 @@ def test_what_a_step_paid_is_told_while_the_next_one_still_works() -> None:
     assert (status, by_measure(rows, "long")["tokens"]["highest"], wrong) == ("running", 90, [])
 
 
-def test_no_budget_opens_a_journal_and_all_that_stand_still_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budgets_read_no_journal_and_count_all_waiting_executions(monkeypatch: pytest.MonkeyPatch) -> None:
     many = 230
 
     async def run() -> list[BudgetRow]:
@@ -172,7 +172,7 @@ def test_no_budget_opens_a_journal_and_all_that_stand_still_are_counted(monkeypa
 
 
 @pytest.mark.integration
-def test_a_day_bounds_what_has_ended_and_not_what_has_not(tmp_path: Path) -> None:
+def test_a_day_selects_ended_executions_and_keeps_open_ones(tmp_path: Path) -> None:
     async def run() -> list[list[Json]]:
         async with installation(SCRIPT, store=f"sqlite:///{tmp_path / 'store.db'}") as app:
             await app.save(written(flow("cheap", "cheap")))
@@ -188,7 +188,7 @@ def test_a_day_bounds_what_has_ended_and_not_what_has_not(tmp_path: Path) -> Non
     assert run_virtually(run()) == [[1, 1], [0, 1], [0, 1], [1, 1]]
 
 
-def test_who_sees_less_is_told_of_what_those_spent_that_they_see() -> None:
+def test_budgets_count_only_visible_executions() -> None:
     async def run() -> list[tuple[Json, str | None]]:
         async with installation(SCRIPT) as app:
             await app.save(written(flow("dear", "dear")))

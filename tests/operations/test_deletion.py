@@ -51,7 +51,7 @@ async def ids(app: Pointsman) -> set[ExecutionId]:
     return {one.execution for one in await app.executions()}
 
 
-async def test_a_deleted_execution_is_gone_with_its_sub_workflows_and_leaves_no_trace(tmp_path: Path) -> None:
+async def test_a_deleted_execution_is_removed_with_its_sub_workflows_and_all_traces(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting())
@@ -75,7 +75,7 @@ async def test_a_deleted_execution_is_gone_with_its_sub_workflows_and_leaves_no_
         assert (await app.view(other))["status"] == "completed"
 
 
-async def test_what_has_not_ended_is_not_deleted(tmp_path: Path) -> None:
+async def test_an_open_execution_cannot_be_deleted(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         waiting = await ran(app, asking(), session="talk")
@@ -92,7 +92,7 @@ async def test_what_has_not_ended_is_not_deleted(tmp_path: Path) -> None:
             await app.storage.delete(waiting)
 
 
-async def test_a_conversation_is_deleted_with_its_executions_and_what_it_remembered(tmp_path: Path) -> None:
+async def test_a_conversation_is_deleted_with_its_executions_and_memory(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting())
@@ -128,7 +128,7 @@ def keeping(**retention: object) -> Settings:
     return Settings.model_validate({"retention": retention})
 
 
-async def test_nothing_is_collected_unless_the_settings_say_so(tmp_path: Path) -> None:
+async def test_gc_deletes_nothing_by_default(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         execution = await ran(app, noting())
@@ -137,7 +137,7 @@ async def test_nothing_is_collected_unless_the_settings_say_so(tmp_path: Path) -
         assert await ids(app) == {execution}
 
 
-async def test_executions_are_kept_as_long_as_the_settings_say(tmp_path: Path) -> None:
+async def test_executions_are_kept_for_the_configured_time(tmp_path: Path) -> None:
     clock = HandClock()
     settings = keeping(completed="30d", cancelled=0, workflows={"other": {"completed": "1d"}})
     async with opened(tmp_path, clock) as app:
@@ -160,7 +160,7 @@ async def test_executions_are_kept_as_long_as_the_settings_say(tmp_path: Path) -
         assert await ids(app) == {waiting, young}
 
 
-async def test_the_newest_of_each_workflow_are_kept_where_a_number_is_said(tmp_path: Path) -> None:
+async def test_the_configured_number_of_newest_executions_per_workflow_is_kept(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=keeping(completed=2)) as app:
         made: list[ExecutionId] = []
@@ -173,7 +173,7 @@ async def test_the_newest_of_each_workflow_are_kept_where_a_number_is_said(tmp_p
         assert await ids(app) == {*made[2:], other}
 
 
-async def test_a_family_is_collected_as_one_and_its_definition_with_it(
+async def test_an_execution_is_collected_with_its_children_and_its_definition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "HOLD_S", -1.0)
@@ -197,14 +197,12 @@ async def test_a_family_is_collected_as_one_and_its_definition_with_it(
 @pytest.mark.parametrize(
     "wrong", [{"completed": "soon"}, {"running": "1d"}, {"completed": -1}, {"completed": True}, {"workflows": {"a": 3}}]
 )
-def test_a_retention_that_cannot_be_meant_is_refused(wrong: JsonObject) -> None:
+def test_an_impossible_retention_is_refused(wrong: JsonObject) -> None:
     with pytest.raises(ValueError, match="retention"):
         Settings.model_validate({"retention": wrong})
 
 
-async def test_what_an_execution_still_has_to_tell_is_told_before_it_is_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_outbox_messages_are_delivered_before_deletion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     emit: JsonObject = {"id": "tell", "type": "emit", "config": {"event": "paid", "data": {}}}
     async with opened(tmp_path, HandClock()) as app:
         waiting = await app.start(listening())

@@ -35,7 +35,7 @@ async def found(app: Pointsman) -> dict[str, HealthFinding]:
     return {one.code: one async for one in deployment(app.context) if one.code != "open-file"}
 
 
-async def test_keys_that_never_expire_and_those_that_have_are_told_of(tmp_path: Path) -> None:
+async def test_keys_without_expiry_and_expired_keys_are_reported(tmp_path: Path) -> None:
     clock = HandClock()
     async with installed(tmp_path, clock) as app:
         assert await found(app) == {}
@@ -57,7 +57,7 @@ async def test_keys_that_never_expire_and_those_that_have_are_told_of(tmp_path: 
         ({"names": ["flows.example.org"], "proxies": ["127.0.0.1/32"]}, set[str]()),
     ],
 )
-async def test_how_a_server_is_reached_is_looked_at(tmp_path: Path, server: dict[str, Any], codes: set[str]) -> None:
+async def test_the_reachability_of_a_server_is_checked(tmp_path: Path, server: dict[str, Any], codes: set[str]) -> None:
     clock = HandClock()
     async with installed(tmp_path, clock, server=server) as app:
         await Keys(app.store.entries, app.clock).make("ada", "admin", expires=Instant(clock.now() + DAY_S))
@@ -65,7 +65,7 @@ async def test_how_a_server_is_reached_is_looked_at(tmp_path: Path, server: dict
 
 
 @pytest.mark.requirement("S1-112")
-async def test_files_of_executions_that_nobody_knows_are_told_of_and_stay(tmp_path: Path) -> None:
+async def test_files_of_unknown_executions_are_reported_and_kept(tmp_path: Path) -> None:
     """Another store may know them."""
     clock, files = HandClock(), tmp_path / "files"
     async with installed(tmp_path, clock, files={"directory": str(files)}) as app:
@@ -86,7 +86,7 @@ async def test_files_of_executions_that_nobody_knows_are_told_of_and_stay(tmp_pa
         assert (files / "exec-nobody").exists()
 
 
-async def test_files_that_everybody_can_read_are_told_of(tmp_path: Path) -> None:
+async def test_world_readable_files_are_reported(tmp_path: Path) -> None:
     for above in (tmp_path, *tmp_path.parents):
         if above.stat().st_uid == os.getuid() and above != Path("/"):
             above.chmod(above.stat().st_mode | 0o001)

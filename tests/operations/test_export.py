@@ -70,7 +70,7 @@ async def file(tmp_path: Path) -> Path:
 
 @pytest.mark.requirement("S1-138")
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-async def test_an_exported_execution_goes_on_in_another_store(kind: str, file: Path, tmp_path: Path) -> None:
+async def test_an_exported_execution_continues_in_another_store(kind: str, file: Path, tmp_path: Path) -> None:
     url = "memory:" if kind == "memory" else f"sqlite:///{tmp_path / 'other.db'}"
     async with Pointsman(url, settings=Settings(), clock=HandClock()) as app:
         execution = await app.storage.bring_in(file)
@@ -90,7 +90,7 @@ async def test_an_exported_execution_goes_on_in_another_store(kind: str, file: P
             assert await app.store.verify() == []
 
 
-async def test_a_copy_beside_the_original_has_sub_workflows_of_its_own(tmp_path: Path) -> None:
+async def test_an_import_beside_the_original_has_its_own_sub_workflows(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         original = await begun(app)
         file = await exported(app, original, tmp_path)
@@ -106,7 +106,7 @@ async def test_a_copy_beside_the_original_has_sub_workflows_of_its_own(tmp_path:
         assert await app.store.verify() == []
 
 
-async def test_what_was_deleted_comes_back_under_its_own_id(tmp_path: Path) -> None:
+async def test_a_deleted_execution_is_imported_under_its_own_id(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         execution = await app.start(noting(), {"text": "x"})
         await execution.settled()
@@ -117,7 +117,7 @@ async def test_what_was_deleted_comes_back_under_its_own_id(tmp_path: Path) -> N
         assert await app.view(execution.id) == before
 
 
-def test_no_key_of_a_model_is_in_the_file(file: Path) -> None:
+def test_an_export_contains_no_model_key(file: Path) -> None:
     assert KEY.encode() not in file.read_bytes()
 
 
@@ -209,7 +209,7 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-async def test_a_file_that_is_not_what_was_exported_brings_nothing_in(what: str, file: Path, tmp_path: Path) -> None:
+async def test_a_changed_export_file_imports_nothing(what: str, file: Path, tmp_path: Path) -> None:
     change(file, HOSTILE[what])
     async with opened(tmp_path, HandClock()) as app:
         with pytest.raises((ImportRefused, RowUnreadable, PointsmanError)) as refused:
@@ -219,13 +219,13 @@ async def test_a_file_that_is_not_what_was_exported_brings_nothing_in(what: str,
         assert await app.executions() == []
 
 
-async def test_a_forged_file_is_otherwise_as_good_as_an_exported_one(file: Path, tmp_path: Path) -> None:
+async def test_the_unchanged_copy_of_the_forged_files_is_imported(file: Path, tmp_path: Path) -> None:
     change(file, forged(lambda lines: None))
     async with opened(tmp_path, HandClock()) as app:
         assert await app.storage.bring_in(file)
 
 
-async def test_a_line_that_is_too_long_and_a_file_that_is_not_there_are_told(
+async def test_too_long_lines_and_missing_files_are_reported(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "LINE_BYTES_MAX", 1000)
@@ -238,7 +238,7 @@ async def test_a_line_that_is_too_long_and_a_file_that_is_not_there_are_told(
             await app.storage.bring_in(tmp_path)
 
 
-async def test_an_import_that_was_interrupted_is_seen_by_nobody_and_can_be_repeated(
+async def test_an_interrupted_import_is_not_visible_and_can_be_repeated(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with opened(tmp_path, HandClock()) as app:

@@ -33,7 +33,7 @@ def sleeping() -> JsonObject:
     return {"id": "sleep", "nodes": nodes, "edges": []}
 
 
-async def test_the_lists_say_what_the_journals_say_whatever_executions_wait_for(tmp_path: Path) -> None:
+async def test_lists_match_journals_for_every_kind_of_wait(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         for workflow in (noting(), asking(), listening()):
@@ -49,7 +49,7 @@ async def test_the_lists_say_what_the_journals_say_whatever_executions_wait_for(
         assert await codes(app) == []
 
 
-async def test_a_list_that_contradicts_a_journal_is_found(tmp_path: Path) -> None:
+async def test_a_list_that_contradicts_a_journal_is_reported(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         execution = await app.start(asking())
         await execution.settled()
@@ -61,7 +61,7 @@ async def test_a_list_that_contradicts_a_journal_is_found(tmp_path: Path) -> Non
         assert str(execution.id) in line
 
 
-async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path) -> None:
+async def test_stuck_executions_are_reported(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         sleeper = await app.start(Workflow.of(sleeping()))
@@ -91,7 +91,7 @@ async def test_executions_that_should_go_on_and_do_not_are_found(tmp_path: Path)
             await keep.release()
 
 
-async def test_unused_contents_are_found_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unused_blobs_are_reported_and_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "HOLD_S", -1.0)
     async with opened(tmp_path, HandClock()) as app:
         digest = await app.store.blobs.put(b"nobody")
@@ -109,7 +109,7 @@ async def test_a_disk_that_is_nearly_full_is_an_error(tmp_path: Path, monkeypatc
         assert (first.severity, first.code) == ("error", "little-room")
 
 
-async def test_an_event_that_nobody_tells_of_is_noted_after_a_day(tmp_path: Path) -> None:
+async def test_an_undelivered_event_is_reported_after_a_day(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         hears = await app.start(listening())
@@ -124,7 +124,7 @@ async def test_an_event_that_nobody_tells_of_is_noted_after_a_day(tmp_path: Path
 
 
 @pytest.mark.requirement("S1-144")
-async def test_the_doctor_says_which_sandbox_is_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_doctor_shows_the_sandbox_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing: JsonObject = {"argv": ["/nowhere/program"]}
     settings = Settings.model_validate({"store": f"sqlite:///{tmp_path}/s.db", "commands": {"gone": missing}})
     async with Pointsman(settings=settings) as app:

@@ -49,7 +49,7 @@ def lines(settings: LogSettings, level: str = "standard") -> list[JsonObject]:
     return [json.loads(line) for line in logged(settings, level).splitlines()]
 
 
-def test_a_line_of_json_says_when_what_and_where() -> None:
+def test_a_json_log_line_has_time_event_and_position() -> None:
     told = lines(LogSettings(format="json"))
     assert [line["event"] for line in told] == [
         "workflow.start",
@@ -67,14 +67,14 @@ def test_a_line_of_json_says_when_what_and_where() -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_content_is_logged_on_full_alone_and_a_secret_never(level: str, form: str) -> None:
+def test_content_is_logged_only_at_level_full_and_without_secrets(level: str, form: str) -> None:
     told = logged(LogSettings.model_validate({"format": form, "level": "debug"}), level)
     assert CANARY not in told
     assert ("tides" in told) == (level == "full")
     assert "the box of *** is full" in told
 
 
-def test_a_level_leaves_out_what_is_lighter() -> None:
+def test_a_log_level_omits_lower_levels() -> None:
     by_level = {one: [line["event"] for line in lines(LogSettings(format="json", level=one))] for one in WEIGHTS}
     assert by_level["error"] == ["workflow.failed"]
     assert by_level["warning"] == ["workflow.node.error", "workflow.failed"]
@@ -86,7 +86,7 @@ def test_a_level_leaves_out_what_is_lighter() -> None:
 WEIGHTS = ("debug", "info", "warning", "error")
 
 
-def test_a_line_of_text_stays_one_whatever_it_holds_and_libraries_are_heard_too() -> None:
+def test_a_text_log_entry_is_one_line_and_includes_libraries() -> None:
     async def run() -> list[str]:
         told = io.StringIO()
         async with installation() as app:

@@ -89,9 +89,7 @@ async def nothing_is_written(app: Pointsman, execution: str) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("left", ["", "-wal", "-wal -shm"], ids=["closed", "with its log", "with log and index"])
-async def test_a_file_that_cannot_be_written_is_read(
-    left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_read_only_file_can_be_read(left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     there, here = tmp_path / "there", tmp_path / "here"
     there.mkdir()
     here.mkdir()
@@ -114,7 +112,7 @@ async def test_a_file_that_cannot_be_written_is_read(
     assert contents(here) == before, "nothing was made or changed beside it"
 
 
-async def test_a_database_that_can_only_be_read_is_read(cluster: postgres.Cluster) -> None:
+async def test_a_read_only_database_can_be_read(cluster: postgres.Cluster) -> None:
     async with Pointsman(cluster.url(), settings=QUIET, model="scripted") as app:
         execution = await app.start(FLOW, {"x": 1})
         await execution.settled()
@@ -126,9 +124,7 @@ async def test_a_database_that_can_only_be_read_is_read(cluster: postgres.Cluste
 
 
 @pytest.mark.integration
-async def test_an_older_store_that_cannot_be_brought_up_to_date_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_older_read_only_store_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with Pointsman(f"sqlite:///{tmp_path}/s.db", settings=QUIET, model="scripted"):
         pass
     with sqlite3.connect(tmp_path / "s.db") as connection:

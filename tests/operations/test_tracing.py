@@ -69,7 +69,7 @@ def ids(span: ReadableSpan) -> tuple[int, int, int | None]:
     return context.trace_id, context.span_id, None if span.parent is None else span.parent.span_id
 
 
-async def test_an_execution_is_a_trace_of_stretches_steps_and_calls() -> None:
+async def test_an_execution_is_a_trace_of_segments_steps_and_calls() -> None:
     heard = Heard()
     async with installation(SCRIPT) as app, heard.by(app):
         execution = await app.start(written(LETTER), {"goal": "tides"})
@@ -96,7 +96,7 @@ async def test_an_execution_is_a_trace_of_stretches_steps_and_calls() -> None:
 
 
 @pytest.mark.integration
-async def test_another_process_goes_on_with_the_trace_and_repeats_no_span(tmp_path: Path) -> None:
+async def test_another_process_continues_the_trace_and_repeats_no_span(tmp_path: Path) -> None:
     store, heard = f"sqlite:///{tmp_path / 'store.db'}", Heard()
     async with installation(SCRIPT, store=store) as app, heard.by(app):
         execution = await app.start(written(LETTER), {"goal": "tides"})
@@ -111,7 +111,7 @@ async def test_another_process_goes_on_with_the_trace_and_repeats_no_span(tmp_pa
     assert [link.context.span_id for link in answered.links] == [ids(heard.named("gate opened review"))[1]]
 
 
-async def test_a_sub_workflow_is_below_the_step_that_called_it() -> None:
+async def test_a_sub_workflow_is_a_child_span_of_its_step() -> None:
     outer = """\
 pointsman: 1
 id: outer
@@ -128,7 +128,7 @@ nodes: [{id: call, type: workflow, config: {workflow: inner}}]
     assert len({ids(span)[0] for span in heard.spans}) == 1
 
 
-async def test_whoever_starts_an_execution_may_say_which_trace_it_belongs_to() -> None:
+async def test_a_start_can_name_its_trace() -> None:
     heard = Heard()
     async with installation() as app, heard.by(app):
         trigger: JsonObject = {"kind": "api", "traceparent": traceparent(0xABC, 0xDEF)}
@@ -138,11 +138,11 @@ async def test_whoever_starts_an_execution_may_say_which_trace_it_belongs_to() -
 
 
 @pytest.mark.parametrize("given", [None, "", 7, "00-" + "0" * 32 + "-" + "1" * 16 + "-01", "00-ab-cd-01", "x" * 200])
-def test_what_says_no_trace_is_not_taken_for_one(given: object) -> None:
+def test_an_invalid_trace_header_is_ignored(given: object) -> None:
     assert origin_in(given) is None
 
 
-async def test_calls_of_http_nodes_say_their_step_where_that_is_wanted(httpserver: HTTPServer) -> None:
+async def test_http_nodes_propagate_their_span_if_enabled(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/there").respond_with_json({})
     node = f"{{id: get, type: http, config: {{url: '{httpserver.url_for('/there')}'}}}}"
     flow = f"{{pointsman: 1, id: web, nodes: [{node}]}}"
@@ -159,14 +159,14 @@ async def test_calls_of_http_nodes_say_their_step_where_that_is_wanted(httpserve
     assert said == [traceparent(trace, span), None]
 
 
-async def test_a_share_of_executions_is_traced() -> None:
+async def test_a_configured_fraction_of_executions_is_traced() -> None:
     heard = Heard()
     async with installation(SCRIPT) as app, heard.by(app, SETTINGS.model_copy(update={"sample": 0.0})):
         await (await app.start(written(LETTER), {"goal": "x"})).settled()
     assert heard.spans == []
 
 
-async def test_tokens_and_times_of_calls_are_measured_as_the_conventions_say() -> None:
+async def test_tokens_and_durations_of_calls_follow_the_conventions() -> None:
     heard = Heard()
     async with installation(SCRIPT) as app, heard.by(app):
         await (await app.start(written(LETTER), {"goal": "x"})).settled()
@@ -180,7 +180,7 @@ async def test_tokens_and_times_of_calls_are_measured_as_the_conventions_say() -
     assert "gen_ai.client.operation.duration" in named
 
 
-async def test_a_collector_is_sent_spans_and_measures_over_http(httpserver: HTTPServer) -> None:
+async def test_spans_and_metrics_are_sent_to_a_collector_over_http(httpserver: HTTPServer) -> None:
     for path in ("/v1/traces", "/v1/metrics"):
         httpserver.expect_request(path, method="POST", headers={"x-key": "abc-secret"}).respond_with_data(b"")
     telemetry = {"endpoint": httpserver.url_for("/"), "headers": {"x-key": "secret.COLLECTOR"}}
@@ -192,7 +192,7 @@ async def test_a_collector_is_sent_spans_and_measures_over_http(httpserver: HTTP
     assert b"gen_ai.client.token.usage" in bodies["/v1/metrics"]
 
 
-async def test_without_the_setting_nothing_is_watched() -> None:
+async def test_nothing_is_traced_by_default() -> None:
     async with Pointsman("memory:", settings=Settings()) as app, telemetry_of(app.context):
         assert not app.feed.watched
         assert not app.context.services.calls.heard

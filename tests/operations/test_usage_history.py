@@ -55,7 +55,7 @@ async def found(app: Pointsman, words: str) -> list[str]:
     return [one.execution for one in await UsageRollup(app.context).search(words, sees=everybody)]
 
 
-def test_steps_calls_and_tokens_are_added_up_by_what_is_asked() -> None:
+def test_steps_calls_and_tokens_are_summed_by_the_requested_group() -> None:
     async def run() -> dict[Dimension, list[UsageRow]]:
         async with installation(SCRIPT) as app:
             await ran(app)
@@ -76,7 +76,7 @@ def test_steps_calls_and_tokens_are_added_up_by_what_is_asked() -> None:
     assert [len(str(row.get("day"))) for row in tables["day"]] == [10]
 
 
-def test_calls_of_the_scripted_model_are_told_as_such_and_not_as_some_without_a_known_price() -> None:
+def test_scripted_calls_are_marked_and_not_counted_as_unpriced() -> None:
     async def run() -> list[UsageRow]:
         async with installation(SCRIPT) as app:
             await ran(app)
@@ -87,7 +87,7 @@ def test_calls_of_the_scripted_model_are_told_as_such_and_not_as_some_without_a_
 
 
 @pytest.mark.integration
-def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(tmp_path: Path) -> None:
+def test_a_usage_row_is_broken_down_by_execution_even_after_a_restart(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
     async def run() -> tuple[list[str], list[UsageRow], list[UsageRow], list[UsageRow]]:
@@ -106,13 +106,13 @@ def test_what_a_row_adds_up_is_looked_at_execution_by_execution_after_a_restart(
 
 
 @pytest.mark.parametrize("wrong", ["model", "colour:red", ":x"])
-def test_what_usage_is_not_told_apart_by_is_refused(wrong: str) -> None:
+def test_an_unknown_grouping_is_refused(wrong: str) -> None:
     assert narrowed(["model:a:b", "key:"]) == {"model": "a:b", "key": ""}
     with pytest.raises(UsageUnknown, match="is not told apart by"):
         narrowed([wrong])
 
 
-def test_what_was_taken_in_is_not_taken_in_twice_and_a_retry_on_another_day_adds_what_it_took() -> None:
+def test_usage_is_counted_once_and_a_later_retry_adds_its_own() -> None:
     async def run() -> list[list[UsageRow]]:
         async with installation(FAILING) as app:
             execution = await app.start(written(NEWS % "standard"), {"goal": "x"})
@@ -133,7 +133,7 @@ def test_what_was_taken_in_is_not_taken_in_twice_and_a_retry_on_another_day_adds
 
 
 @pytest.mark.integration
-def test_another_process_goes_on_where_the_last_one_was_and_can_make_all_of_it_again(tmp_path: Path) -> None:
+def test_another_process_continues_the_rollup_and_can_rebuild_it(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'store.db'}"
 
     async def run() -> tuple[list[UsageRow], list[UsageRow], int, list[UsageRow]]:
@@ -154,7 +154,7 @@ def test_another_process_goes_on_where_the_last_one_was_and_can_make_all_of_it_a
 
 
 @pytest.mark.integration
-def test_what_a_deleted_execution_cost_stays_and_its_words_go(tmp_path: Path) -> None:
+def test_usage_of_a_deleted_execution_stays_and_its_words_are_deleted(tmp_path: Path) -> None:
     async def run() -> tuple[list[str], list[str], list[Json]]:
         async with installation(SCRIPT, store=f"sqlite:///{tmp_path / 'store.db'}") as app:
             execution = await ran(app)
@@ -167,7 +167,7 @@ def test_what_a_deleted_execution_cost_stays_and_its_words_go(tmp_path: Path) ->
     assert (len(before), after, calls) == (1, [], [3])
 
 
-def test_what_is_deleted_while_it_is_taken_in_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_execution_deleted_during_the_rollup_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keeper takes in what ended beside people who delete: that must not end it."""
 
     async def run() -> tuple[int, list[bool]]:
@@ -187,7 +187,7 @@ def test_what_is_deleted_while_it_is_taken_in_is_passed_over(monkeypatch: pytest
     assert run_virtually(run()) == (1, [True])
 
 
-def test_words_of_inputs_outputs_and_errors_find_executions_all_of_them_must_be_there() -> None:
+def test_executions_are_found_by_all_words_of_inputs_outputs_and_errors() -> None:
     async def run() -> list[int]:
         async with installation(SCRIPT) as app:
             await ran(app, "Café tides")
@@ -198,7 +198,7 @@ def test_words_of_inputs_outputs_and_errors_find_executions_all_of_them_must_be_
     assert run_virtually(run()) == [2, 1, 0, 0, 0, 0]
 
 
-def test_what_went_wrong_is_found_by_its_words() -> None:
+def test_failures_are_found_by_their_words() -> None:
     async def run() -> tuple[list[str], str]:
         async with installation(FAILING) as app:
             execution = await app.start(written(NEWS % "standard"), {"goal": "x"})
@@ -211,7 +211,7 @@ def test_what_went_wrong_is_found_by_its_words() -> None:
     assert told == [execution]
 
 
-def test_who_may_not_see_an_execution_does_not_find_it() -> None:
+def test_search_omits_hidden_executions() -> None:
     async def run() -> tuple[int, int]:
         async with installation(SCRIPT) as app:
             hidden = await ran(app)
@@ -226,7 +226,7 @@ def test_who_may_not_see_an_execution_does_not_find_it() -> None:
 
 
 @pytest.mark.parametrize(("level", "count"), [("minimal", 0), ("standard", 1), ("full", 1)])
-def test_what_tells_least_of_itself_is_not_found_by_its_words_but_is_added_up(level: str, count: int) -> None:
+def test_minimal_executions_are_not_searchable_but_counted(level: str, count: int) -> None:
     async def run() -> tuple[int, int, int]:
         async with installation(SCRIPT, settings={"secrets": {"DOOR": CANARY}}) as app:
             await ran(app, f"open {CANARY}", level)
@@ -236,7 +236,7 @@ def test_what_tells_least_of_itself_is_not_found_by_its_words_but_is_added_up(le
     assert run_virtually(run()) == (count, 0, 1)
 
 
-def test_the_keeper_takes_in_what_ended_without_being_asked() -> None:
+def test_the_leader_counts_ended_executions_automatically() -> None:
     async def run() -> int:
         async with installation(SCRIPT) as app, app.keeping():
             await ran(app)
@@ -265,7 +265,7 @@ nodes: [{id: call, type: workflow, config: {workflow: news, input: {goal: "'x'"}
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "20261121", "2026-11-21T00:00"])
-def test_what_is_no_day_is_refused(day: str) -> None:
+def test_an_invalid_day_is_refused(day: str) -> None:
     async def run() -> None:
         async with installation() as app:
             with pytest.raises(PeriodInvalid, match="is no day"):
@@ -274,7 +274,7 @@ def test_what_is_no_day_is_refused(day: str) -> None:
     run_virtually(run())
 
 
-def test_a_period_has_its_first_and_its_last_day() -> None:
+def test_a_period_includes_its_first_and_last_day() -> None:
     async def run() -> list[int]:
         async with installation(SCRIPT) as app:
             await ran(app)
@@ -288,6 +288,6 @@ def test_a_period_has_its_first_and_its_last_day() -> None:
     assert run_virtually(run()) == [1, 1, 1, 0, 0]
 
 
-def test_a_spreadsheet_is_given_no_formula() -> None:
+def test_csv_cells_contain_no_formulas() -> None:
     assert csv_of([{"workflow": "=cmd()", "steps": 1}]) == "workflow,steps\r\n'=cmd(),1\r\n"
     assert csv_of([]) == ""

@@ -42,7 +42,7 @@ def test_each_effect_happens_once_and_once_more_for_each_flight() -> None:
     assert wrong_repeats(happened - Counter({"c": 1}), flown, set()) == [lost]
 
 
-def test_what_is_written_down_is_read_again(tmp_path: Path) -> None:
+def test_recorded_effects_are_read_again(tmp_path: Path) -> None:
     write_down(tmp_path / "world", "begins", "exec-a:each[1.0]/work:1:abc")
     write_down(tmp_path / "world", "happened", "exec-a:each[1.0]/work:1:abc")
     first, second = deeds_in(tmp_path / "world")

@@ -127,18 +127,20 @@ def any_attempt(ctx: DecisionContext, report: WorkDone) -> StepState | None:
     return ctx.state.steps.get(report.step)
 
 
-def test_the_simulation_sees_a_crash_that_forgets_what_was_outstanding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simulation_detects_a_crash_that_loses_outstanding_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "outstanding", nothing_outstanding)
     assert any("seed 1" in line for line in simulation.examine(1, 1).violations)
 
 
-def test_the_simulation_sees_a_step_that_is_believed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_simulation_detects_a_step_that_settles_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decide_dispatch, "_open", any_attempt)
     assert not simulation.examine(4, 1).holds
 
 
 @pytest.mark.parametrize("level", ["NORMAL", "OFF"])
-def test_a_power_cut_shows_commits_that_do_not_reach_the_disk(level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_power_cut_row_detects_commits_that_do_not_reach_the_disk(
+    level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = connection.connect_writer
 
     def lax(path: Path) -> sqlite3.Connection:
@@ -158,7 +160,7 @@ def test_a_power_cut_shows_commits_that_do_not_reach_the_disk(level: str, monkey
         ("goes on before it has recorded", "not recorded, and the execution went on behind it"),
     ],
 )
-async def test_kills_show_what_is_lost_and_what_is_repeated(defect: str, noticed: str, tmp_path: Path) -> None:
+async def test_the_kill_row_detects_lost_and_repeated_effects(defect: str, noticed: str, tmp_path: Path) -> None:
     victim = ("tests.reliability.defective_victim", defect)
     siege = Siege(f"sqlite:///{tmp_path}/store", tmp_path / "world", "sequential", 2, victim=victim)
     siege.kill_in(AMID_THE_AGENT, EFFECT_S["sequential"] / 2)
@@ -167,7 +169,7 @@ async def test_kills_show_what_is_lost_and_what_is_repeated(defect: str, noticed
     assert any(noticed in line for line in siege.violations), siege.violations
 
 
-def test_a_takeover_shows_an_owner_that_writes_behind_rows_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_takeover_row_detects_an_owner_that_writes_after_unknown_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     async def insists(self: Commits, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
         execution = ExecutionId(vars(self)["_execution"])
         try:
@@ -181,7 +183,7 @@ def test_a_takeover_shows_an_owner_that_writes_behind_rows_it_does_not_know(monk
     assert not takeover.examine(2, 1).holds
 
 
-def test_a_takeover_shows_a_keeper_that_writes_in_the_epoch_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_takeover_row_detects_a_leader_that_writes_in_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer.WriterThread, "_check_epoch", no_question_asked)
     # The keeper also looks at its lock file every two seconds: that must not hide the missing check of the epoch.
     monkeypatch.setattr(SqliteLeader, "_is_in_place", looks_the_same)
@@ -190,33 +192,33 @@ def test_a_takeover_shows_a_keeper_that_writes_in_the_epoch_of_another(monkeypat
     assert any("was not told" in line for line in violations)
 
 
-def test_a_full_disk_shows_rows_that_are_acknowledged_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_row_detects_rows_acknowledged_without_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteJournal, "append", nothing)
     assert not disk_faults.examine(1, 1).holds
 
 
-def test_flipped_bits_show_a_verification_that_looks_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bits_row_detects_a_verification_that_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteStore, "verify", nothing_found)
     assert not flipped_bits.examine(60, 1).holds
 
 
-def test_flipped_bits_show_values_beside_the_rows_that_nobody_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bits_row_detects_unverified_values_outside_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damage, "find_broken_seals", no_seals)
     told = {line.partition(":")[0] for line in flipped_bits.examine(10, 1).violations}
     assert {"effects", "memory", "sessions", "entries"} <= told
 
 
-def test_gates_show_answers_that_are_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gates_row_detects_answers_that_are_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Execution, "answer", nothing)
     assert any("told that their answer counts" in line for line in gates.examine(2, 1).violations)
 
 
-def test_cancellations_show_work_that_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cancel_row_detects_work_that_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Driver, "_stop", nothing_stopped)
     assert any("effects afterwards" in line for line in cancelling.examine(1, 1).violations)
 
 
-def test_odd_values_show_what_is_changed_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_values_row_detects_silent_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     real = FunctionTool[[], object].run
 
     async def as_doubles(self: FunctionTool[[], object], arguments: JsonObject, context: ToolContext) -> Json:
@@ -227,7 +229,7 @@ def test_odd_values_show_what_is_changed_without_a_word(monkeypatch: pytest.Monk
     assert any("30-digit" in line for line in odd_values.examine(1, 1).violations)
 
 
-def test_a_large_state_shows_what_is_kept_twice_changed_or_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_row_detects_duplicated_changed_or_accepted_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_state, "PARTS", 1)
     right = large_state.digest(large_state.value(1))
     waits, ends = Seen("waiting", "", "", 100.0, "exec-a"), Seen("completed", "", right, 100.0, "exec-a")
@@ -239,7 +241,7 @@ def test_a_large_state_shows_what_is_kept_twice_changed_or_let_through(monkeypat
     assert not large_state.judged(waits, ends._replace(status="broke"), ends, refused).holds
 
 
-def test_fuzzing_shows_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fuzz_row_detects_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(source: str, state: object) -> None:
         raise KeyError(source)
 
@@ -247,7 +249,7 @@ def test_fuzzing_shows_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not fuzzing.examine(20, 1).holds
 
 
-def test_a_loop_shows_what_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_loop_row_detects_memory_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_loop, "GROWTH_MB_MAX", -1_000)
     assert any("memory grew" in line for line in long_loop.examine(100, 1).violations)
 
@@ -261,7 +263,7 @@ def server_or_skip() -> Generator[Cluster, None, None]:
         pytest.skip(str(why))
 
 
-async def test_crashes_of_the_server_show_rows_that_are_only_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_restart_row_detects_rows_that_are_only_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PostgresJournal, "append", nothing)
     monkeypatch.setattr(PostgresJournal, "extend", nothing)
     with server_or_skip() as cluster:
@@ -269,7 +271,7 @@ async def test_crashes_of_the_server_show_rows_that_are_only_acknowledged(monkey
     assert any("it is" in line for line in violations)
 
 
-def test_a_history_that_does_not_fold_any_more_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_histories_row_detects_a_history_that_does_not_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fold_dispatch, "_fold_course", nothing_folded)
     assert not old_journals.examine(1, 1).holds
 
@@ -278,19 +280,19 @@ def no_models(_: object) -> JsonObject:
     return {"models": 0}
 
 
-def test_random_requests_show_a_server_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_requests_row_detects_server_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution_verbs, "executions_page", None)
     violations = requests.examine(60, 1, only="GET /api/workflows/executions").violations
     assert any("GET /api/workflows/executions: 500" in line for line in violations)
 
 
-def test_random_requests_show_answers_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_requests_row_detects_answers_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_catalogue, "list_models", no_models)
     violations = requests.examine(60, 1, only="GET /api/models").violations
     assert any("/api/models: 200 has another shape" in line for line in violations)
 
 
-def test_random_requests_show_statuses_that_are_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_requests_row_detects_undocumented_statuses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(problems.STATUS_OF, "unknown-memory", HTTPStatus.IM_A_TEAPOT)
     violations = requests.examine(60, 1, only="GET /api/memory/{scope}").violations
     assert any("418 is not announced" in line for line in violations)
@@ -300,13 +302,13 @@ def no_secrets(settings: Settings) -> Iterator[str]:
     return iter(())
 
 
-def test_canaries_show_a_key_that_travels_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_canaries_row_detects_a_leaked_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "key_redaction", no_keys)
     monkeypatch.setattr(redacting, "secrets_of", no_secrets)
     assert any("the store" in line for line in canaries.examine(1, 1).violations)
 
 
-def test_encodings_show_a_view_that_redaction_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encodings_row_detects_an_encoding_that_redaction_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_VIEWS", redaction._VIEWS[:2])  # pyright: ignore[reportPrivateUsage] - the defect
     redaction.redaction_of.cache_clear()
     try:
@@ -327,20 +329,20 @@ def whichever(self: KeyPool, index: int | None) -> int | None:
 @pytest.mark.parametrize(
     ("part", "defect", "told"), [("_ready_at", at_once, "too early"), ("_wanted", whichever, "served")]
 )
-def test_a_crowd_shows_calls_without_pace_and_with_any_key(
+def test_the_crowd_row_detects_calls_without_pacing_and_with_any_key(
     part: str, defect: object, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KeyPool, part, defect)
     assert any(told in line for line in crowd.in_virtual_time(30)[1])
 
 
-def test_a_crowd_shows_calls_before_their_time_on_a_machine_of_any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_crowd_row_detects_early_calls_on_a_machine_of_any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KeyPool, "_ready_at", at_once)
     an_hour = 3600.0  # Nobody waits for it: the defect is that nobody waits.
     assert any("before their time" in line for line in crowd.in_real_time(30, an_hour)[1])
 
 
-def test_a_stop_shows_a_process_that_ends_badly() -> None:
+def test_the_stop_row_detects_a_process_that_ends_badly() -> None:
     violations = list[str]()
     process = subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(60)"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -349,17 +351,17 @@ def test_a_stop_shows_a_process_that_ends_badly() -> None:
     assert violations == ["it ended with -15: "]
 
 
-def test_streams_that_begin_again_are_found() -> None:
+def test_the_subscribers_row_detects_repeated_events() -> None:
     violations, _ = asyncio.run(subscribers.crowd(10, defect="repeats"))
     assert any("heard twice" in line for line in violations)
 
 
-def test_a_server_that_cuts_its_streams_off_is_found() -> None:
+def test_the_streams_row_detects_streams_that_are_cut_off() -> None:
     violations, _ = asyncio.run(subscribers.stopped(6, defect="deaf"))
     assert any("not told that the server stops" in line for line in violations)
 
 
-def test_a_server_that_keeps_who_never_reads_is_found() -> None:
+def test_the_subscribers_row_detects_clients_that_never_read_and_stay() -> None:
     violations, _ = asyncio.run(subscribers.crowd(4, defect="patient"))
     assert any("never read" in line for line in violations)
 
@@ -383,7 +385,7 @@ WORKFLOW, CANCEL, LIST = (
         ("indiscreet", 0, f"{LIST} as viewer: told of word1"),
     ],
 )
-def test_doors_show_one_that_is_open_or_shut_against_the_table(defect: str, kind: int, told: str) -> None:
+def test_the_access_row_detects_operations_open_or_closed_against_the_table(defect: str, kind: int, told: str) -> None:
     async def tried() -> list[str]:
         async with doors.besieged(1, defect) as siege:
             siege.least = {one: least for one, least in siege.least.items() if one in looked_at}
@@ -398,7 +400,7 @@ def test_doors_show_one_that_is_open_or_shut_against_the_table(defect: str, kind
     assert any(line.startswith(told) for line in wrong), wrong
 
 
-def test_floods_show_a_server_that_reads_endless_headers() -> None:
+def test_the_floods_row_detects_a_server_that_reads_endless_headers() -> None:
     [found] = asyncio.run(floods.endured(100, "many_headers", defect="unlimited"))
     assert any("the server grew by" in why for why in found.wrong), found
 
@@ -419,21 +421,21 @@ TYPED_SINKS = (
 )
 
 
-def test_encodings_show_every_sink_that_does_not_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encodings_row_detects_every_sink_that_does_not_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redacting.Redactor, "json", untouched)
     monkeypatch.setattr(Notifier, "_without_secrets", untouched)
     violations = secret_encodings.examine(1, 1).violations
     assert [sink for sink in TYPED_SINKS if not any(line.endswith(f" in {sink}") for line in violations)] == []
 
 
-def test_encodings_show_words_of_a_model_that_are_not_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encodings_row_detects_unmasked_words_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MaskedHearing, "__call__", spoken_as_it_is)
     monkeypatch.setattr(redacting.Redactor, "json", untouched)
     violations = secret_encodings.examine(1, 1).violations
     assert any(line.endswith(" in live texts") for line in violations)
 
 
-def test_document_bombs_show_a_server_that_reads_documents_on_its_event_loop() -> None:
+def test_the_bombs_row_detects_a_server_that_reads_documents_on_its_event_loop() -> None:
     """20 000 nodes: 2 s of work and more."""
     [found] = asyncio.run(bombs.endured(400, "chain", defect="workless"))
     assert any("an answer took" in why for why in found.late), found

@@ -45,7 +45,7 @@ def test_rows_take_turns_until_the_time_is_over(monkeypatch: pytest.MonkeyPatch)
     assert figures == [f"5 of seed {seed}" for seed in range(1, 7)]
 
 
-def test_who_had_no_turn_says_so() -> None:
+def test_a_row_without_a_turn_reports_it() -> None:
     found = [*command.soaked([row("a"), row("b"), row("c")], 2.0, 1, None)]
     assert [(result.row.name, result.verdict) for result in found] == [
         ("c", "holds"),
@@ -54,7 +54,7 @@ def test_who_had_no_turn_says_so() -> None:
     ]
 
 
-def test_what_one_turn_found_is_not_forgotten_by_the_next() -> None:
+def test_findings_of_earlier_turns_are_kept() -> None:
     one = row("a", broken=2)
     first, second, third = (command.result_of(one, 5, seed) for seed in (1, 2, 3))
     both = joined(joined(joined(None, first), second), third)
@@ -63,7 +63,7 @@ def test_what_one_turn_found_is_not_forgotten_by_the_next() -> None:
     assert joined(first, Result(one, 5, 0.0, missing="no server")) == first
 
 
-def test_what_took_longer_than_promised_breaks_a_row_of_the_scorecard() -> None:
+def test_a_late_answer_breaks_a_row_of_the_scorecard() -> None:
     def slow(size: int, seed: int) -> Finding:
         return Finding("slow", late=subscribers.late_in(2.5))
 
@@ -74,7 +74,7 @@ def test_what_took_longer_than_promised_breaks_a_row_of_the_scorecard() -> None:
     assert subscribers.late_in(1.9) == ()
 
 
-def test_a_row_that_breaks_is_broken_and_tells_with_which_seed() -> None:
+def test_a_row_that_raises_is_broken_and_shows_its_seed() -> None:
     def breaks(size: int, seed: int) -> Finding:
         raise KeyError(size)
 
@@ -93,7 +93,7 @@ def test_a_row_that_cannot_run_here_is_not_run() -> None:
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("8h", 28_800)])
-def test_a_time_is_a_number_and_a_unit(text: str, seconds: int) -> None:
+def test_a_duration_is_a_number_and_a_unit(text: str, seconds: int) -> None:
     assert command.duration(text) == seconds
     with pytest.raises(argparse.ArgumentTypeError):
         command.duration(f"{text}!")

@@ -26,7 +26,7 @@ def installed(*tools: Tool, **settings: object) -> Pointsman:
     return Pointsman("memory:", settings=Settings.model_validate(settings), tools=tools)
 
 
-async def test_a_tool_that_is_off_is_listed_with_what_would_switch_it_on() -> None:
+async def test_a_disabled_tool_is_listed_with_the_setting_that_enables_it() -> None:
     async with installed() as app:
         listed = {one["name"]: one for one in await list_tools(app.context)}
     assert listed["calculator"]["enabled"] is True
@@ -34,21 +34,21 @@ async def test_a_tool_that_is_off_is_listed_with_what_would_switch_it_on() -> No
     assert "[sql.NAME]" in str(listed["sql"]["off"])
 
 
-async def test_the_check_refuses_a_tool_that_is_off() -> None:
+async def test_the_check_refuses_a_disabled_tool() -> None:
     checked = await installed().check(Workflow.of(OFF))
     (problem,) = [one for one in checked.problems if one.severity == "error"]
     assert (problem.code, problem.pointer) == ("tool-off", "/nodes/0/config/tool")
     assert "[sql.NAME]" in problem.hint
 
 
-async def test_a_call_of_a_tool_that_is_off_is_a_typed_failure() -> None:
+async def test_a_call_of_a_disabled_tool_is_a_typed_failure() -> None:
     with pytest.raises(ToolFailed) as caught:
         await installed().tools.call(ToolCall(id="1", name="sql", arguments={"query": "SELECT 1"}), key="k")
     assert (caught.value.failure.code, caught.value.failure.retryable) == ("tool-off", False)
 
 
 @pytest.mark.integration
-async def test_a_database_in_the_settings_switches_sql_on(tmp_path: Path) -> None:
+async def test_a_database_in_the_settings_enables_sql(tmp_path: Path) -> None:
     import sqlite3
 
     sqlite3.connect(tmp_path / "shop.db").close()
@@ -57,7 +57,7 @@ async def test_a_database_in_the_settings_switches_sql_on(tmp_path: Path) -> Non
         assert await execution.output() == {"columns": ["1"], "rows": [[1]]}
 
 
-async def test_other_tools_of_the_name_go_before_a_built_in_one() -> None:
+async def test_other_tools_of_the_name_take_precedence_over_a_built_in_one() -> None:
     @tool(name="sql")
     async def own(query: str) -> str:
         """Mine."""
@@ -83,7 +83,7 @@ async def test_other_tools_of_the_name_go_before_a_built_in_one() -> None:
         ({}, {"type": "default"}, "error"),
     ],
 )
-async def test_a_tool_that_is_off_is_a_note_where_the_author_said_how_to_go_on_without_it(
+async def test_a_disabled_tool_with_a_fallback_is_only_a_note(
     execution: JsonObject, condition: Json, severity: str
 ) -> None:
     node: JsonObject = {"id": "a", "type": "tool", "config": {"tool": "send_email"}, "execution": execution}

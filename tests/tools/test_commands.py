@@ -48,7 +48,7 @@ async def failure(command: CommandDescription, *, box: str = "auto", **arguments
     return caught.value.failure
 
 
-def test_a_place_is_one_argument_whatever_stands_in_it() -> None:
+def test_a_placeholder_is_one_argument_with_any_content() -> None:
     command = described("/bin/echo", "{text}", "last")
     assert arguments_of(command, text="a b; rm -rf / $(id) `id` 'x\"\n") == ("a b; rm -rf / $(id) `id` 'x\"\n", "last")
     assert arguments_of(command, text="") == ("", "last")
@@ -63,7 +63,7 @@ def test_a_list_is_several_arguments() -> None:
     assert arguments_of(described("/bin/cat", "{files}"), files=[]) == ()
 
 
-def test_what_was_not_given_is_left_out_with_the_list_around_it() -> None:
+def test_a_missing_argument_is_omitted_with_its_list() -> None:
     command = described("/usr/bin/head", ("--lines", "{most}"), "--", "{file}")
     assert arguments_of(command, file="a", most=3) == ("--lines", "3", "--", "a")
     assert arguments_of(command, file="a") == ("--", "a")
@@ -89,11 +89,11 @@ def test_an_argument_never_becomes_an_option() -> None:
         ([["a"]], "a list of lists"),
     ],
 )
-def test_what_no_program_can_be_given_is_refused(value: Json, message: str) -> None:
+def test_an_argument_that_no_program_can_receive_is_refused(value: Json, message: str) -> None:
     assert message in refusal(described("/bin/echo", "{value}"), value=value)
 
 
-def test_standard_input_is_a_text_or_json() -> None:
+def test_standard_input_is_text_or_json() -> None:
     command = described("/bin/cat", stdin="{body}")
     assert standard_input(command, {"body": "as it is"}) == b"as it is"
     assert standard_input(command, {"body": {"a": [1]}}) == b'{"a":[1]}'
@@ -116,7 +116,7 @@ def test_standard_input_is_a_text_or_json() -> None:
         (["/bin/cat"], {"shell": True}, "Extra inputs"),
     ],
 )
-def test_a_command_that_cannot_be_meant_so_is_refused(argv: list[object], more: JsonObject, message: str) -> None:
+def test_an_impossible_command_is_refused(argv: list[object], more: JsonObject, message: str) -> None:
     with pytest.raises(ValidationError, match=message.replace("[", r"\[")):
         CommandDescription.model_validate({"argv": argv, **more})
 
@@ -124,7 +124,7 @@ def test_a_command_that_cannot_be_meant_so_is_refused(argv: list[object], more: 
 @pytest.mark.integration
 @needs_box
 @pytest.mark.requirement("S1-08", "S1-144", "S1-104")
-async def test_a_command_answers_with_what_its_program_says() -> None:
+async def test_a_command_returns_the_output_of_its_program() -> None:
     assert await answer(described("/bin/echo", "{text}"), text="x" * 100_000) == "x" * 100_000
     assert await answer(described("/bin/echo", "{text}"), text="hello $HOME *") == "hello $HOME *"
     assert await answer(described("/bin/cat", stdin="{text}"), text="as\nit is\n") == "as\nit is"
@@ -146,14 +146,14 @@ async def test_a_command_answers_with_what_its_program_says() -> None:
         (described(SH, "-c", "while :; do echo x >&2; done", output_max="10KB"), "tool-output-too-large", "10000"),
     ],
 )
-async def test_a_command_that_gives_nothing_says_why(command: CommandDescription, code: str, message: str) -> None:
+async def test_a_failed_command_reports_the_reason(command: CommandDescription, code: str, message: str) -> None:
     told = await failure(command)
     assert told.code == code
     assert message in told.message
 
 
 @pytest.mark.integration
-async def test_what_the_box_complains_of_is_never_taken_for_what_the_program_found() -> None:
+async def test_errors_of_the_sandbox_are_not_output_of_the_program() -> None:
     box_or_skip("bubblewrap")
     search = described("/bin/grep", "--", "{word}", "/nowhere/book", read=["/nowhere/book"], exit_codes=(0, 1))
     told = await failure(search, box="bubblewrap", word="x")
@@ -165,7 +165,7 @@ async def test_what_the_box_complains_of_is_never_taken_for_what_the_program_fou
 
 @pytest.mark.integration
 @needs_box
-async def test_a_command_reads_what_the_operator_lets_it_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_command_reads_only_paths_that_the_operator_allows(tmp_path: Path) -> None:
     open_, closed = tmp_path / "open", tmp_path / "closed"
     for directory in (open_, closed):
         directory.mkdir()
@@ -181,7 +181,7 @@ async def test_a_command_reads_what_the_operator_lets_it_and_nothing_else(tmp_pa
 
 @pytest.mark.integration
 @needs_box
-async def test_a_command_that_the_box_cannot_hold_is_refused_not_loosened() -> None:
+async def test_a_command_that_the_sandbox_cannot_confine_is_refused() -> None:
     box_or_skip("landlock")
     for asked, lacking in (({"processes": 5}, "a program that starts others"), ({"files": "1MB"}, "files of its own")):
         told = await failure(described("/bin/echo", "x", **asked), box="landlock")
@@ -189,7 +189,7 @@ async def test_a_command_that_the_box_cannot_hold_is_refused_not_loosened() -> N
 
 
 @pytest.mark.requirement("T1-5")
-async def test_without_a_sandbox_no_command_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_no_command_runs_without_a_sandbox(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     take_boxes_away(monkeypatch)
     made = tmp_path / "made"
     assert (await failure(described("/usr/bin/touch", "{file}"), file=str(made))).code == "sandbox-missing"
@@ -198,7 +198,7 @@ async def test_without_a_sandbox_no_command_runs(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.integration
 @pytest.mark.parametrize("box", BOXES)
-async def test_arguments_come_to_the_program_as_they_are(box: BoxName) -> None:
+async def test_arguments_reach_the_program_unchanged(box: BoxName) -> None:
     box_or_skip(box)
     program = "import sys, json; print(json.dumps(sys.argv[1:]))"
     texts = {"type": "object", "properties": {"words": {"type": "array", "items": {"type": "string"}}}}

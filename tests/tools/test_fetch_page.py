@@ -50,7 +50,7 @@ async def refusal(peer: Peer, path: str = "/", *, pages: JsonObject | None = Non
     return caught.value.failure
 
 
-async def test_a_page_comes_as_its_title_and_its_text() -> None:
+async def test_a_page_is_returned_as_title_and_text() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(ARTICLE.encode(), HTML)
         page = await fetched(peer)
@@ -63,7 +63,7 @@ async def test_a_page_comes_as_its_title_and_its_text() -> None:
         assert "Home" in str((await fetched(peer, part="whole"))["text"])
 
 
-async def test_a_secret_that_the_reader_cuts_in_two_is_not_shown() -> None:
+async def test_a_secret_split_by_the_reader_is_masked() -> None:
     secret = "sK-Live-51cAnArY0123456789aBcDeF"
     title = f"{'x ' * 245}{secret}"
     async with peering() as peer:
@@ -74,7 +74,7 @@ async def test_a_secret_that_the_reader_cuts_in_two_is_not_shown() -> None:
     assert secret[:6] not in str(page["title"])
 
 
-async def test_a_long_page_comes_in_parts() -> None:
+async def test_a_long_page_is_returned_in_parts() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(("<p>" + "0123456789" * 25).encode(), HTML)
         first = await fetched(peer, pages={"chars_max": 100})
@@ -98,13 +98,13 @@ async def test_a_long_page_comes_in_parts() -> None:
         ("x-nothing: 1", b"<html><p>Untold", "Untold"),
     ],
 )
-async def test_letters_are_read_as_they_were_written(headers: str, body: bytes, said: str) -> None:
+async def test_text_is_decoded_with_its_charset(headers: str, body: bytes, said: str) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(body, headers)
         assert (await fetched(peer))["text"] == said
 
 
-async def test_what_is_no_text_is_refused() -> None:
+async def test_content_that_is_not_text_is_refused() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"%PDF-1.7 \0\1", "content-type: application/pdf")
         failure = await refusal(peer)
@@ -114,7 +114,7 @@ async def test_what_is_no_text_is_refused() -> None:
         assert (await refusal(peer, "/bin")).code == "page-unreadable"
 
 
-async def test_only_hosts_that_are_meant_are_fetched_also_where_a_page_leads_on() -> None:
+async def test_only_allowed_hosts_are_fetched_even_after_redirects() -> None:
     async with peering() as peer:
         failure = await refusal(peer, pages={"hosts": ["*.example.org"]})
         assert (failure.code, peer.asked) == ("address-refused", [])
@@ -127,7 +127,7 @@ async def test_only_hosts_that_are_meant_are_fetched_also_where_a_page_leads_on(
         assert len(peer.asked) == 1
 
 
-async def test_addresses_inside_are_refused_even_where_every_host_is_meant() -> None:
+async def test_internal_addresses_are_refused_even_if_every_host_is_allowed() -> None:
     async with peering() as peer:
         settings = Settings.model_validate({"pages": {"hosts": ["*"]}, "http": {"ports": [peer.port]}})
         call = ToolCall(id="1", name="fetch_page", arguments={"url": peer.url})
@@ -137,7 +137,7 @@ async def test_addresses_inside_are_refused_even_where_every_host_is_meant() -> 
         assert (await refusal(peer, url="file:///etc/passwd")).code == "address-refused"
 
 
-async def test_a_page_that_is_too_large_or_missing_is_a_typed_failure() -> None:
+async def test_a_too_large_or_missing_page_is_a_typed_failure() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"x" * 2000, HTML)
         assert (await refusal(peer, pages={"bytes_max": 1000})).code == "answer-too-large"
@@ -157,7 +157,7 @@ async def test_a_page_that_is_too_large_or_missing_is_a_typed_failure() -> None:
     ],
     ids=["nested", "adopted", "attributes", "entities", "comments", "paragraphs"],
 )
-async def test_hostile_pages_are_read_or_refused_and_nobody_hangs(page: str) -> None:
+async def test_hostile_pages_are_read_or_refused_without_hanging(page: str) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(page.encode(), HTML)
         try:
@@ -167,7 +167,7 @@ async def test_hostile_pages_are_read_or_refused_and_nobody_hangs(page: str) -> 
         assert "deep" in str(read["text"])
 
 
-async def test_a_reader_that_takes_too_long_or_dies_is_a_failure_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reader_that_hangs_or_crashes_is_a_failure_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(ARTICLE.encode(), HTML)
         monkeypatch.setattr(pages, "SECONDS", 0)

@@ -59,7 +59,7 @@ def refusal_of_write(of: Jail, path: str, data: bytes = b"x") -> Failure:
     return caught.value.failure
 
 
-def test_what_is_written_is_read_and_listed(root: Path) -> None:
+def test_a_written_file_is_read_and_listed(root: Path) -> None:
     files = jail(root)
     files.write("notes/a.txt", b"one")
     files.write("b.bin", b"\xff\0")
@@ -74,7 +74,7 @@ def test_what_is_written_is_read_and_listed(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ODD)
-def test_a_path_that_is_no_plain_relative_one_is_refused(root: Path, path: str) -> None:
+def test_a_path_that_is_not_plain_and_relative_is_refused(root: Path, path: str) -> None:
     (root / "other").mkdir(parents=True)
     (root / "other" / "file").write_text("of another execution")
     files = jail(root)
@@ -84,7 +84,7 @@ def test_a_path_that_is_no_plain_relative_one_is_refused(root: Path, path: str) 
     assert (root / "other" / "file").read_text() == "of another execution"
 
 
-def test_links_are_not_followed_wherever_they_stand(root: Path, tmp_path: Path) -> None:
+def test_links_are_not_followed_at_any_position(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("secret")
@@ -107,14 +107,14 @@ def test_links_are_not_followed_wherever_they_stand(root: Path, tmp_path: Path) 
     assert (outside / "secret").read_text() == "secret"
 
 
-def test_a_directory_of_an_execution_that_is_a_link_is_refused(root: Path, tmp_path: Path) -> None:
+def test_a_linked_directory_of_an_execution_is_refused(root: Path, tmp_path: Path) -> None:
     root.mkdir()
     (root / "exec-1").symlink_to(tmp_path)
     assert refusal_of_write(jail(root), "a").code == "file-refused"
     assert not (tmp_path / "a").exists()
 
 
-def test_devices_pipes_and_directories_are_no_files(root: Path) -> None:
+def test_devices_pipes_and_directories_are_refused_as_files(root: Path) -> None:
     files = jail(root)
     files.write("a/real", b"x")
     mine = root / "exec-1"
@@ -131,7 +131,7 @@ def test_devices_pipes_and_directories_are_no_files(root: Path) -> None:
     assert refusal_of_read(jail(root, "never"), "none").code == "file-missing"
 
 
-def test_quotas_hold_and_a_refused_file_leaves_the_old_one(root: Path) -> None:
+def test_quotas_hold_and_a_refused_write_keeps_the_old_file(root: Path) -> None:
     files = jail(root, file_bytes_max=100, bytes_max=250, files_max=3)
     files.write("a", b"x" * 100)
     files.write("b", b"x" * 100)
@@ -147,7 +147,7 @@ def test_quotas_hold_and_a_refused_file_leaves_the_old_one(root: Path) -> None:
 
 
 @pytest.mark.parametrize("execution", ["../../etc", "/etc", ".", "..", "", "a/b", "x" * 500, "ä\0"])
-def test_an_id_is_never_a_path(root: Path, execution: str) -> None:
+def test_an_execution_id_is_not_used_as_a_path(root: Path, execution: str) -> None:
     files = jail(root, execution)
     files.write("a", b"x")
     (folder,) = root.iterdir()
@@ -192,7 +192,7 @@ async def test_an_execution_keeps_its_files_until_it_is_deleted(tmp_path: Path) 
 
 
 @pytest.mark.integration
-async def test_bytes_that_are_no_text_come_and_go_as_base64(tmp_path: Path) -> None:
+async def test_binary_files_are_passed_as_base64(tmp_path: Path) -> None:
     packed = base64.b64encode(b"\xff\0\1").decode()
     write: JsonObject = {"path": "a.bin", "base64": packed}
     nodes: list[Json] = [

@@ -81,7 +81,7 @@ async def told(evil: Tool, code: str) -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-async def test_what_a_tool_answers_or_raises_never_ends_more_than_its_call(name: str) -> None:
+async def test_a_hostile_tool_ends_only_its_call(name: str) -> None:
     answer, code = ANSWERS[name]
 
     @tool
@@ -92,7 +92,7 @@ async def test_what_a_tool_answers_or_raises_never_ends_more_than_its_call(name:
     await told(evil, code)
 
 
-async def test_a_tool_that_hangs_is_left() -> None:
+async def test_a_hanging_tool_times_out() -> None:
     @tool(timeout_s=0.01)
     async def evil() -> None:
         """Never answers."""
@@ -101,7 +101,7 @@ async def test_a_tool_that_hangs_is_left() -> None:
     await told(evil, "tool-timeout")
 
 
-async def test_a_large_number_is_what_it_was() -> None:
+async def test_a_large_number_is_unchanged() -> None:
     @tool
     async def evil() -> int:
         """A number of 31 digits."""

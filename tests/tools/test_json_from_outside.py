@@ -26,7 +26,7 @@ EXCESSES = {
 
 
 @pytest.mark.parametrize("text", EXCESSES.values(), ids=EXCESSES)
-def test_text_with_too_much_is_refused_with_its_excess(text: str) -> None:
+def test_text_over_a_limit_is_refused_with_the_limit(text: str) -> None:
     with pytest.raises(TooMuchJson, match=r"more than \d+"):
         decode_json(text)
 
@@ -42,13 +42,13 @@ def test_long_digits_inside_texts_are_read() -> None:
 
 
 @pytest.mark.parametrize("text", EXCESSES.values(), ids=EXCESSES)
-def test_answer_of_a_model_with_too_much_is_no_json(text: str) -> None:
+def test_a_model_answer_over_a_limit_is_not_json(text: str) -> None:
     assert read_json(text) is None
     assert read_json(f"Here it is:\n```json\n{text}\n```") is None
 
 
 @pytest.mark.parametrize("text", EXCESSES.values(), ids=EXCESSES)
-def test_answer_of_a_web_address_with_too_much_is_unreadable(text: str) -> None:
+def test_a_web_response_over_a_limit_is_unreadable(text: str) -> None:
     answer = HttpResponse(
         status=200, url="https://example.com", headers={"content-type": "application/json"}, body=text.encode()
     )
@@ -58,7 +58,7 @@ def test_answer_of_a_web_address_with_too_much_is_unreadable(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [[int(LONG)], [1] * (VALUES_MAX + 1)], ids=["digits", "values"])
-async def test_tool_result_with_too_much_fails_the_call(value: list[Json]) -> None:
+async def test_a_tool_result_over_a_limit_fails_the_call(value: list[Json]) -> None:
     @tool
     def many() -> list[Json]:
         """Return much."""

@@ -116,21 +116,21 @@ def test_the_signature_and_the_docstring_become_the_schema() -> None:
     }
 
 
-def test_what_the_engine_fills_in_is_hidden_from_models() -> None:
+def test_parameters_filled_by_the_engine_are_hidden_from_models() -> None:
     spec = REGISTRY.find("when")
     assert spec is not None
     assert spec.parameters["properties"] == {"day": {"type": "string", "format": "date"}}
 
 
-async def test_results_are_json_whatever_the_function_returns() -> None:
+async def test_results_of_any_type_become_json() -> None:
     assert await call("web_search", {"query": "port", "limit": 1}) == [{"title": "port", "on": "2026-01-02"}]
 
 
-async def test_a_plain_function_gets_typed_arguments_and_its_key_in_a_thread() -> None:
+async def test_a_plain_function_runs_in_a_thread_with_typed_arguments_and_its_key() -> None:
     assert await call("when", {"day": "2026-11-21"}) == "21.11.2026 k1  False"
 
 
-async def test_a_tool_is_still_the_function_it_was() -> None:
+async def test_a_decorated_tool_stays_a_function() -> None:
     assert await web_search("port", limit=1) == [Hit("port", date(2026, 1, 2))]
     assert web_search.__doc__ == "Search the web."
 
@@ -155,7 +155,7 @@ async def test_a_tool_is_still_the_function_it_was() -> None:
     ],
 )
 @pytest.mark.requirement("S1-106")
-async def test_every_failure_has_a_name_and_says_whether_to_try_again(
+async def test_every_failure_has_a_code_and_a_retry_flag(
     name: str, arguments: JsonObject, code: str, retryable: bool, says: str
 ) -> None:
     found = await failure(name, arguments)
@@ -191,7 +191,7 @@ async def test_the_calculator_calculates(expression: str, value: float) -> None:
 
 @pytest.mark.parametrize("name", ["router", "end", "final_result"])
 @pytest.mark.requirement("T0-4")
-def test_names_of_the_engines_own_tools_are_refused(name: str) -> None:
+def test_reserved_tool_names_are_refused(name: str) -> None:
     with pytest.raises(ToolMisdefined):
         tool(name=name)(lambda: None)
     with pytest.raises(ToolMisdefined):
@@ -212,7 +212,7 @@ def test_parameters_that_cannot_be_described_are_refused() -> None:
             _ = misdefined.spec
 
 
-async def test_canned_tools_answer_by_arguments_and_count_and_say_they_are_scripted() -> None:
+async def test_scripted_tools_answer_by_arguments_and_count_and_are_marked() -> None:
     search: JsonObject = {
         "description": "Search.",
         "results": [
@@ -234,7 +234,7 @@ async def test_canned_tools_answer_by_arguments_and_count_and_say_they_are_scrip
     assert registry.origin("search") == "scripted"
 
 
-async def test_tools_of_installed_packages_are_loaded_when_first_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tools_of_installed_packages_are_loaded_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     def announced(**_: str) -> list[EntryPoint]:
         return [
             EntryPoint("calculator", "pointsman.workflows.tools:calculator", "pointsman.tools"),
@@ -255,7 +255,7 @@ def test_functions_are_tools() -> None:
     assert [each.name for each in tools] == ["web_search", "calculator"]
 
 
-async def test_a_store_that_is_away_is_no_failure_of_the_tool_that_asked_it() -> None:
+async def test_a_store_outage_does_not_fail_the_tool() -> None:
     @tool
     async def reads() -> None:
         """Reads the store."""

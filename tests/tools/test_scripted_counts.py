@@ -64,7 +64,7 @@ async def test_times_continues_to_count_after_a_resume_in_another_process(
 
 
 @KINDS
-async def test_each_execution_counts_for_itself(script: str, work: Callable[[str], JsonObject]) -> None:
+async def test_each_execution_counts_separately(script: str, work: Callable[[str], JsonObject]) -> None:
     async with Pointsman("memory:", settings=SETTINGS, script=parse_script(script)) as app:
         for _ in range(2):
             assert await results(await app.start(chain(work("one"), work("two")))) == ["first", "later"]

@@ -20,7 +20,7 @@ FINDER: JsonObject = {
 }
 
 
-async def test_a_tool_nobody_has_is_offered_and_says_so_when_it_is_called() -> None:
+async def test_an_unregistered_tool_is_offered_and_its_call_is_refused() -> None:
     tools = UnscriptedTools(ToolRegistry([calculator], plugins=False))
     assert tools.find("find_table") is not None
     with pytest.raises(ToolFailed) as caught:
@@ -33,7 +33,7 @@ async def test_a_tool_of_the_installation_is_still_called() -> None:
     assert await tools.call(ToolCall(id="1", name="calculator", arguments={"expression": "2 * 3"}), key="k") == 6
 
 
-async def test_a_workflow_that_names_an_unregistered_tool_can_be_tried_with_the_scripted_model() -> None:
+async def test_a_workflow_with_an_unregistered_tool_runs_with_the_scripted_model() -> None:
     async with Pointsman("memory:", model="scripted", settings=Settings()) as app:
         checked = await app.check(Workflow.of(FINDER))
         assert [(one.code, one.severity) for one in checked.problems] == [("unknown-tool", "warning")]
@@ -41,7 +41,7 @@ async def test_a_workflow_that_names_an_unregistered_tool_can_be_tried_with_the_
         assert await execution.settled() == "completed"
 
 
-async def test_with_a_real_model_the_unregistered_tool_forbids_the_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_real_model_with_an_unregistered_tool_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     async with Pointsman("memory:", model="openai:gpt-5", settings=Settings()) as app:
         checked = await app.check(Workflow.of(FINDER))
         found = {one.code: one.severity for one in checked.problems}

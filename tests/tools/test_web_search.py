@@ -72,7 +72,7 @@ def ok(said: JsonObject) -> bytes:
 
 
 @pytest.mark.integration
-async def test_searxng_is_asked_by_its_query() -> None:
+async def test_searxng_receives_the_query() -> None:
     async with peering() as peer:
         peer.next = [ok(SEARXNG)]
         assert await found(installed(peer, "searxng", url=peer.url, key="")) == [
@@ -84,7 +84,7 @@ async def test_searxng_is_asked_by_its_query() -> None:
 
 
 @pytest.mark.integration
-async def test_tavily_is_asked_with_its_key() -> None:
+async def test_tavily_receives_query_and_key() -> None:
     async with peering() as peer:
         peer.next = [ok(TAVILY)]
         assert await found(installed(peer, "tavily"), limit=3) == [
@@ -96,7 +96,7 @@ async def test_tavily_is_asked_with_its_key() -> None:
 
 
 @pytest.mark.integration
-async def test_brave_is_asked_with_its_token() -> None:
+async def test_brave_receives_query_and_token() -> None:
     async with peering() as peer:
         peer.next = [ok(BRAVE), ok({"type": "search", "query": {}})]
         app = installed(peer, "brave")
@@ -107,7 +107,7 @@ async def test_brave_is_asked_with_its_token() -> None:
 
 
 @pytest.mark.integration
-async def test_an_engine_that_fails_is_a_typed_failure_without_its_key() -> None:
+async def test_a_failing_search_engine_is_a_typed_failure_without_its_key() -> None:
     async with peering() as peer:
         app = installed(peer, "tavily")
         peer.next = [b"HTTP/1.1 429 Too Many\r\nretry-after: 7\r\ncontent-length: 9\r\n\r\nkey-12345"]

@@ -23,7 +23,7 @@ def clock() -> HandClock:
     return HandClock()
 
 
-async def test_an_event_reaches_all_who_wait_for_it_also_those_parked_before_a_restart(
+async def test_an_event_reaches_all_waiting_executions_even_those_evicted_before_a_restart(
     tmp_path: Path, clock: HandClock
 ) -> None:
     async with opened(tmp_path, clock) as app:
@@ -42,7 +42,7 @@ async def test_an_event_reaches_all_who_wait_for_it_also_those_parked_before_a_r
         assert (await app.view(other.id))["status"] == "waiting"
 
 
-async def test_only_those_whose_match_holds_go_on(tmp_path: Path, clock: HandClock) -> None:
+async def test_an_event_wakes_only_executions_whose_match_is_true(tmp_path: Path, clock: HandClock) -> None:
     async with opened(tmp_path, clock) as app:
         mine = await app.start(listening(match="event.order == input.order"), {"order": 7})
         other = await app.start(listening(match="event.order == input.order"), {"order": 8})
@@ -55,7 +55,7 @@ async def test_only_those_whose_match_holds_go_on(tmp_path: Path, clock: HandClo
         assert await other.rows() == rows, "who does not take it has no row of it"
 
 
-async def test_who_does_not_take_an_event_is_not_even_taken_up_and_takes_the_next_one(
+async def test_an_execution_that_does_not_match_an_event_is_not_loaded_and_takes_the_next(
     tmp_path: Path, clock: HandClock
 ) -> None:
     async with opened(tmp_path, clock) as app:
@@ -76,9 +76,7 @@ async def test_who_does_not_take_an_event_is_not_even_taken_up_and_takes_the_nex
         assert (await app.publish("paid", {"order": 3}, key="k")).delivered == (parked[2].id,)
 
 
-async def test_a_publisher_that_died_in_the_middle_publishes_again_and_nobody_takes_it_twice(
-    tmp_path: Path, clock: HandClock
-) -> None:
+async def test_an_event_published_again_after_a_crash_is_consumed_once(tmp_path: Path, clock: HandClock) -> None:
     async with opened(tmp_path, clock) as app:
         first, second = [await app.start(listening(match="event.n == 1")) for _ in range(2)]
         for one in (first, second):
@@ -91,7 +89,7 @@ async def test_a_publisher_that_died_in_the_middle_publishes_again_and_nobody_ta
         assert len([row async for row in app.store.journal.read(first.id)]) == rows
 
 
-async def test_a_match_that_cannot_be_evaluated_fails_its_step_and_that_is_told(
+async def test_a_match_that_cannot_be_evaluated_fails_its_step_and_is_reported(
     tmp_path: Path, clock: HandClock
 ) -> None:
     async with opened(tmp_path, clock) as app:
@@ -101,7 +99,7 @@ async def test_a_match_that_cannot_be_evaluated_fails_its_step_and_that_is_told(
         assert await broken.settled() == "failed"
 
 
-async def test_an_event_published_again_under_its_key_changes_nothing(tmp_path: Path, clock: HandClock) -> None:
+async def test_an_event_published_again_with_its_key_has_no_effect(tmp_path: Path, clock: HandClock) -> None:
     triggers: list[Json] = [{"id": "on", "type": "event", "event": "go"}]
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=triggers))
@@ -114,7 +112,7 @@ async def test_an_event_published_again_under_its_key_changes_nothing(tmp_path: 
         assert len(await app.executions()) == 2
 
 
-async def test_an_event_starts_the_workflows_that_begin_with_it(tmp_path: Path, clock: HandClock) -> None:
+async def test_an_event_starts_the_workflows_that_it_triggers(tmp_path: Path, clock: HandClock) -> None:
     trigger: Json = {
         "id": "big",
         "type": "event",
@@ -135,7 +133,7 @@ async def test_an_event_starts_the_workflows_that_begin_with_it(tmp_path: Path, 
         assert (await app.publish("paid", {"amount": 5})).started == ()
 
 
-async def test_one_that_cannot_be_told_keeps_the_event_from_nobody_and_fails_no_one_else(
+async def test_a_recipients_failure_does_not_affect_other_recipients_of_an_event(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     emit: Json = {"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"text": "{{input.text}}"}}}
@@ -164,7 +162,7 @@ async def test_one_that_cannot_be_told_keeps_the_event_from_nobody_and_fails_no_
         assert {*published.delivered, *(one.who for one in published.untold)} == {narrow.id, *parked}
 
 
-async def test_a_signal_is_kept_over_a_restart_for_the_step_that_waits_later(tmp_path: Path, clock: HandClock) -> None:
+async def test_a_signal_is_buffered_over_a_restart_for_a_later_wait(tmp_path: Path, clock: HandClock) -> None:
     nodes: list[Json] = [
         {"id": "gate", "type": "human", "config": {"message": "?", "options": ["approve"]}},
         {"id": "wait", "type": "wait", "config": {"event": "paid"}},
@@ -186,7 +184,7 @@ async def test_a_signal_is_kept_over_a_restart_for_the_step_that_waits_later(tmp
             await execution.signal("paid", {"n": 6})
 
 
-async def test_what_is_too_large_for_an_event_is_refused(tmp_path: Path, clock: HandClock) -> None:
+async def test_a_too_large_event_is_refused(tmp_path: Path, clock: HandClock) -> None:
     async with opened(tmp_path, clock) as app:
         with pytest.raises(EventTooLarge):
             await app.publish("paid", "x" * 1_000_001)
@@ -197,7 +195,7 @@ async def test_what_is_too_large_for_an_event_is_refused(tmp_path: Path, clock: 
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "\ud800"])
-async def test_an_event_that_nobody_could_name_is_refused(name: str, tmp_path: Path, clock: HandClock) -> None:
+async def test_an_event_with_an_invalid_name_is_refused(name: str, tmp_path: Path, clock: HandClock) -> None:
     async with opened(tmp_path, clock) as app:
         execution = await app.start(listening())
         for told in (app.publish(name, 1), execution.signal(name, 1)):
@@ -206,7 +204,7 @@ async def test_an_event_that_nobody_could_name_is_refused(name: str, tmp_path: P
         assert await execution.settled() == "waiting"
 
 
-async def test_an_event_that_an_execution_emits_starts_workflows_once(tmp_path: Path, clock: HandClock) -> None:
+async def test_an_emitted_event_starts_workflows_once(tmp_path: Path, clock: HandClock) -> None:
     nodes: list[Json] = [{"id": "tell", "type": "emit", "config": {"event": "paid", "data": {"n": "{{input.n}}"}}}]
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[{"id": "on", "type": "event", "event": "paid"}]))

@@ -80,7 +80,7 @@ FAILS: Json = {"id": "end", "type": "end", "config": {"status": "failed"}}
 
 
 @pytest.mark.parametrize(("language", "message"), [("de", "Abschicken?"), ("fr", "Send it?"), ("", "Send it?")])
-async def test_a_gate_is_told_in_the_language_of_the_address_and_in_all(
+async def test_a_notification_has_the_language_of_its_address_and_all_others(
     tmp_path: Path, address: Address, language: str, message: str
 ) -> None:
     clock = HandClock()
@@ -93,7 +93,7 @@ async def test_a_gate_is_told_in_the_language_of_the_address_and_in_all(
     assert (body["message"], body["messages"]) == (message, {"en": "Send it?", "de": "Abschicken?"})
 
 
-async def test_an_open_gate_is_told_once_and_signed(tmp_path: Path, address: Address) -> None:
+async def test_an_open_gate_sends_one_signed_notification(tmp_path: Path, address: Address) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "gate")) as app:
         notifier = Notifier(app.context)
@@ -112,7 +112,7 @@ async def test_an_open_gate_is_told_once_and_signed(tmp_path: Path, address: Add
 
 
 @pytest.mark.parametrize("name", ["team.ops", "\u00fcbersicht", "a b"])
-async def test_any_recipient_name_gives_an_id_that_can_be_signed(tmp_path: Path, address: Address, name: str) -> None:
+async def test_any_recipient_name_gives_a_signable_id(tmp_path: Path, address: Address, name: str) -> None:
     clock = HandClock()
     settings = told(address, "gate", "completed")
     named = settings.model_copy(update={"notifications": {name: settings.notifications["desk"]}})
@@ -127,7 +127,7 @@ async def test_any_recipient_name_gives_an_id_that_can_be_signed(tmp_path: Path,
             assert verify(key_of(SECRET), "standard", body, headers, clock.now()).ok, headers["webhook-id"]
 
 
-async def test_what_happened_while_nobody_kept_the_store_is_told_later(tmp_path: Path, address: Address) -> None:
+async def test_events_from_before_a_leader_started_are_notified_later(tmp_path: Path, address: Address) -> None:
     clock = HandClock()
     settings = told(address, "gate", "failed", "completed")
     async with opened(tmp_path, clock, settings=settings) as app:
@@ -146,7 +146,7 @@ async def test_what_happened_while_nobody_kept_the_store_is_told_later(tmp_path:
     assert failed["error"]["code"] == "ended-as-failed"
 
 
-async def test_what_was_before_the_first_round_is_not_told(tmp_path: Path, address: Address) -> None:
+async def test_events_before_the_first_round_are_not_notified(tmp_path: Path, address: Address) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "completed")) as app:
         await (await app.start(noting())).settled()
@@ -155,7 +155,7 @@ async def test_what_was_before_the_first_round_is_not_told(tmp_path: Path, addre
         assert address.calls == []
 
 
-async def test_a_crash_between_sending_and_noting_sends_again_under_the_same_id(
+async def test_a_crash_after_sending_repeats_the_notification_with_the_same_id(
     tmp_path: Path, address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = HandClock()
@@ -183,7 +183,9 @@ async def test_a_crash_between_sending_and_noting_sends_again_under_the_same_id(
     assert len({str(said["id"]) for said in address.bodies}) == 1
 
 
-async def test_what_is_not_taken_is_tried_later_and_later_and_then_given_up(tmp_path: Path, address: Address) -> None:
+async def test_a_refused_notification_is_retried_with_growing_delays_and_then_dropped(
+    tmp_path: Path, address: Address
+) -> None:
     clock = HandClock()
     address.status = 500
     settings = told(address, "completed")
@@ -221,7 +223,7 @@ async def test_what_is_not_taken_is_tried_later_and_later_and_then_given_up(tmp_
 
 
 @pytest.mark.parametrize(("status", "state"), [(302, "pending"), (410, "dead"), (201, "sent")])
-async def test_only_who_takes_it_has_it_and_nobody_is_sent_elsewhere(
+async def test_a_notification_needs_a_success_status_and_follows_no_redirect(
     tmp_path: Path, address: Address, status: int, state: str
 ) -> None:
     clock = HandClock()
@@ -236,7 +238,7 @@ async def test_only_who_takes_it_has_it_and_nobody_is_sent_elsewhere(
         assert len(address.calls) == 1
 
 
-async def test_each_address_hears_what_it_wants_to(tmp_path: Path, address: Address) -> None:
+async def test_each_address_receives_its_chosen_events(tmp_path: Path, address: Address) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock, settings=told(address, "completed", workflows=["news-*"])) as app:
         notifier = Notifier(app.context)
@@ -247,7 +249,7 @@ async def test_each_address_hears_what_it_wants_to(tmp_path: Path, address: Addr
         assert [said["workflowId"] for said in address.bodies] == ["news-desk"]
 
 
-async def test_what_cannot_be_signed_waits_for_its_secret(
+async def test_a_notification_without_its_secret_waits_for_it(
     tmp_path: Path, address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, settings = HandClock(), told(address, "completed", secret="secret.DESK")
@@ -268,7 +270,7 @@ async def test_what_cannot_be_signed_waits_for_its_secret(
         assert (kept.letter.state, len(address.calls)) == ("sent", 1)
 
 
-async def test_notices_that_were_given_up_are_told_by_the_log_and_the_doctor(
+async def test_dropped_notifications_are_reported_by_the_log_and_the_doctor(
     tmp_path: Path, address: Address, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = HandClock()
@@ -302,12 +304,12 @@ async def test_notices_that_were_given_up_are_told_by_the_log_and_the_doctor(
         "no address",
     ],
 )
-async def test_nothing_is_posted_inside_this_network_unless_it_is_meant(url: str) -> None:
+async def test_notifications_to_internal_addresses_need_permission(url: str) -> None:
     with pytest.raises(AddressRefused):
         await post(url, b"{}", {}, private=False)
 
 
-async def test_a_name_with_one_address_inside_is_refused(
+async def test_a_host_with_one_internal_address_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def answers(host: str, *_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
@@ -318,7 +320,7 @@ async def test_a_name_with_one_address_inside_is_refused(
         await post("https://rebinding.example/x", b"{}", {}, private=False)
 
 
-async def test_who_does_not_answer_is_not_reached(address: Address) -> None:
+async def test_an_unanswered_notification_times_out(address: Address) -> None:
     with pytest.raises(NotReached):
         await post("http://127.0.0.1:9/x", b"{}", {}, private=True)
     assert await post(address.url, b"{}", {}, private=True) == 204

@@ -42,7 +42,7 @@ async def until(app: Pointsman, many: int) -> None:
         await app.clock.sleep_until(app.clock.now() + HELD_S)
 
 
-def test_another_process_shows_what_this_one_refused_some_seconds_ago(tmp_path: Path) -> None:
+def test_another_process_shows_recently_refused_webhook_calls(tmp_path: Path) -> None:
     async def run() -> int | None:
         async with opened(tmp_path) as here, opened(tmp_path) as there:
             await here.save(HOOKED)
@@ -56,7 +56,7 @@ def test_another_process_shows_what_this_one_refused_some_seconds_ago(tmp_path: 
     assert run_virtually(run()) is None, "not with the call, or it would tell that the path exists"
 
 
-def test_a_restart_loses_none_and_keeps_only_the_last_of_those_of_webhooks(tmp_path: Path) -> None:
+def test_refused_calls_survive_a_restart_up_to_their_bound(tmp_path: Path) -> None:
     async def run() -> tuple[list[int | None], int]:
         async with opened(tmp_path) as app:
             await app.save(HOOKED)
@@ -68,7 +68,7 @@ def test_a_restart_loses_none_and_keeps_only_the_last_of_those_of_webhooks(tmp_p
     assert run_virtually(run()) == ([REFUSED_KEPT, None], 1)
 
 
-def test_a_webhook_that_is_gone_is_not_written_of(tmp_path: Path) -> None:
+def test_refused_calls_of_a_deleted_webhook_are_not_written(tmp_path: Path) -> None:
     async def run() -> int | None:
         async with opened(tmp_path) as app:
             await app.save(HOOKED)

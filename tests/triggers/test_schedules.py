@@ -45,7 +45,7 @@ async def test_each_due_time_starts_one_execution(tmp_path: Path) -> None:
         assert await count(app) == 1
 
 
-async def test_a_start_that_was_not_noted_before_a_crash_is_found_and_not_repeated(
+async def test_a_start_not_recorded_before_a_crash_is_found_and_not_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = HandClock()
@@ -66,7 +66,7 @@ async def test_a_start_that_was_not_noted_before_a_crash_is_found_and_not_repeat
         assert await count(app) == 1
 
 
-async def test_a_start_that_a_crash_hid_is_not_counted_as_missed(
+async def test_a_start_hidden_by_a_crash_is_not_counted_as_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = HandClock()
@@ -88,7 +88,7 @@ async def test_a_start_that_a_crash_hid_is_not_counted_as_missed(
         assert await count(app) == 1
 
 
-async def test_a_start_that_a_crash_hid_is_found_whatever_was_started_since(
+async def test_a_start_hidden_by_a_crash_is_found_after_later_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = HandClock()
@@ -111,7 +111,7 @@ async def test_a_start_that_a_crash_hid_is_found_whatever_was_started_since(
         assert told(await app.triggers.scheduler.fire(clock.now())) == [("skipped", 1)]
 
 
-async def test_a_start_that_a_crash_hid_and_that_is_over_holds_up_nothing(
+async def test_a_finished_start_hidden_by_a_crash_blocks_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = HandClock()
@@ -131,7 +131,7 @@ async def test_a_start_that_a_crash_hid_and_that_is_over_holds_up_nothing(
         assert told(await app.triggers.scheduler.fire(clock.now())) == [("started", 1), ("started", 1)]
 
 
-async def test_two_processes_that_fire_at_once_start_once(tmp_path: Path) -> None:
+async def test_two_processes_that_fire_concurrently_start_once(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
         await one.save(noting())
@@ -151,7 +151,7 @@ async def test_two_processes_that_fire_at_once_start_once(tmp_path: Path) -> Non
         ("all", [("started", 1), ("started", 1), ("started", 1)]),
     ],
 )
-async def test_missed_times_are_made_up_for_as_the_policy_says(
+async def test_missed_times_are_handled_by_the_policy(
     tmp_path: Path, missed: str, expected: list[tuple[str, int]]
 ) -> None:
     clock = HandClock()
@@ -164,7 +164,7 @@ async def test_missed_times_are_made_up_for_as_the_policy_says(
         assert await app.triggers.scheduler.next_due() == seconds("2026-01-01T04:00:00+00:00")
 
 
-async def test_no_more_is_made_up_for_than_the_window_holds(tmp_path: Path) -> None:
+async def test_catch_up_runs_are_limited_to_the_window(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting())
@@ -181,9 +181,7 @@ async def test_no_more_is_made_up_for_than_the_window_holds(tmp_path: Path) -> N
     ("overlap", "expected"),
     [("allow", "started"), ("skip", "skipped"), ("queue", "queued"), ("replace", "started")],
 )
-async def test_a_run_before_that_is_not_over_is_treated_as_the_policy_says(
-    tmp_path: Path, overlap: str, expected: str
-) -> None:
+async def test_an_unfinished_previous_run_is_handled_by_the_policy(tmp_path: Path, overlap: str, expected: str) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(asking())
@@ -200,7 +198,7 @@ async def test_a_run_before_that_is_not_over_is_treated_as_the_policy_says(
         assert view["status"] == ("cancelled" if overlap == "replace" else "waiting")
 
 
-async def test_what_is_queued_starts_when_the_run_before_is_over_also_after_a_restart(tmp_path: Path) -> None:
+async def test_a_queued_run_starts_after_the_previous_one_even_after_a_restart(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(asking())
@@ -220,7 +218,7 @@ async def test_what_is_queued_starts_when_the_run_before_is_over_also_after_a_re
         assert second.execution != first.execution
 
 
-async def test_a_paused_schedule_rests_and_makes_up_for_nothing(tmp_path: Path) -> None:
+async def test_a_paused_schedule_starts_nothing_and_catches_up_nothing(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting())
@@ -236,7 +234,7 @@ async def test_a_paused_schedule_rests_and_makes_up_for_nothing(tmp_path: Path) 
         assert told(await app.triggers.scheduler.fire(clock.now())) == [("started", 1)]
 
 
-async def test_what_cannot_be_started_is_an_outcome_and_the_schedule_goes_on(tmp_path: Path) -> None:
+async def test_a_failed_start_is_recorded_and_the_schedule_continues(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(input={"type": "object", "required": ["goal"]}))
@@ -250,7 +248,7 @@ async def test_what_cannot_be_started_is_an_outcome_and_the_schedule_goes_on(tmp
         assert told(await app.triggers.scheduler.fire(clock.now())) == [("started", 1)]
 
 
-async def test_a_schedule_can_be_run_by_hand(tmp_path: Path) -> None:
+async def test_a_schedule_can_be_run_manually(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting())
@@ -266,7 +264,7 @@ TRIGGER: JsonObject = {"id": "morning", "type": "schedule", "cron": "0 7 * * *",
 
 
 @pytest.mark.requirement("S1-O8")
-async def test_the_schedules_of_a_document_are_in_effect_once_it_is_saved(tmp_path: Path) -> None:
+async def test_schedules_of_a_document_are_active_after_saving_it(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[TRIGGER]))
@@ -315,19 +313,19 @@ async def test_schedules_are_refused_with_the_reason(tmp_path: Path) -> None:
     ("cron", "column"),
     [("61 * * * *", 1), ("0  25 * * *", 4), ("0 0 * * MOO", 9), ("0 0 0 * *", 5), ("* * * *", 1), ("", 1)],
 )
-def test_a_bad_cron_says_where_it_is_wrong(cron: str, column: int) -> None:
+def test_an_invalid_cron_expression_is_refused_with_the_position(cron: str, column: int) -> None:
     with pytest.raises(CronInvalid) as refused:
         timing_of(cron=cron)
     assert refused.value.column == column
 
 
 @pytest.mark.parametrize("cron", ["0 0 30 2 *", "9" * 5000, "0 0 1 1 * *", "0 0 */0 * *"])
-def test_a_cron_that_means_nothing_is_refused(cron: str) -> None:
+def test_a_cron_expression_that_never_fires_is_refused(cron: str) -> None:
     with pytest.raises(CronInvalid):
         timing_of(cron=cron)
 
 
-def test_an_unknown_zone_names_one_that_is_near() -> None:
+def test_an_unknown_time_zone_is_refused_with_a_suggestion() -> None:
     for name in ("Europe/Berlinn", "../../etc/passwd"):
         with pytest.raises(ZoneUnknown):
             timing_of(cron="@daily", timezone=name)
@@ -350,8 +348,6 @@ BERLIN = "Europe/Berlin"
         ("30 * * * *", "2026-10-25T00:00+00:00", ["2026-10-25T00:30+00:00", "2026-10-25T01:30+00:00"]),
     ],
 )
-def test_when_clocks_change_nothing_is_left_out_and_nothing_due_twice(
-    cron: str, after: str, expected: list[str]
-) -> None:
+def test_a_clock_change_skips_and_repeats_no_run(cron: str, after: str, expected: list[str]) -> None:
     found = islice(due_after(timing_of(cron=cron, timezone=BERLIN), seconds(after), begin=0.0), 2)
     assert [*found] == [seconds(one) for one in expected]

@@ -55,7 +55,7 @@ async def refused(app: Pointsman, path: str, body: bytes, headers: dict[str, str
     return f"{why.value} {why.value.hint}"
 
 
-async def test_signature_of_one_scheme_is_refused_in_the_other(tmp_path: Path) -> None:
+async def test_a_signature_of_one_scheme_is_refused_in_the_other(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting("plain", triggers=[hook()]))
@@ -77,7 +77,7 @@ async def test_signature_of_one_scheme_is_refused_in_the_other(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("auth", "taken"), [(None, False), ("none", True)])
-async def test_a_webhook_without_a_secret_takes_calls_only_where_its_author_says_so(
+async def test_a_webhook_without_a_secret_accepts_calls_only_if_declared_open(
     tmp_path: Path, auth: str | None, taken: bool
 ) -> None:
     clock = HandClock()
@@ -96,14 +96,14 @@ async def test_a_webhook_without_a_secret_takes_calls_only_where_its_author_says
         assert await app.executions() == []
 
 
-async def test_a_webhook_with_a_secret_is_not_open_to_everybody(tmp_path: Path) -> None:
+async def test_a_webhook_with_a_secret_refuses_unsigned_calls(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         checked = await app.check(noting(triggers=[hook(auth="none")]))
         assert "webhook-auth-conflict" in [one.code for one in checked.problems]
         assert not checked.ok
 
 
-async def test_webhooks_of_two_schemes_may_share_a_secret(tmp_path: Path) -> None:
+async def test_webhooks_of_two_schemes_can_share_a_secret(tmp_path: Path) -> None:
     """What is signed for the one is no call of the other, also where it can be divided or read in another way."""
     clock, form = HandClock(), {"Content-Type": "application/x-www-form-urlencoded"}
     async with opened(tmp_path, clock) as app:
@@ -124,7 +124,7 @@ async def test_webhooks_of_two_schemes_may_share_a_secret(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("secret", ["", "   ", "short", "whsec_", "whsec_AAAA"])
-async def test_secret_that_is_empty_or_short_signs_nothing(tmp_path: Path, secret: str) -> None:
+async def test_an_empty_or_short_secret_is_refused(tmp_path: Path, secret: str) -> None:
     clock = HandClock()
     known = (b"", b"the key of nobody, so that an unknown path takes as long as a known one", key_of(secret))
     async with opened(tmp_path, clock, settings=Settings(secrets={"HOOK": secret})) as app:
@@ -142,7 +142,7 @@ async def test_secret_that_is_empty_or_short_signs_nothing(tmp_path: Path, secre
         assert await app.executions() == []
 
 
-async def test_document_with_an_empty_secret_does_not_open_its_webhook(tmp_path: Path) -> None:
+async def test_an_empty_secret_does_not_open_a_webhook(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         document = noting(triggers=[hook(secret="secret.HOOK")])
         await app.save(document)
@@ -175,7 +175,7 @@ async def test_document_with_an_empty_secret_does_not_open_its_webhook(tmp_path:
     ],
     ids=str,
 )
-async def test_headers_of_a_signature_are_read_strictly(tmp_path: Path, changed: dict[str, str]) -> None:
+async def test_signature_headers_are_parsed_strictly(tmp_path: Path, changed: dict[str, str]) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook()]))
@@ -184,7 +184,7 @@ async def test_headers_of_a_signature_are_read_strictly(tmp_path: Path, changed:
         assert await refused(app, "issues", BODY, good | {name: one.format(**found) for name, one in changed.items()})
 
 
-async def test_secret_that_was_changed_counts_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_changed_secret_applies_immediately(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = HandClock()
     monkeypatch.setenv("POINTSMAN_SECRET_HOOK", SECRET)
     async with opened(tmp_path, clock) as app:
@@ -196,7 +196,7 @@ async def test_secret_that_was_changed_counts_at_once(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("forged", ["webhook|issues|msg-1", "webhook|6:issues|5:msg-1", "issues|msg-1", "msg-1"])
-async def test_keys_of_callers_do_not_swallow_calls_of_webhooks(tmp_path: Path, forged: str) -> None:
+async def test_idempotency_keys_of_api_callers_do_not_match_webhook_calls(tmp_path: Path, forged: str) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook(event="paid")]))
@@ -209,7 +209,7 @@ async def test_keys_of_callers_do_not_swallow_calls_of_webhooks(tmp_path: Path, 
         assert received.published.delivered == (waits.id,)
 
 
-async def test_each_caller_has_keys_of_its_own(tmp_path: Path) -> None:
+async def test_each_caller_has_its_own_idempotency_keys(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting(triggers=[{"id": "paid", "type": "event", "event": "paid"}]))
         first = await app.publish("paid", {}, key="1", by="ada")
@@ -224,7 +224,7 @@ async def test_each_caller_has_keys_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("S1-O8")
-async def test_a_signed_call_starts_the_workflow_once_however_often_it_comes(tmp_path: Path) -> None:
+async def test_a_repeated_signed_call_starts_the_workflow_once(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook(inputs={"title": "event.issue.title"})]))
@@ -238,7 +238,7 @@ async def test_a_signed_call_starts_the_workflow_once_however_often_it_comes(tmp
         assert other.started != first.started
 
 
-async def test_calls_signed_as_github_does_are_taken(tmp_path: Path) -> None:
+async def test_calls_with_github_signatures_are_accepted(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         inputs: Json = {"kind": "headers['x-github-event']", "all": "event"}
         await app.save(noting(triggers=[hook(scheme="github", inputs=inputs)]))
@@ -248,7 +248,7 @@ async def test_calls_signed_as_github_does_are_taken(tmp_path: Path) -> None:
         assert (await app.webhook("issues", BODY, github())).started == received.started
 
 
-async def test_whoever_cannot_sign_is_refused_in_the_same_words_as_for_an_unknown_path(tmp_path: Path) -> None:
+async def test_an_unsigned_call_is_refused_like_an_unknown_path(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook()]))
@@ -276,7 +276,7 @@ async def test_whoever_cannot_sign_is_refused_in_the_same_words_as_for_an_unknow
         assert await app.executions() == []
 
 
-async def test_while_a_secret_changes_one_signature_of_several_is_enough(tmp_path: Path) -> None:
+async def test_one_of_several_signatures_suffices_during_a_secret_rotation(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook()]))
@@ -285,7 +285,7 @@ async def test_while_a_secret_changes_one_signature_of_several_is_enough(tmp_pat
         assert (await app.webhook("issues", BODY, both)).started is not None
 
 
-async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
+async def test_a_webhook_can_publish_an_event(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook(scheme="github", event="paid")]))
@@ -298,7 +298,7 @@ async def test_a_webhook_may_publish_an_event_instead(tmp_path: Path) -> None:
         assert await app.executions() == [await app.store.executions.find(waits.id)], "nothing was started"
 
 
-async def test_a_call_that_does_not_match_is_taken_and_starts_nothing(tmp_path: Path) -> None:
+async def test_a_call_that_does_not_match_is_accepted_and_starts_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting(triggers=[hook(scheme="github", match="headers['x-github-event'] == 'ping'")]))
         received = await app.webhook("issues", BODY, github())
@@ -306,7 +306,7 @@ async def test_a_call_that_does_not_match_is_taken_and_starts_nothing(tmp_path: 
         assert await app.executions() == []
 
 
-async def test_a_secret_may_be_a_handle_and_is_never_in_the_store(tmp_path: Path) -> None:
+async def test_a_secret_can_be_a_handle_and_is_not_stored(tmp_path: Path) -> None:
     clock = HandClock()
     settings = Settings(secrets={"HOOK": SECRET})
     async with opened(tmp_path, clock, settings=settings) as app:
@@ -320,13 +320,13 @@ async def test_a_secret_may_be_a_handle_and_is_never_in_the_store(tmp_path: Path
             await app.webhook("issues", BODY, standard(clock.now()))
 
 
-async def test_the_secret_of_a_document_is_not_beside_its_webhook(tmp_path: Path) -> None:
+async def test_the_secret_of_a_document_is_not_stored_with_its_webhook(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting(triggers=[hook()]))
         assert SECRET not in repr(await app.store.entries.list("webhook"))
 
 
-async def test_a_webhook_goes_with_its_document(tmp_path: Path) -> None:
+async def test_a_webhook_is_deleted_with_its_document(tmp_path: Path) -> None:
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         await app.save(noting(triggers=[hook()]))
@@ -340,7 +340,7 @@ async def test_a_webhook_goes_with_its_document(tmp_path: Path) -> None:
         assert await refused(app, "bugs", BODY, standard(clock.now()))
 
 
-async def test_what_the_document_says_wins_over_what_comes_from_outside(tmp_path: Path) -> None:
+async def test_input_of_the_document_overrides_input_of_the_call(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting(triggers=[hook(scheme="github", initialData={"role": "guest"})]))
         body = b'{"role": "admin", "n": 1}'
@@ -349,7 +349,7 @@ async def test_what_the_document_says_wins_over_what_comes_from_outside(tmp_path
         assert (await app.open(received.started)).state.setup.input == {"role": "guest", "n": 1}
 
 
-async def test_bodies_that_nobody_reads_are_refused(tmp_path: Path) -> None:
+async def test_bodies_of_unsupported_types_are_refused(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         await app.save(noting(triggers=[hook(scheme="github")]))
         with pytest.raises(BodyTooLarge):
@@ -366,7 +366,7 @@ async def test_bodies_that_nobody_reads_are_refused(tmp_path: Path) -> None:
     assert read_body(b"", "") == {}
 
 
-def test_signatures_are_those_of_the_standard() -> None:
+def test_signatures_follow_the_standard() -> None:
     key = key_of("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     body = b'{"test": 2432232314}'
     signature = sign(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
@@ -377,6 +377,6 @@ def test_signatures_are_those_of_the_standard() -> None:
     ("body", "kind"),
     [(b'{"a": {"x": 1, "x": 2}}', "application/json"), (b"x=1&y=2&x=3", "application/x-www-form-urlencoded")],
 )
-def test_a_body_with_a_key_twice_is_refused(body: bytes, kind: str) -> None:
+def test_a_body_with_a_duplicate_key_is_refused(body: bytes, kind: str) -> None:
     with pytest.raises(BodyInvalid, match="the key 'x' is there twice"):
         read_body(body, kind)

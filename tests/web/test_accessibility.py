@@ -91,7 +91,7 @@ async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
 
 
 @pytest.mark.requirement("S4-48")
-async def test_keys_alone_lead_from_the_login_to_a_result(opens: Opens, served: Served) -> None:
+async def test_a_result_is_reached_from_the_login_by_keyboard_only(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     key = (await served.key("ada", "admin"))["authorization"].removeprefix("Bearer ")
     async with opens("/workflows", lenient=True) as page:

@@ -39,7 +39,7 @@ async def say(page: Page, words: str) -> None:
 
 
 @pytest.mark.requirement("S1-139", "S4-35")
-async def test_a_workflow_is_described_mended_in_rounds_looked_at_and_opened(opens: Opens, served: Served) -> None:
+async def test_a_workflow_is_described_corrected_in_rounds_reviewed_and_opened(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows") as page:
         await page.get_by_role("button", name="Describe with AI").click()
@@ -65,9 +65,7 @@ async def test_a_workflow_is_described_mended_in_rounds_looked_at_and_opened(ope
 
 
 @pytest.mark.requirement("S1-139")
-async def test_of_a_proposal_a_part_is_taken_and_the_rest_refused_and_the_model_hears_which(
-    opens: Opens, served: Served
-) -> None:
+async def test_a_proposal_is_accepted_in_part_and_the_model_receives_the_choice(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     asked: list[str] = []
     async with opens("/workflows/chain") as page:

@@ -56,9 +56,7 @@ async def decide(page: Page, call: int, choice: str) -> None:
     await group.get_by_role("radio", name=choice, exact=True).check()
 
 
-async def test_who_votes_second_sees_it_live_and_takes_over_what_the_first_one_decided(
-    opens: Opens, served: Served
-) -> None:
+async def test_a_second_voter_sees_the_first_votes_live_and_adopts_them(opens: Opens, served: Served) -> None:
     execution = await served.execute("both")
     await served.key("root", "admin")
     ada, ben = [await served.key(name, "operator") for name in ("ada", "ben")]

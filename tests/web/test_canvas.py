@@ -133,7 +133,7 @@ async def test_nodes_are_copied_from_one_workflow_into_another(opens: Opens, ser
 
 
 @pytest.mark.requirement("S1-149", "S1-136")
-async def test_nodes_are_added_from_the_palette_by_letters_by_dragging_and_onto_a_connection(
+async def test_nodes_are_added_from_the_palette_by_typing_by_dragging_and_on_an_edge(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.CHAIN)
@@ -173,7 +173,7 @@ async def drag(page: Page, source: str, target: str) -> None:
     await page.mouse.up()
 
 
-async def test_dragging_shows_forbidden_targets_and_a_connection_ends_at_the_box_below(
+async def test_dragging_shows_forbidden_targets_and_an_edge_ends_at_the_node_below(
     opens: Opens, served: Served
 ) -> None:
     await served.save(LOOPS)
@@ -268,7 +268,7 @@ async def grown(page: Page, *wanted: tuple[str, str]) -> None:
 
 
 @pytest.mark.requirement("S1-135")
-async def test_a_workflow_is_built_by_keys_alone(opens: Opens, served: Served) -> None:
+async def test_a_workflow_is_built_by_keyboard_only(opens: Opens, served: Served) -> None:
     await served.save("pointsman: 1\nid: keys\nnodes:\n  - {id: start, type: start}\n")
     async with opens("/workflows/keys") as page:
         await expect(box(page, "start")).to_be_visible()
@@ -316,7 +316,7 @@ async def test_a_workflow_is_built_by_keys_alone(opens: Opens, served: Served) -
     assert edges == [("start", "agent"), ("agent", "human"), ("human", "end")]
 
 
-async def test_the_picture_and_every_dialect_are_taken_along(opens: Opens, served: Served) -> None:
+async def test_the_image_and_every_dialect_are_exported(opens: Opens, served: Served) -> None:
     name = "<b>Loops</b> & 'more'"
     await served.save(LOOPS.replace("id: loops\n", f'id: loops\nname: "{name}"\n'))
     async with opens("/workflows/loops") as page:

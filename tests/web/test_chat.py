@@ -72,9 +72,7 @@ async def say(page: Page, words: str) -> None:
 
 
 @pytest.mark.requirement("S1-O15")
-async def test_turns_show_who_works_what_they_call_and_say_and_hide_what_is_not_for_people(
-    opens: Opens, served: Served
-) -> None:
+async def test_chat_turns_show_agents_calls_and_answers_and_hide_internal_data(opens: Opens, served: Served) -> None:
     async with opens("/chat") as page:
         await page.get_by_role("link", name="Help desk").click()
         await say(page, "Tell me which ships wait")
@@ -102,7 +100,7 @@ async def test_turns_show_who_works_what_they_call_and_say_and_hide_what_is_not_
     ]
 
 
-async def test_a_reload_in_the_middle_of_a_sentence_loses_and_repeats_nothing_and_it_can_be_stopped(
+async def test_a_reload_during_an_answer_loses_and_repeats_nothing_and_the_answer_can_be_stopped(
     opens: Opens, served: Served
 ) -> None:
     async with opens("/chat/desk") as page:

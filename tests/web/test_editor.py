@@ -23,7 +23,7 @@ async def connect(page: Page, source: str, target: str) -> None:
 
 
 @pytest.mark.requirement("S1-135", "S1-137", "S1-146", "S4-52")
-async def test_edges_are_drawn_and_say_when_they_are_taken(opens: Opens, served: Served) -> None:
+async def test_edges_are_drawn_with_their_conditions(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
         await connect(page, "write", "send")

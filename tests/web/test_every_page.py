@@ -203,9 +203,7 @@ async def looked_at(page: Page) -> list[str]:
 
 
 @pytest.mark.requirement("S4-48")
-async def test_every_dialog_speaks_german_and_shows_what_it_offers_within_the_window(
-    opens: Opens, served: Served
-) -> None:
+async def test_every_dialog_speaks_german_and_fits_the_window(opens: Opens, served: Served) -> None:
     harbour = await furnished(served)
     await served.save(STEERED)
     waits = await served.execute("wf-7005", {"goal": "Ebbe"})
@@ -226,7 +224,7 @@ async def test_every_dialog_speaks_german_and_shows_what_it_offers_within_the_wi
     assert report(found) == ""
 
 
-async def test_what_is_cut_says_all_of_itself_to_who_points_at_it(opens: Opens, served: Served) -> None:
+async def test_truncated_text_is_shown_in_full_on_hover(opens: Opens, served: Served) -> None:
     await served.save(NAMED)
     async with opens("/workflows") as page:
         cut = page.get_by_role("main").locator(".truncate").get_by_text(LONG, exact=True)

@@ -21,7 +21,7 @@ def node(page: Page, name: str) -> Locator:
 
 
 @pytest.mark.requirement("S1-150", "S1-147", "S4-48")
-async def test_execution_page_follows_events_reads_them_out_and_shows_state_changes(
+async def test_the_execution_page_follows_events_announces_them_and_shows_state_changes(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.LETTER)

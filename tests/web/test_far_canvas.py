@@ -13,7 +13,9 @@ from tests.web.test_canvas import box, boxes, spot
 
 
 @pytest.mark.requirement("S1-148")
-async def test_a_large_workflow_is_one_drawing_from_afar_and_boxes_near_by(opens: Opens, served: Served) -> None:
+async def test_a_large_workflow_is_one_drawing_when_zoomed_out_and_nodes_when_zoomed_in(
+    opens: Opens, served: Served
+) -> None:
     nodes = [{"id": f"n{at}", "type": "transform", "config": {"set": {f"x{at}": "1"}}} for at in range(300)]
     edges = [{"source": f"n{at}", "target": f"n{at + 10}"} for at in range(290)]
     await served.save(json.dumps({"id": "large", "entry": "n0", "nodes": nodes, "edges": edges}))

@@ -75,7 +75,7 @@ async def test_a_tool_is_chosen_from_a_list(opens: Opens, served: Served) -> Non
         await expect(page.get_by_text("1 + 1"), "that was said of the calculator").to_have_count(0)
 
 
-async def test_a_problem_leads_to_its_field_and_is_mended_by_its_button(opens: Opens, served: Served) -> None:
+async def test_a_problem_links_to_its_field_and_is_fixed_by_its_button(opens: Opens, served: Served) -> None:
     reply = await served.client.post("/api/workflows?draft=true", content=DANGLING)
     assert reply.status_code == 201, reply.text
     async with opens("/workflows/chain") as page:

@@ -66,9 +66,7 @@ async def faults(page: Page) -> list[str]:
     return found
 
 
-async def test_workflows_that_nobody_has_laid_out_are_well_to_be_read_also_where_they_run(
-    opens: Opens, served: Served
-) -> None:
+async def test_workflows_without_positions_are_laid_out_readably(opens: Opens, served: Served) -> None:
     found: dict[str, list[str]] = {}
     async with opens("/inbox", lenient=True) as page:
         for name in WORKFLOWS:

@@ -9,7 +9,7 @@ from tests.server.conftest import Served
 from tests.web.conftest import Opens
 
 
-async def test_a_key_opens_the_app_and_leaving_closes_it(opens: Opens, served: Served) -> None:
+async def test_a_key_logs_in_and_logout_ends_access(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     key = (await served.key("ada", "editor"))["authorization"].removeprefix("Bearer ")
     async with opens("/workflows", lenient=True) as page:

@@ -59,7 +59,7 @@ async def in_sight(page: Page, place: str) -> None:
 
 
 @pytest.mark.requirement("S1-147")
-async def test_nothing_of_it_is_lost_and_an_event_that_is_long_past_is_found_and_travelled_to(
+async def test_a_long_execution_shows_every_event_and_an_old_event_can_be_found_and_opened(
     opens: Opens, long_store: tuple[str, str, int]
 ) -> None:
     _, execution, events = long_store

@@ -10,7 +10,7 @@ from tests.web.conftest import Opens
 from tests.web.typing_in import PROMPT
 
 
-async def test_who_is_let_in_to_read_is_offered_nothing_that_would_be_refused(opens: Opens, served: Served) -> None:
+async def test_a_viewer_sees_no_action_that_would_be_refused(opens: Opens, served: Served) -> None:
     owner = await served.key("ada", "editor", "tides")
     reader = await served.key("bob", "viewer", "tides")
     await served.key("root", "admin")

@@ -39,9 +39,7 @@ async def hears_on(page: Page, word: int) -> None:
     )
 
 
-async def test_who_reloads_goes_back_and_comes_again_hears_an_answer_once_and_to_its_end(
-    opens: Opens, served: Served
-) -> None:
+async def test_an_answer_is_shown_once_and_completely_after_reload_and_navigation(opens: Opens, served: Served) -> None:
     async with opens("/chat/desk") as page:
         await say(page, "slowly please")
         await page.wait_for_url("**/chat/desk/chat-*")
@@ -61,9 +59,7 @@ async def test_who_reloads_goes_back_and_comes_again_hears_an_answer_once_and_to
         await expect(page.get_by_role("button", name="Resend")).to_be_visible()
 
 
-async def test_an_answer_goes_on_where_its_server_is_started_anew_and_is_not_heard_twice(
-    opens: Opens, tmp_path: Path
-) -> None:
+async def test_an_answer_continues_once_after_a_restart_of_the_server(opens: Opens, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/other.db"
     async with a_line() as line, opens(lenient=True) as page:
         async with serving(store, script=RULES, settings=SLOW) as first:

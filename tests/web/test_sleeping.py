@@ -51,7 +51,7 @@ async def nothing_is_lost_or_twice(page: Page, served: Served, execution: str) -
     assert places == [f"{one['seq']}.{one['n']}" for one in told]
 
 
-async def test_frozen_window_and_restarted_server_lose_and_repeat_no_event(
+async def test_a_frozen_window_and_a_restarted_server_lose_and_repeat_no_event(
     opens: Opens, served: Served, tmp_path: Path
 ) -> None:
     execution = await waiting_letter(served)

@@ -24,7 +24,7 @@ UNDERSTOOD: Final = (
 )
 
 
-async def test_odd_names_and_questions_lead_to_a_page_that_says_so_and_on(opens: Opens, served: Served) -> None:
+async def test_odd_paths_and_queries_show_an_error_page_with_a_link(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows", lenient=True, size=(390, 844)) as page:
         main = page.get_by_role("main")

@@ -47,7 +47,7 @@ async def overflowing(page: Page, path: str) -> list[str]:
     return [f"{path} {one}" for one in await page.evaluate(WIDER)]
 
 
-async def test_strange_names_are_read_and_nothing_else(opens: Opens, served: Served) -> None:
+async def test_strange_names_are_displayed_as_plain_text(opens: Opens, served: Served) -> None:
     await served.save(STRANGE)
     execution = await served.execute("strange", {"a": MARKUP + LONG})
     opened: list[str] = []

@@ -59,7 +59,7 @@ async def test_text_and_canvas_follow_each_other_and_comments_are_kept(opens: Op
     assert "id: human" in text
 
 
-async def test_a_text_that_does_not_read_says_where_and_a_picked_node_is_shown_in_it(
+async def test_unreadable_text_shows_its_error_position_and_a_selected_node_is_shown_in_it(
     opens: Opens, served: Served
 ) -> None:
     await served.save(COMMENTED)

@@ -22,7 +22,7 @@ async def approved(served: Served) -> str:
     return execution
 
 
-async def test_data_are_shown_as_they_were_with_what_each_row_changed_and_playing_ends_at_now(
+async def test_time_travel_shows_earlier_data_and_changes_and_playback_ends_at_the_present(
     opens: Opens, served: Served
 ) -> None:
     execution = await approved(served)
@@ -60,7 +60,7 @@ async def edit(page: Page, field: str, value: str) -> None:
     await expect(area).to_be_focused()
 
 
-async def test_fork_starts_with_other_data_and_executions_are_compared_branch_by_branch(
+async def test_a_fork_starts_with_other_data_and_executions_are_compared_branch_by_branch(
     opens: Opens, served: Served
 ) -> None:
     execution = await approved(served)

@@ -16,7 +16,7 @@ ESCALATED = flows.LETTER.replace(
 )
 
 
-async def test_what_is_written_stays_where_somebody_else_answers_and_who_it_was_is_said(
+async def test_a_draft_answer_is_kept_when_another_person_answers_and_their_name_is_shown(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.LETTER)

@@ -28,7 +28,7 @@ async def test_a_draft_is_run_in_place_without_being_saved(opens: Opens, served:
     assert (await served.client.get("/api/workflows/executions")).json()["executions"] == []
 
 
-async def test_what_a_node_brought_last_is_pinned_and_survives_a_reload(opens: Opens, served: Served) -> None:
+async def test_the_last_result_of_a_node_is_pinned_and_survives_a_reload(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     await served.execute("chain")
     async with opens("/workflows/chain") as page:
@@ -47,9 +47,7 @@ async def test_what_a_node_brought_last_is_pinned_and_survives_a_reload(opens: O
     assert told["usage"]["modelCalls"] == 1
 
 
-async def test_a_node_is_run_to_pinned_and_stopped_at_from_its_menu_and_its_properties(
-    opens: Opens, served: Served
-) -> None:
+async def test_run_to_pin_and_breakpoint_are_available_in_menu_and_properties(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     await served.execute("chain")
     async with opens("/workflows/chain") as page:

@@ -16,7 +16,7 @@ LONG_MODEL: Final = "anthropic:claude-a-model-with-a-name-that-is-very-long-inde
 """Nobody knows its price."""
 
 
-async def test_an_answer_that_nobody_gave_is_chosen_and_a_wrong_one_is_refused(opens: Opens, served: Served) -> None:
+async def test_a_pinned_gate_answer_is_chosen_and_a_wrong_one_is_refused(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter", lenient=True) as page:
         await page.get_by_role("tab", name="Test").click()
@@ -44,7 +44,7 @@ async def test_an_answer_that_nobody_gave_is_chosen_and_a_wrong_one_is_refused(o
     assert (await served.read(trial["executionId"]))["path"] == ["write", "review", "send"]
 
 
-async def test_estimate_respects_pins_and_breakpoints_follow_renamed_nodes_in_every_window(
+async def test_estimates_respect_pins_and_breakpoints_follow_renamed_nodes_in_every_window(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.CHAIN)
@@ -86,7 +86,7 @@ async def test_estimate_respects_pins_and_breakpoints_follow_renamed_nodes_in_ev
         await expect(node(page, "second").get_by_text("Test runs stop before this node")).to_be_attached()
 
 
-async def test_a_trial_that_stands_still_survives_a_reload_and_is_stopped_by_the_next_one(
+async def test_a_paused_partial_run_survives_a_reload_and_is_stopped_by_the_next_one(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.LETTER)
@@ -128,7 +128,7 @@ edges: [{source: each, target: draft}, {source: draft, target: meet}, {source: m
 """
 
 
-async def test_a_node_behind_a_parallel_runs_with_what_each_branch_brought_until_one_is_changed(
+async def test_a_node_after_a_parallel_runs_with_the_results_of_its_branches_until_one_changes(
     opens: Opens, served: Served
 ) -> None:
     await served.save(FAN)

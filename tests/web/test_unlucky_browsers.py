@@ -58,7 +58,7 @@ async def change(page: Page) -> None:
     await expect(page.get_by_text("1 unsaved change")).to_be_visible()
 
 
-async def test_a_browser_that_keeps_and_shares_nothing_shows_every_page_and_says_what_a_reload_would_lose(
+async def test_a_browser_without_storage_shows_every_page_and_warns_of_losses_on_reload(
     opens: Opens, served: Served
 ) -> None:
     execution = await furnished(served)
@@ -90,7 +90,7 @@ async def test_a_browser_that_keeps_and_shares_nothing_shows_every_page_and_says
         await (await asked.value).dismiss()
 
 
-async def test_a_window_whose_worker_says_nothing_more_hears_by_itself(opens: Opens, served: Served) -> None:
+async def test_a_window_with_a_silent_worker_opens_its_own_stream(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     execution = await served.execute("letter", {"goal": "tides"})
     async with opens(f"/executions/{execution}", before=SILENCED) as page:
@@ -122,7 +122,7 @@ async def test_a_clock_that_is_a_day_ahead_changes_no_displayed_time(opens: Open
         await expect(page.get_by_role("row", name="Executions of due")).to_be_visible()
 
 
-async def test_going_back_while_leaving_shows_the_page_that_the_address_names(opens: Opens, served: Served) -> None:
+async def test_going_back_during_a_navigation_shows_the_page_of_the_address(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     for how in ("leave.click(); history.back()", "history.back(); leave.click()"):
         async with opens("/workflows") as page:

@@ -29,7 +29,7 @@ def prompts(document: Any) -> list[str]:
     return [one["config"]["prompt"] for one in document["nodes"]]
 
 
-async def test_what_a_revision_changed_is_drawn_listed_and_read_and_an_old_one_comes_back(
+async def test_changes_of_a_revision_are_drawn_and_listed_and_an_old_revision_is_restored(
     opens: Opens, served: Served
 ) -> None:
     await served.save(flows.CHAIN)
@@ -52,7 +52,7 @@ async def test_what_a_revision_changed_is_drawn_listed_and_read_and_an_old_one_c
     assert prompts(await saved(served)) == ["one", "two"]
 
 
-async def test_who_typed_the_whole_text_looks_at_both_and_says_which_is_it(opens: Opens, served: Served) -> None:
+async def test_conflicting_texts_are_compared_and_one_is_chosen(opens: Opens, served: Served) -> None:
     await served.save(flows.CHAIN)
     async with opens("/workflows/chain", lenient=True) as page:
         await page.get_by_role("tab", name="Text").click()

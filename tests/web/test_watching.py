@@ -22,7 +22,7 @@ def node(page: Page, name: str) -> Locator:
 
 
 @pytest.mark.requirement("S4-11")
-async def test_eight_windows_watch_eight_executions_over_one_browsers_connections(opens: Opens, served: Served) -> None:
+async def test_eight_windows_watch_eight_executions_over_shared_connections(opens: Opens, served: Served) -> None:
     await served.save(flows.LETTER)
     ids = [await served.execute("letter", {"goal": f"tides {number}"}) for number in range(8)]
     async with opens(f"/executions/{ids[0]}") as first:

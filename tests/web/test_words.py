@@ -11,7 +11,7 @@ from tests.web.conftest import Opens
 from tests.web.harbour import furnished
 
 
-async def test_an_execution_calls_nodes_steps_and_events_by_names_and_finds_them_by_both(
+async def test_an_execution_shows_names_of_nodes_steps_and_events_and_finds_them_by_name_and_id(
     opens: Opens, served: Served
 ) -> None:
     harbour = await furnished(served)

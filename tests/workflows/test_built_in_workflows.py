@@ -58,7 +58,7 @@ def parsed(text: str, name: str = "flow") -> Workflow:
 
 
 @pytest.mark.requirement("S4-40")
-async def test_built_in_workflows_are_listed_behind_the_saved_ones_and_told_apart(tmp_path: Path) -> None:
+async def test_built_in_workflows_are_listed_after_saved_ones_and_marked(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
         await app.save(parsed("id: zebra\nnodes: [{id: a, type: transform}]\nedges: []"))
         listed = await list_workflows(app.context)
@@ -69,7 +69,7 @@ async def test_built_in_workflows_are_listed_behind_the_saved_ones_and_told_apar
 
 
 @pytest.mark.parametrize("workflow", IDS)
-async def test_what_is_on_the_shelf_has_no_problems_and_runs_offline(workflow: str, tmp_path: Path) -> None:
+async def test_built_in_workflows_have_no_problems_and_run_offline(workflow: str, tmp_path: Path) -> None:
     source = shipped(workflow)
     assert source is not None
     schema = source.definition.input_schema
@@ -84,7 +84,7 @@ async def test_what_is_on_the_shelf_has_no_problems_and_runs_offline(workflow: s
 
 
 @pytest.mark.requirement("S4-56")
-async def test_nobody_saves_over_deletes_or_imitates_what_is_on_the_shelf(tmp_path: Path) -> None:
+async def test_built_in_workflows_cannot_be_replaced_deleted_or_imitated(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
         source = await app.source(ITERATE)
         with pytest.raises(BuiltIn, match="read-only") as refused:
@@ -110,7 +110,7 @@ async def test_nobody_saves_over_deletes_or_imitates_what_is_on_the_shelf(tmp_pa
 
 
 @pytest.mark.requirement("S4-56")
-async def test_a_clone_is_the_same_document_under_its_own_id_and_outlives_the_process(tmp_path: Path) -> None:
+async def test_a_clone_has_the_same_document_its_own_id_and_survives_the_process(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
         saved = await clone_workflow(app.context, ITERATE, "mine", author="ada")
         assert (saved.draft.id, saved.revision, saved.draft.author) == ("mine", 1, "ada")
@@ -144,7 +144,7 @@ def test_a_document_gets_another_id_in_any_spelling() -> None:
 
 
 @pytest.mark.requirement("T4-10")
-async def test_they_are_called_by_nodes_and_as_tools_below_whoever_calls(tmp_path: Path) -> None:
+async def test_built_in_workflows_are_called_by_nodes_and_as_tools(tmp_path: Path) -> None:
     script = parse_script('rules: [{contains: "Say 1", text: one}, {contains: "Say 2", text: two}]')
     async with installation(tmp_path, script=script) as app:
         called = await app.start(parsed(CALLING), {})
@@ -157,7 +157,7 @@ async def test_they_are_called_by_nodes_and_as_tools_below_whoever_calls(tmp_pat
         assert (await app.replay(used.id)).differences == []
 
 
-async def test_a_tool_of_ones_own_goes_before_a_built_in_workflow_of_its_name(tmp_path: Path) -> None:
+async def test_a_registered_tool_takes_precedence_over_a_built_in_workflow(tmp_path: Path) -> None:
     @tool
     async def iterate(items: list[int], instruction: str) -> str:
         """My own."""
@@ -168,7 +168,7 @@ async def test_a_tool_of_ones_own_goes_before_a_built_in_workflow_of_its_name(tm
         assert [app.tools.origin(name) for name in TOOLS] == ["builtin", "function", "builtin"]
 
 
-async def test_research_as_a_tool_goes_on_after_its_process_ended(tmp_path: Path) -> None:
+async def test_research_as_a_tool_continues_after_its_process_ended(tmp_path: Path) -> None:
     """The first process ends once the sub-workflow has begun; the second one finishes both, and starts no other."""
     script = load_script(EXAMPLES / "built-in" / "script.yaml")
     desk = Workflow.load(EXAMPLES / "built-in" / "desk.yaml")

@@ -86,7 +86,7 @@ async def test_without_workers_jobs_run_in_this_process() -> None:
     assert await DocumentWork().run(process, by="ada", chars=1) == os.getpid()
 
 
-async def test_without_workers_event_loop_turns_while_a_large_document_is_read() -> None:
+async def test_without_workers_the_event_loop_runs_while_a_large_document_is_read() -> None:
     loop, turned = asyncio.get_running_loop(), asyncio.Event()
 
     def wait_for_loop(_: str) -> bool:
@@ -99,9 +99,7 @@ async def test_without_workers_event_loop_turns_while_a_large_document_is_read()
 
 
 @pytest.mark.parametrize("job", [spin, stuck_in_c])
-async def test_job_that_takes_too_long_is_refused_and_the_next_one_is_performed(
-    work: DocumentWork, job: object
-) -> None:
+async def test_a_job_over_the_time_limit_is_refused_and_the_next_one_runs(work: DocumentWork, job: object) -> None:
     assert callable(job)
     with pytest.raises(DocumentTooExpensive, match=r"more than 0\.3 s of processor time") as caught:
         await work.run(job, by="ada", chars=1)
@@ -110,27 +108,27 @@ async def test_job_that_takes_too_long_is_refused_and_the_next_one_is_performed(
     assert await work.run(process, by="ada", chars=1)
 
 
-async def test_job_that_takes_too_much_memory_is_refused_and_the_next_one_is_performed(work: DocumentWork) -> None:
+async def test_a_job_over_the_memory_limit_is_refused_and_the_next_one_runs(work: DocumentWork) -> None:
     with pytest.raises(DocumentTooExpensive, match="more than 300 MB of memory") as caught:
         await work.run(take_memory, 1000, by="ada", chars=1)
     assert "memory_mb" in caught.value.hint
     assert await work.run(take_memory, 1, by="ada", chars=1) == 1_000_000
 
 
-async def test_worker_that_dies_is_replaced(work: DocumentWork) -> None:
+async def test_a_crashed_worker_is_replaced(work: DocumentWork) -> None:
     before = await work.run(process, by="ada", chars=1)
     with pytest.raises(DocumentTooExpensive, match="SIGSEGV"):
         await work.run(kill_itself, by="ada", chars=1)
     assert await work.run(process, by="ada", chars=1) != before
 
 
-async def test_worker_that_held_much_memory_is_replaced(work: DocumentWork) -> None:
+async def test_a_worker_with_much_memory_is_replaced(work: DocumentWork) -> None:
     before = await work.run(process, by="ada", chars=1)
     await work.run(take_memory, 200, by="ada", chars=1)
     assert await work.run(process, by="ada", chars=1) != before
 
 
-async def test_second_process_starts_only_while_the_first_is_busy(tmp_path: Path) -> None:
+async def test_a_second_process_starts_only_while_the_first_is_busy(tmp_path: Path) -> None:
     work = DocumentWork()
     work.use_workers(LIMITS.model_copy(update={"workers": 2, "seconds": 30, "memory_mb": 1000}), (__name__,))
     assert len({await work.run(process, by="ada", chars=1) for _ in range(20)}) == 1
@@ -139,7 +137,7 @@ async def test_second_process_starts_only_while_the_first_is_busy(tmp_path: Path
     await work.close()
 
 
-async def test_worker_of_a_large_server_performs_more_than_one_job() -> None:
+async def test_a_worker_of_a_large_server_runs_several_jobs() -> None:
     ballast = bytearray(os.urandom(1)) * 200_000_000
     work = DocumentWork()
     work.use_workers(LIMITS.model_copy(update={"workers": 1, "seconds": 30, "memory_mb": 300}), (__name__,))
@@ -148,27 +146,27 @@ async def test_worker_of_a_large_server_performs_more_than_one_job() -> None:
     await work.close()
 
 
-async def test_limit_grows_with_the_document() -> None:
+async def test_the_limit_grows_with_the_document() -> None:
     work = DocumentWork()
     work.use_workers(LIMITS.model_copy(update={"seconds": 0.01, "seconds_per_mb": 0.1}), (__name__,))
     with pytest.raises(DocumentTooExpensive, match=r"more than 0\.21 s"):
         await work.run(spin, by="ada", chars=2_000_000)
 
 
-async def test_refusal_of_a_job_reaches_the_caller(work: DocumentWork) -> None:
+async def test_the_caller_receives_the_refusal_of_a_job(work: DocumentWork) -> None:
     with pytest.raises(WorkflowInvalid, match="there are no nodes") as caught:
         await work.run(refuse, by="ada", chars=1)
     assert [problem.pointer for problem in caught.value.problems] == ["/nodes"]
     assert caught.value.hint == "Add one."
 
 
-async def test_bug_in_a_job_carries_its_traceback(work: DocumentWork) -> None:
+async def test_a_bug_in_a_job_has_its_traceback(work: DocumentWork) -> None:
     with pytest.raises(EngineBug) as caught:
         await work.run(fail, by="ada", chars=1)
     assert "KeyError: 'a bug'" in caught.value.__notes__[0]
 
 
-async def test_caller_waits_for_their_own_documents_and_not_for_those_of_others(tmp_path: Path) -> None:
+async def test_a_caller_waits_only_for_their_own_documents(tmp_path: Path) -> None:
     work, order = DocumentWork(), list[str]()
     work.use_workers(LIMITS.model_copy(update={"workers": 2, "seconds": 30}), (__name__,))
     await asyncio.gather(*(work.run(meet, str(tmp_path), by=name, chars=1) for name in ("grace", "linus")))
@@ -185,7 +183,7 @@ async def test_caller_waits_for_their_own_documents_and_not_for_those_of_others(
     assert order == ["ada"] * 3 + ["mallory"] * 3, "mallory's documents take one worker of two"
 
 
-async def test_caller_with_too_much_waiting_is_refused(work: DocumentWork) -> None:
+async def test_a_caller_with_too_many_waiting_jobs_is_refused(work: DocumentWork) -> None:
     first = asyncio.create_task(work.run(spin, by="mallory", chars=1))
     await asyncio.sleep(0)
     with pytest.raises(TooManyRequests, match="'mallory' has 1 documents waiting"):
@@ -195,7 +193,7 @@ async def test_caller_with_too_much_waiting_is_refused(work: DocumentWork) -> No
     assert await work.run(process, by="mallory", chars=WAITING_CHARS_MAX)
 
 
-async def test_caller_who_leaves_keeps_their_turn_until_the_worker_is_done(work: DocumentWork) -> None:
+async def test_a_cancelled_job_occupies_its_worker_until_it_ends(work: DocumentWork) -> None:
     await work.run(process, by="ada", chars=1)
     started = time.monotonic()
     leaving = asyncio.create_task(work.run(spin, by="mallory", chars=1))
@@ -206,14 +204,14 @@ async def test_caller_who_leaves_keeps_their_turn_until_the_worker_is_done(work:
     assert time.monotonic() - started > LIMITS.seconds / 2
 
 
-async def test_document_that_was_cheap_is_read_in_this_process_from_then_on(work: DocumentWork) -> None:
+async def test_a_cheap_document_is_read_in_this_process_afterwards(work: DocumentWork) -> None:
     first = await work.run(process, by="ada", chars=1, of="digest")
     assert first != os.getpid()
     assert await work.run(process, by="ada", chars=1, of="digest") == os.getpid()
     assert await work.run(process, by="ada", chars=1, of="another") != os.getpid()
 
 
-async def test_workflow_travels_as_text_and_reads_the_same(work: DocumentWork) -> None:
+async def test_a_workflow_sent_as_text_is_read_identically(work: DocumentWork) -> None:
     workflow = Workflow(CHAIN)
     outline = await work.run(outlined, workflow, by="ada", chars=workflow.chars)
     assert "read" not in vars(workflow)

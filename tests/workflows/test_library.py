@@ -33,7 +33,7 @@ def one(name: str, **more: Json) -> Workflow:
 
 @pytest.mark.requirement("S1-89", "S1-20")
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
-async def test_what_is_switched_off_is_listed_only_when_asked_for_and_never_run(store: str, tmp_path: Path) -> None:
+async def test_a_disabled_workflow_is_listed_only_on_request_and_does_not_run(store: str, tmp_path: Path) -> None:
     async with installation(store="memory:" if store == "memory" else f"sqlite:///{tmp_path / 'a.db'}") as app:
         for name, enabled in (("on", True), ("off", False)):
             await app.save(one(name, enabled=enabled))
@@ -51,7 +51,7 @@ async def test_what_is_switched_off_is_listed_only_when_asked_for_and_never_run(
             await app.start("off")
 
 
-async def test_a_workflow_that_was_disabled_starts_in_no_revision_and_from_no_other_workflow() -> None:
+async def test_a_disabled_workflow_cannot_start_in_any_revision_or_from_other_workflows() -> None:
     call: JsonObject = {"id": "call", "type": "workflow", "config": {"workflow": "news"}}
     earlier: JsonObject = {"id": "call", "type": "workflow", "config": {"workflow": "news@1"}}
     async with installation() as app:
@@ -72,7 +72,7 @@ async def test_a_workflow_that_was_disabled_starts_in_no_revision_and_from_no_ot
 
 
 @pytest.mark.requirement("T0-11")
-def test_a_new_revision_is_for_new_executions_and_running_ones_stay_on_theirs() -> None:
+def test_a_new_revision_applies_to_new_executions_only() -> None:
     async def run() -> list[Json]:
         async with installation() as app:
             first = await app.save(written(ASKS % "old"))
@@ -91,7 +91,7 @@ def test_a_new_revision_is_for_new_executions_and_running_ones_stay_on_theirs() 
 
 
 @pytest.mark.requirement("S1-60")
-def test_a_file_of_a_folder_of_workflows_loads_runs_and_is_stored_as_it_is(tmp_path: Path) -> None:
+def test_a_workflow_file_loads_runs_and_is_stored_unchanged(tmp_path: Path) -> None:
     document: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "transform", "config": {"set": {"n": "1"}}}]}
     file = tmp_path / "contents" / "workflows" / "w.json"
     file.parent.mkdir(parents=True)
@@ -113,7 +113,7 @@ def test_a_file_of_a_folder_of_workflows_loads_runs_and_is_stored_as_it_is(tmp_p
 
 
 @pytest.mark.requirement("S1-O5", "S1-O7", "S1-O8")
-def test_what_editors_chats_and_triggers_need_is_kept() -> None:
+def test_settings_of_editors_chats_and_triggers_are_stored() -> None:
     document: JsonObject = {
         "pointsman": 1,
         "id": "w",
@@ -144,7 +144,7 @@ def test_what_editors_chats_and_triggers_need_is_kept() -> None:
 
 @pytest.mark.requirement("S1-86", "T1-10")
 @pytest.mark.parametrize("word", ["executions", "validate", "check", "generate"])
-def test_a_word_of_addresses_is_no_id_of_a_workflow(word: str) -> None:
+def test_a_word_of_api_paths_is_refused_as_a_workflow_id(word: str) -> None:
     (problem,) = [problem for problem in one(word).problems if problem.severity == "error"]
     assert (problem.pointer, "must not be a word of addresses" in problem.message) == ("/id", True)
     assert one(f"my-{word}").problems == ()

@@ -34,9 +34,7 @@ def problems(name: str, *, settings: Settings | None = None, model: str | None =
         ("anthropic:claude-sonet-4-5", "warning", "anthropic:claude-sonnet-4-5"),
     ],
 )
-def test_a_name_that_nothing_answers_to_is_reported_with_what_was_meant(
-    name: str, severity: str, meant: str | None
-) -> None:
+def test_an_unknown_model_name_is_reported_with_a_suggestion(name: str, severity: str, meant: str | None) -> None:
     (problem,) = problems(name)
     assert (problem.code, problem.severity, problem.pointer) == ("unknown-model", severity, "/nodes/0/config/model")
     assert (problem.fix[0]["value"] if problem.fix else None) == meant
@@ -65,7 +63,7 @@ def test_names_that_may_exist_are_not_reported(name: str) -> None:
     assert problems(name, settings=mine if name.startswith("mine") else None) == []
 
 
-def test_the_default_model_of_a_workflow_is_looked_at() -> None:
+def test_the_default_model_of_a_workflow_is_checked() -> None:
     document: dict[str, Json] = {
         "pointsman": 1,
         "id": "x",

@@ -82,7 +82,7 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-async def test_start_is_refused_where_the_provider_has_no_key(use: str) -> None:
+async def test_a_start_is_refused_if_the_provider_has_no_key(use: str) -> None:
     why = await refusal(USES[use])
     assert why.code == "model-unusable"
     assert "'n'" in str(why)
@@ -91,13 +91,13 @@ async def test_start_is_refused_where_the_provider_has_no_key(use: str) -> None:
     assert "--model scripted" in why.hint
 
 
-async def test_start_is_refused_where_no_model_is_named() -> None:
+async def test_a_start_is_refused_if_no_model_is_named() -> None:
     why = await refusal(document(agent()))
     assert why.code == "model-unnamed"
     assert "config.defaultModel" in why.hint
 
 
-async def test_start_is_refused_where_a_sub_workflow_needs_the_model() -> None:
+async def test_a_start_is_refused_if_a_sub_workflow_needs_the_model() -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         await app.save(document(agent(model=REAL), id="sub"))
         with pytest.raises(PointsmanError, match=REAL):
@@ -105,13 +105,13 @@ async def test_start_is_refused_where_a_sub_workflow_needs_the_model() -> None:
         assert await app.executions() == []
 
 
-async def test_a_variable_that_holds_a_model_is_resolved_before_it_is_judged() -> None:
+async def test_a_variable_with_a_model_name_is_resolved_before_the_check() -> None:
     why = await refusal(document(agent(model="${MODEL}")), Settings(variables={"MODEL": REAL}))
     assert REAL in str(why)
 
 
 @pytest.mark.parametrize("model", ["antropic:claude", "gpt-5"])
-async def test_a_name_that_no_provider_has_is_reported_once_and_not_started(model: str) -> None:
+async def test_a_model_name_without_a_provider_is_reported_once_and_refused(model: str) -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         problems = (await app.check(document(agent(model=model)))).problems
         assert [one.code for one in problems if "model" in one.code] == ["unknown-model"]
@@ -124,14 +124,14 @@ def _missing(module: str) -> bool:
     return False
 
 
-async def test_missing_client_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_client_is_reported_with_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
     monkeypatch.setattr("pointsman.models.providers.is_importable", _missing)
     why = await refusal(document(agent(model=REAL)))
     assert "pip install 'pointsman[anthropic]'" in why.hint
 
 
-async def test_a_chain_of_models_needs_one_that_can_be_called() -> None:
+async def test_a_chain_of_models_needs_one_available_model() -> None:
     async with Pointsman("memory:", settings=Settings()) as app:
         execution = await app.start(document(agent(model=REAL, fallback=["scripted"])))
         assert await execution.settled() == "completed"
@@ -152,7 +152,7 @@ async def test_workflows_that_call_no_model_start_without_one() -> None:
         assert await execution.settled() == "completed"
 
 
-async def test_a_part_that_is_tried_needs_only_its_own_models() -> None:
+async def test_a_partial_run_needs_only_its_own_models() -> None:
     workflow = document(
         agent(model=REAL),
         {"id": "t", "type": "transform", "config": {"set": {"x": "1"}}},
@@ -164,7 +164,7 @@ async def test_a_part_that_is_tried_needs_only_its_own_models() -> None:
 
 
 @pytest.mark.parametrize("way", ["argument", "script", "settings", "start"])
-async def test_the_scripted_model_answers_every_agent_where_it_is_asked_for(way: str) -> None:
+async def test_the_scripted_model_answers_every_agent_on_request(way: str) -> None:
     app = Pointsman(
         "memory:",
         settings=Settings(model="scripted" if way == "settings" else ""),
@@ -185,7 +185,7 @@ async def test_a_dry_run_needs_no_model() -> None:
     assert [(one.kind, one.name) for one in found.calls] == [("model", REAL)]
 
 
-async def test_a_file_may_be_checked_without_any_key() -> None:
+async def test_a_file_can_be_checked_without_any_key() -> None:
     checked = await Pointsman(settings=Settings()).check(document(agent(model=REAL)))
     assert checked.ok
     assert [one.code for one in checked.problems] == ["model-unusable"]

@@ -113,7 +113,7 @@ def test_each_verb_is_called_here() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_verb_requires_its_role_and_records_a_refusal(app: Pointsman, name: str) -> None:
+async def test_each_verb_requires_its_role_and_audits_a_refusal(app: Pointsman, name: str) -> None:
     rule = RULES[name]
     for role in ROLES[: ROLES.index(rule.role)]:
         with pytest.raises(NotAllowed, match=rule.what):
@@ -123,7 +123,7 @@ async def test_verb_requires_its_role_and_records_a_refusal(app: Pointsman, name
 
 
 @pytest.mark.parametrize("name", CALLS)
-async def test_verb_hides_the_object_from_strangers(app: Pointsman, name: str) -> None:
+async def test_each_verb_hides_its_object_from_other_users(app: Pointsman, name: str) -> None:
     stranger = app.acting_as(person("eve"))
     if name in OPEN:
         assert "ann" not in str(await CALLS[name](stranger))
@@ -136,7 +136,7 @@ async def test_verb_hides_the_object_from_strangers(app: Pointsman, name: str) -
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-async def test_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
+async def test_each_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
     root = Caller(name="root", role="admin")
     await CALLS[name](app.acting_as(root))
     assert [(one["what"], one["target"], one["refused"]) for one in await entries(app, "root")] == [
@@ -144,7 +144,7 @@ async def test_verb_writes_one_audit_entry(app: Pointsman, name: str) -> None:
     ]
 
 
-async def test_the_entry_names_the_operation_of_the_face(app: Pointsman) -> None:
+async def test_the_audit_entry_names_the_operation_of_the_interface(app: Pointsman) -> None:
     root = Caller(name="root", role="admin")
     put = app.acting_as(root, via="PUT /api/workflows/{id}/sharing", target="id=letter", origin="10.0.0.7")
     await put.sharing.share_workflow("letter", "everyone")

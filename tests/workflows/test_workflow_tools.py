@@ -16,6 +16,6 @@ from pointsman.workflows.workflow_tools import WorkflowTool
         ("version: 1.0.0", "Run the workflow 'letter'."),
     ],
 )
-def test_a_workflow_is_told_to_models_in_the_words_of_its_author(said: str, shown: str) -> None:
+def test_models_receive_the_authors_description_of_a_workflow(said: str, shown: str) -> None:
     source = Workflow.parse(f"pointsman: 1\nid: letter\n{said}\nnodes: [{{id: write, type: agent}}]\n")
     assert WorkflowTool("workflow__letter", source.definition).spec.description == shown

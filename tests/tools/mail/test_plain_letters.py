@@ -32,10 +32,10 @@ from pointsman.tools.mail import plain_letter
         ("", ""),
     ],
 )
-def test_a_letter_is_cleaned(written: str, sent: str) -> None:
+def test_a_message_is_cleaned(written: str, sent: str) -> None:
     assert plain_letter(written) == sent
 
 
 @pytest.mark.parametrize("piece", ["*", "_", "[", "](", "`", "<your ", "{{", "![", "- - ", "|-", "> ", "# ", "**a"])
-def test_cleaning_is_quick_whatever_is_written(piece: str) -> None:
+def test_cleaning_takes_linear_time(piece: str) -> None:
     assert isinstance(plain_letter(piece * 20_000), str)

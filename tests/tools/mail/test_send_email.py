@@ -47,7 +47,7 @@ async def refusal(app: Pointsman, **changes: Json) -> Failure:
     return caught.value.failure
 
 
-async def test_a_letter_arrives_as_plain_text(tmp_path: Path) -> None:
+async def test_a_mail_arrives_as_plain_text(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         told = await sent(installed(server), to=["ann@example.org", "bo@example.org"], cc="ann@example.org")
         (message,) = server.taken
@@ -59,14 +59,14 @@ async def test_a_letter_arrives_as_plain_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("security", ["starttls", "tls"])
-async def test_it_is_encrypted_and_let_in(tmp_path: Path, security: str) -> None:
+async def test_a_mail_is_sent_encrypted_and_authenticated(tmp_path: Path, security: str) -> None:
     async with mail_server(tmp_path, tls=security, login=security == "starttls") as server:
         app = with_login(server, security) if security == "starttls" else with_login(server, security, username="")
         await sent(app)
         assert len(server.taken) == 1
 
 
-async def test_a_wrong_password_is_told_without_the_password(tmp_path: Path) -> None:
+async def test_a_wrong_password_is_reported_without_the_password(tmp_path: Path) -> None:
     async with mail_server(tmp_path, tls="starttls", login=True) as server:
         failure = await refusal(with_login(server, "starttls", password="not-the-word"))
         assert (failure.code, failure.retryable) == ("mail-login-refused", False)
@@ -75,14 +75,14 @@ async def test_a_wrong_password_is_told_without_the_password(tmp_path: Path) -> 
         assert server.taken == []
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_not_believed(tmp_path: Path) -> None:
+async def test_an_untrusted_certificate_is_refused(tmp_path: Path) -> None:
     for security in ("starttls", "tls"):
         async with mail_server(tmp_path, tls=security) as server:
             failure = await refusal(with_login(server, security, certificates=""))
             assert (failure.code, server.taken) == ("mail-unreachable", [])
 
 
-async def test_without_encryption_on_offer_nothing_is_said(tmp_path: Path) -> None:
+async def test_nothing_is_sent_without_encryption(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         assert (await refusal(installed(server, security="starttls"))).code == "mail-unreachable"
         assert server.taken == []
@@ -93,7 +93,7 @@ async def test_without_encryption_on_offer_nothing_is_said(tmp_path: Path) -> No
     ("said", "code", "retryable"),
     [("451 come back later", "mail-deferred", True), ("550 not here", "mail-refused", False)],
 )
-async def test_what_the_server_refuses_is_a_failure(
+async def test_a_refusal_of_the_server_is_a_failure(
     tmp_path: Path, step: str, said: str, code: str, retryable: bool
 ) -> None:
     async with mail_server(tmp_path) as server:
@@ -104,7 +104,7 @@ async def test_what_the_server_refuses_is_a_failure(
         assert server.taken == []
 
 
-async def test_of_several_recipients_the_others_get_it(tmp_path: Path) -> None:
+async def test_other_recipients_receive_a_mail_that_one_refuses(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         server.refuses["rcpt bo@example.org"] = "550 no such user"
         told = await sent(installed(server), to=["ann@example.org", "bo@example.org"])
@@ -114,7 +114,7 @@ async def test_of_several_recipients_the_others_get_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["mail", "rcpt ann@example.org", "data"])
-async def test_a_server_that_hangs_or_hangs_up_is_a_failure_that_may_pass(tmp_path: Path, step: str) -> None:
+async def test_a_server_that_hangs_or_disconnects_is_a_retryable_failure(tmp_path: Path, step: str) -> None:
     async with mail_server(tmp_path) as server:
         server.hangs = step
         failure = await refusal(installed(server, timeout="0.2s"))
@@ -151,7 +151,7 @@ async def test_a_server_that_hangs_or_hangs_up_is_a_failure_that_may_pass(tmp_pa
         "ann@exa\u2028mple.org",
     ],
 )
-async def test_what_is_no_address_is_never_sent_to(tmp_path: Path, address: str) -> None:
+async def test_an_invalid_address_is_refused(tmp_path: Path, address: str) -> None:
     async with mail_server(tmp_path) as server:
         assert (await refusal(installed(server), to=address)).code == "tool-arguments"
         assert (await refusal(installed(server), cc=["bo@example.org", address])).code == "tool-arguments"
@@ -177,12 +177,12 @@ async def test_a_body_cannot_end_the_mail_or_begin_another(tmp_path: Path) -> No
         ]  # fmt: skip
 
 
-async def test_a_name_in_other_letters_is_written_to_by_its_ascii_name(tmp_path: Path) -> None:
+async def test_an_international_domain_is_used_in_its_ascii_form(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         assert (await sent(installed(server), to="ann@bücher.example"))["accepted"] == ["ann@xn--bcher-kva.example"]
 
 
-async def test_a_repeated_call_carries_the_same_message_id(tmp_path: Path) -> None:
+async def test_a_repeated_call_has_the_same_message_id(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         app = installed(server)
         for key in ("one", "one", "two"):
@@ -192,7 +192,7 @@ async def test_a_repeated_call_carries_the_same_message_id(tmp_path: Path) -> No
         assert str(first).endswith("@example.org>")
 
 
-async def test_only_recipients_that_are_meant_are_written_to(tmp_path: Path) -> None:
+async def test_only_allowed_recipients_receive_mail(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         app = installed(server, recipients=["*@example.org"])
         assert (await sent(app, to="ANN@EXAMPLE.ORG"))["accepted"] == ["ANN@example.org"]
@@ -201,7 +201,7 @@ async def test_only_recipients_that_are_meant_are_written_to(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("S2-42")
-async def test_nothing_is_sent_where_sending_is_not_allowed(tmp_path: Path) -> None:
+async def test_no_mail_is_sent_without_permission(tmp_path: Path) -> None:
     async with mail_server(tmp_path) as server:
         mail = {"host": "127.0.0.1", "port": server.port, "security": "none", "sender": "desk@example.org"}
         for settings in ({"mail": mail}, {"allow_email_sending": True}, {"mail": mail, "allow_email_sending": False}):
@@ -211,7 +211,7 @@ async def test_nothing_is_sent_where_sending_is_not_allowed(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("S2-46")
-async def test_a_mail_that_fails_need_not_fail_the_execution(tmp_path: Path) -> None:
+async def test_a_failed_mail_can_leave_the_execution_running(tmp_path: Path) -> None:
     node: JsonObject = {
         "id": "mail",
         "type": "tool",
@@ -237,7 +237,7 @@ async def test_a_mail_that_fails_need_not_fail_the_execution(tmp_path: Path) -> 
         {"host": "h", "sender": "desk@example.org", "port": 70_000},
     ],
 )
-def test_settings_that_cannot_work_are_refused(said: JsonObject) -> None:
+def test_impossible_settings_are_refused(said: JsonObject) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate({"mail": said})
 

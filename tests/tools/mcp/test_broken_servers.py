@@ -57,7 +57,7 @@ async def failure(settings: Settings) -> Failure:
     ("how", "code"),
     [("start-exit", 3), ("start-exit-and-leave-child", 3), ("exit:4", 4), ("exit-and-leave-child", 4)],
 )
-async def test_exit_of_a_server_fails_its_call_at_once_with_exit_code_and_standard_error(how: str, code: int) -> None:
+async def test_the_exit_of_a_server_fails_its_call_with_exit_code_and_standard_error(how: str, code: int) -> None:
     began = time.monotonic()
     failed = await failure(broken(how))
     assert time.monotonic() - began < AT_ONCE_S
@@ -77,13 +77,13 @@ async def test_exit_of_a_server_fails_its_call_at_once_with_exit_code_and_standa
         ("exit:0", "its command exited with code 0"),
     ],
 )
-async def test_failure_names_how_the_connection_ended(how: str, reason: str) -> None:
+async def test_a_failure_states_how_the_connection_ended(how: str, reason: str) -> None:
     failed = await failure(broken(how))
     assert failed.code == "mcp-unreachable"
     assert f"cannot be reached: {reason}" in failed.message
 
 
-async def test_short_timeout_does_not_hide_that_a_server_exited() -> None:
+async def test_a_short_timeout_does_not_hide_the_exit_of_a_server() -> None:
     """The SDK takes longer to import than this timeout; a fresh interpreter imports it in the first call."""
     script = f"""
 import asyncio, sys, threading
@@ -113,7 +113,7 @@ asyncio.run(main())
     assert ran.stdout.strip() == "mcp-unreachable {False}", ran.stderr
 
 
-async def test_a_server_that_hangs_shows_what_it_printed() -> None:
+async def test_the_timeout_of_a_hanging_server_shows_its_output() -> None:
     failed = await failure(broken("hang", timeout="1s"))
     assert failed.code == "tool-timeout"
     assert "it printed: waits for a lock" in failed.message
@@ -121,7 +121,7 @@ async def test_a_server_that_hangs_shows_what_it_printed() -> None:
 
 
 @pytest.mark.parametrize("code", [-32000, -32001, -32602, 1])
-async def test_error_of_a_server_is_a_failure_of_the_tool(code: int) -> None:
+async def test_an_error_of_a_server_is_a_failure_of_the_tool(code: int) -> None:
     async with tools(broken(f"error:{code}")) as registry:
         for _ in range(2):
             with pytest.raises(ToolFailed) as caught:
@@ -131,7 +131,7 @@ async def test_error_of_a_server_is_a_failure_of_the_tool(code: int) -> None:
             assert failed.message == f"the MCP server 'desk' refused 'add' with the error {code}: server says no"
 
 
-async def test_error_of_a_server_at_its_start_is_not_an_outage() -> None:
+async def test_an_error_of_a_server_at_its_start_is_not_an_outage() -> None:
     failed = await failure(broken("refuse-all"))
     assert failed.code == "tool-failed"
     assert failed.message == "the MCP server 'desk' refused 'add' with the error -32000: server says no"
@@ -151,7 +151,7 @@ async def test_error_of_a_server_at_its_start_is_not_an_outage() -> None:
         ("list", "`tools[0].inputSchema` is missing"),
     ],
 )
-async def test_malformed_result_is_described_in_a_sentence(how: str, wrong: str) -> None:
+async def test_a_malformed_result_is_described(how: str, wrong: str) -> None:
     began = time.monotonic()
     failed = await failure(broken(how))
     assert time.monotonic() - began < AT_ONCE_S
@@ -163,7 +163,7 @@ async def test_malformed_result_is_described_in_a_sentence(how: str, wrong: str)
         assert word not in f"{failed.message}{failed.details}"
 
 
-async def test_malformed_list_of_tools_does_not_stop_a_check() -> None:
+async def test_a_malformed_list_of_tools_does_not_stop_a_check() -> None:
     document: JsonObject = {
         "id": "calls",
         "nodes": [{"id": "work", "type": "tool", "config": {"tool": "desk__add"}}],
@@ -190,7 +190,7 @@ async def test_other_lines_on_standard_output_are_logged_once(
     assert "Traceback" not in capfd.readouterr().err
 
 
-async def test_failure_shows_the_first_line_that_is_not_a_message() -> None:
+async def test_a_failure_shows_the_first_line_that_is_not_a_message() -> None:
     failed = await failure(broken("start-noise"))
     assert failed.details == {"exitCode": 2, "stdout": "noise 0"}
 
@@ -237,7 +237,7 @@ async def listening(called: Response | None = None) -> AsyncGenerator[tuple[str,
         bound.close()
 
 
-async def test_error_of_a_server_at_an_address_is_not_taken_for_a_lost_session() -> None:
+async def test_an_http_error_of_a_server_is_not_a_lost_session() -> None:
     async with listening() as (url, sessions):
         settings = Settings.model_validate({"mcp": {"desk": {"url": url, "timeout": "20s"}}})
         async with tools(settings) as registry:
@@ -256,7 +256,7 @@ async def test_error_of_a_server_at_an_address_is_not_taken_for_a_lost_session()
         (200, "tool-failed", "malformed result: its answer is not a JSON-RPC result or error"),
     ],
 )
-async def test_answer_of_an_address_that_is_not_a_message_is_described(status: int, code: str, why: str) -> None:
+async def test_an_http_answer_that_is_not_a_message_is_described(status: int, code: str, why: str) -> None:
     answer = Response("busy", status_code=status, media_type="application/json")
     async with listening(answer) as (url, _):
         failed = await failure(Settings.model_validate({"mcp": {"desk": {"url": url, "timeout": "20s"}}}))

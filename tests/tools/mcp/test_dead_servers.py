@@ -28,7 +28,7 @@ def dead(**more: Json) -> Settings:
     return Settings.model_validate({"store": "memory:", "mcp": {"desk": server}, "secrets": {"T": "sesame-sesame"}})
 
 
-async def test_the_failure_of_a_call_names_the_setting_and_shows_the_end_of_standard_error() -> None:
+async def test_a_failed_call_names_the_setting_and_shows_the_tail_of_standard_error() -> None:
     async with Pointsman(settings=dead()) as app:
         with pytest.raises(ToolFailed) as caught:
             await app.tools.call(ToolCall(id="1", name="desk__add", arguments={}), key="k")
@@ -48,7 +48,7 @@ async def test_check_warns_of_a_server_that_does_not_answer() -> None:
     assert "no such table" in problem.message
 
 
-async def test_doctor_and_the_list_of_tools_show_it() -> None:
+async def test_doctor_and_the_list_of_tools_show_an_unreachable_server() -> None:
     async with Pointsman(settings=dead()) as app:
         (found,) = [one for one in await findings(app.context) if one.code == "mcp-unreachable"]
         assert (found.severity, "no such table" in found.message) == ("error", True)
@@ -61,7 +61,7 @@ async def test_doctor_and_the_list_of_tools_show_it() -> None:
         assert "stderr" not in shown["failure"], "others than the operator do not see it"
 
 
-async def test_what_a_server_prints_tells_no_secret_that_it_was_given() -> None:
+async def test_the_output_of_a_server_is_shown_without_its_secrets() -> None:
     async with Pointsman(settings=dead(env={"WORD": "secret.T"})) as app:
         (found,) = [one for one in await findings(app.context) if one.code == "mcp-unreachable"]
     assert "sesame" not in found.message

@@ -85,14 +85,16 @@ async def test_tools_of_a_command_are_listed_checked_and_called_over_one_connect
         assert len(await lines(starts)) == 1
 
 
-async def test_what_is_not_on_the_list_cannot_be_called(tmp_path: Path) -> None:
+async def test_an_unlisted_tool_cannot_be_called(tmp_path: Path) -> None:
     async with tools(by_command(tmp_path / "starts")) as registry:
         assert registry.find("desk__secret_thing") is None
         assert (await failure(registry, "desk__secret_thing")).code == "unknown-tool"
         assert registry.find("desk__secret_thing") is None
 
 
-async def test_a_command_sees_what_it_was_given_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_process_receives_only_its_configured_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LEAKED", "the operator's own")
     async with tools(by_command(tmp_path / "starts", env={"TOKEN": "secret.T"})) as registry:
         assert await called(registry, "desk__who_am_i") == {"token": "sesame", "home": True, "leaked": ""}
@@ -100,7 +102,7 @@ async def test_a_command_sees_what_it_was_given_and_no_more(tmp_path: Path, monk
         assert (await failure(registry, "desk__add", a=1, b=2)).code == "secret-missing"
 
 
-async def test_what_goes_wrong_is_a_typed_failure_and_the_connection_holds(tmp_path: Path) -> None:
+async def test_an_error_is_a_typed_failure_and_keeps_the_connection(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     async with tools(by_command(starts)) as registry:
         failed = await failure(registry, "desk__fail")
@@ -111,7 +113,7 @@ async def test_what_goes_wrong_is_a_typed_failure_and_the_connection_holds(tmp_p
         assert len(await lines(starts)) == 1
 
 
-async def test_who_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
+async def test_a_server_that_does_not_answer_times_out(tmp_path: Path) -> None:
     async with tools(by_command(tmp_path / "starts", timeout="5s")) as registry:
         await registry.prepare(["desk__hang"])
         late = await failure(registry, "desk__hang")
@@ -119,7 +121,7 @@ async def test_who_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
         assert await called(registry, "desk__add", a=2, b=2) == 4
 
 
-async def test_a_server_that_died_is_started_again(tmp_path: Path) -> None:
+async def test_a_crashed_server_is_restarted(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     async with tools(by_command(starts)) as registry:
         gone = await failure(registry, "desk__die")
@@ -128,7 +130,7 @@ async def test_a_server_that_died_is_started_again(tmp_path: Path) -> None:
         assert len(await lines(starts)) == 2
 
 
-async def test_a_server_that_cannot_be_started_says_so_when_it_is_called(tmp_path: Path) -> None:
+async def test_a_server_that_cannot_start_fails_its_calls_with_the_reason(tmp_path: Path) -> None:
     for command in (["/no/such/program"], [sys.executable, "-c", "pass"]):
         settings = by_command(tmp_path / "starts", command=command)
         async with tools(settings) as registry:
@@ -138,7 +140,7 @@ async def test_a_server_that_cannot_be_started_says_so_when_it_is_called(tmp_pat
             assert "[mcp.desk]" in gone.hint
 
 
-async def test_a_server_that_listens_is_called_by_its_address() -> None:
+async def test_a_server_with_an_address_is_called_over_http() -> None:
     async with listening() as url:
         described = {"url": url, "headers": {"Authorization": "secret.T"}, "timeout": "20s"}
         settings = Settings.model_validate({"mcp": {"web": described}, "secrets": {"T": "Bearer sesame"}})
@@ -149,7 +151,7 @@ async def test_a_server_that_listens_is_called_by_its_address() -> None:
             assert await called(registry, "web__add", a=2, b=2) == 4
 
 
-async def test_a_workflow_calls_a_server_also_after_a_restart_and_its_process_ends_with_ours(tmp_path: Path) -> None:
+async def test_a_workflow_calls_a_server_after_a_restart_and_its_process_ends_with_the_app(tmp_path: Path) -> None:
     starts = tmp_path / "starts"
     settings = by_command(starts)
     store = f"sqlite:///{tmp_path / 'store.db'}"
@@ -184,7 +186,7 @@ async def lines(file: Path) -> list[str]:
     return (await asyncio.to_thread(file.read_text)).splitlines()
 
 
-async def test_secrets_of_headers_go_to_the_server_and_to_the_hosts_of_their_rule_only() -> None:
+async def test_secrets_in_headers_are_sent_only_to_the_server_and_allowed_hosts() -> None:
     seen: list[tuple[str, str | None]] = []
 
     class Peer(httpx2.AsyncBaseTransport):
@@ -209,7 +211,7 @@ async def test_secrets_of_headers_go_to_the_server_and_to_the_hosts_of_their_rul
     assert {said for _, said in seen[2:]} == {"none"}
 
 
-async def test_a_schema_of_results_is_held_within_bounds() -> None:
+async def test_a_result_schema_is_bounded() -> None:
     odd = {"command": [sys.executable, str(Path(__file__).with_name("odd_peer.py"))], "timeout": "20s"}
     async with tools(Settings.model_validate({"mcp": {"odd": odd}})) as registry:
         assert await called(registry, "odd__fit") == {"a": 1}

@@ -25,7 +25,7 @@ async def test_a_refusal_names_the_setting(url: str, rules: EgressPolicy, settin
 
 
 @pytest.mark.integration
-async def test_a_call_that_is_not_answered_says_why_in_words() -> None:
+async def test_an_unanswered_call_has_a_plain_reason() -> None:
     with pytest.raises(NotReached, match="the connection was refused"):
         await Outgoing(EgressPolicy(networks=EVERYWHERE, ports=None)).send(
             HttpCall(method="GET", url="http://127.0.0.1:9/")

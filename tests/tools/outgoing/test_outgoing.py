@@ -40,24 +40,24 @@ OUTSIDE = (
 
 
 @pytest.mark.parametrize("text", INSIDE)
-def test_an_address_inside_is_known_however_it_is_written(text: str) -> None:
+def test_an_internal_address_is_recognised_in_every_notation(text: str) -> None:
     assert not is_outside(ipaddress.ip_address(text))
 
 
 @pytest.mark.parametrize("text", OUTSIDE)
-def test_an_address_outside_is_one(text: str) -> None:
+def test_a_public_address_is_not_internal(text: str) -> None:
     assert is_outside(ipaddress.ip_address(text))
 
 
 @pytest.mark.parametrize("text", INSIDE)
-async def test_a_name_that_stands_for_an_address_inside_is_not_connected_to(text: str) -> None:
+async def test_a_host_with_an_internal_address_is_refused(text: str) -> None:
     names = Names(example_org=[[text]])
     with pytest.raises(AddressRefused, match="inside this network"):
         await Outgoing(resolve=names).send(HttpCall(method="GET", url="https://example.org/"))
     assert names.looked_up == ["example.org"]
 
 
-async def test_one_address_inside_among_many_is_enough_to_refuse() -> None:
+async def test_one_internal_address_among_many_suffices_to_refuse() -> None:
     names = Names(example_org=[["1.1.1.1", "2606:4700::1111", "10.0.0.1"]])
     with pytest.raises(AddressRefused, match=r"10\.0\.0\.1"):
         await Outgoing(resolve=names).send(HttpCall(method="GET", url="https://example.org/"))
@@ -72,7 +72,7 @@ async def test_one_address_inside_among_many_is_enough_to_refuse() -> None:
         "http://example.org:99999/",
     ],
 )
-async def test_what_is_no_plain_web_address_is_refused_before_any_name_is_looked_up(url: str) -> None:
+async def test_an_invalid_web_address_is_refused_before_any_lookup(url: str) -> None:
     names = Names(example_org=[["1.1.1.1"]])
     with pytest.raises(AddressRefused):
         await Outgoing(resolve=names).send(HttpCall(method="GET", url=url))
@@ -80,7 +80,7 @@ async def test_what_is_no_plain_web_address_is_refused_before_any_name_is_looked
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "017700000001", "localhost"])
-async def test_other_spellings_of_this_machine_are_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_other_spellings_of_loopback_are_loopback(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def answers(host: str, *_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
         return [(2, 1, 6, "", ("127.0.0.1", 80))]
 
@@ -90,7 +90,7 @@ async def test_other_spellings_of_this_machine_are_this_machine(host: str, monke
 
 
 @pytest.mark.integration
-async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
+async def test_the_checked_address_is_the_connected_one() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"here")
         names = Names(rebinding_example=[["127.0.0.1"], ["169.254.169.254"]])
@@ -107,7 +107,7 @@ async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
     "to",
     ["http://169.254.169.254/latest/meta-data", "http://[fd00:ec2::254]/", "http://inside.example/", "ftp://1.1.1.1/"],
 )
-async def test_a_redirect_passes_the_same_door(to: str) -> None:
+async def test_a_redirect_passes_the_same_checks(to: str) -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", f"location: {to}", status="302 Found")
         with pytest.raises(AddressRefused):
@@ -116,7 +116,7 @@ async def test_a_redirect_passes_the_same_door(to: str) -> None:
 
 
 @pytest.mark.integration
-async def test_a_redirect_to_another_host_takes_no_credentials_along() -> None:
+async def test_a_redirect_to_another_host_drops_credentials() -> None:
     async with peering() as one, peering() as other:
         one.answers["/"] = answer(b"", f"location: {other.url}/there", status="307 Temporary Redirect")
         other.answers["/there"] = answer(b"there")
@@ -149,7 +149,7 @@ async def test_a_redirect_on_the_same_host_is_the_same_call() -> None:
 
 
 @pytest.mark.integration
-async def test_nobody_is_led_on_for_ever() -> None:
+async def test_the_number_of_redirects_is_limited() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"", "location: /", status="302 Found")
         with pytest.raises(RedirectRefused, match="more than 4"):
@@ -158,7 +158,7 @@ async def test_nobody_is_led_on_for_ever() -> None:
 
 
 @pytest.mark.integration
-async def test_a_packed_answer_is_refused_and_never_unpacked() -> None:
+async def test_a_compressed_response_is_refused_and_not_decompressed() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(gzip.compress(b"\0" * 50_000_000), "content-encoding: gzip")
         with pytest.raises(AnswerUnreadable, match="gzip"):
@@ -167,7 +167,7 @@ async def test_a_packed_answer_is_refused_and_never_unpacked() -> None:
 
 
 @pytest.mark.integration
-async def test_an_endless_answer_is_left_at_its_bound() -> None:
+async def test_an_endless_response_is_cut_at_its_limit() -> None:
     sent = 0
 
     async def endless(writer: asyncio.StreamWriter) -> None:
@@ -187,7 +187,7 @@ async def test_an_endless_answer_is_left_at_its_bound() -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nx-", b"HTTP/1.1 200 OK\r\ncontent-length: 90000000\r\n\r\n"])
-async def test_who_answers_drop_by_drop_is_not_waited_for(head: bytes) -> None:
+async def test_a_trickling_response_times_out(head: bytes) -> None:
     async def dripping(writer: asyncio.StreamWriter) -> None:
         writer.write(head)
         while True:
@@ -202,7 +202,7 @@ async def test_who_answers_drop_by_drop_is_not_waited_for(head: bytes) -> None:
 
 
 @pytest.mark.integration
-async def test_who_says_nothing_is_not_waited_for() -> None:
+async def test_a_silent_server_times_out() -> None:
     over = asyncio.Event()
 
     async def silent(writer: asyncio.StreamWriter) -> None:
@@ -217,7 +217,7 @@ async def test_who_says_nothing_is_not_waited_for() -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("bytes_", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort"])
-async def test_an_answer_that_breaks_off_is_none(bytes_: bytes) -> None:
+async def test_a_truncated_response_is_a_failure(bytes_: bytes) -> None:
     async with peering() as peer:
         peer.answers["/"] = bytes_
         with pytest.raises(NotReached):
@@ -225,7 +225,7 @@ async def test_an_answer_that_breaks_off_is_none(bytes_: bytes) -> None:
 
 
 @pytest.mark.integration
-async def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     async with peering() as peer:
@@ -234,7 +234,7 @@ async def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.Monk
 
 
 @pytest.mark.integration
-async def test_an_operator_may_mean_a_network_and_nothing_beside_it() -> None:
+async def test_an_operator_can_allow_exactly_one_network() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(b"meant")
         rules = EgressPolicy(networks=LOOPBACK, ports=frozenset({80, 443, peer.port}))
@@ -245,6 +245,6 @@ async def test_an_operator_may_mean_a_network_and_nothing_beside_it() -> None:
             await Outgoing(rules).send(HttpCall(method="GET", url="http://127.0.0.1:22/"))
 
 
-async def test_only_encrypted_calls_go_where_plain_ones_are_not_allowed() -> None:
+async def test_plain_calls_are_refused_where_encryption_is_required() -> None:
     with pytest.raises(AddressRefused, match="not encrypted"):
         await Outgoing(EgressPolicy(plain=False)).send(HttpCall(method="GET", url="http://1.1.1.1/"))

@@ -126,7 +126,7 @@ def _bounds(
 @each_box
 @pytest.mark.requirement("S1-104", "S1-144")
 @pytest.mark.parametrize("alone", [True, False], ids=["with libraries", "with programs"])
-async def test_a_program_gets_hold_of_nothing_outside(box: BoxName, alone: bool, world: World) -> None:
+async def test_a_program_reaches_nothing_outside_of_its_sandbox(box: BoxName, alone: bool, world: World) -> None:
     script = str(Path(probes.__file__))
     job = Job(
         program=PYTHON,
@@ -162,7 +162,7 @@ async def test_a_program_gets_hold_of_nothing_outside(box: BoxName, alone: bool,
         ("import os\nos.abort()", b""),
     ],
 )
-async def test_a_program_that_wants_too_much_ends_by_itself(box: BoxName, program: str, says: bytes) -> None:
+async def test_a_program_over_its_memory_limit_ends(box: BoxName, program: str, says: bytes) -> None:
     ended = await python(box, program)
     assert ended.code != 0
     assert says in ended.errors
@@ -180,7 +180,7 @@ async def test_a_program_that_wants_too_much_ends_by_itself(box: BoxName, progra
         "kill -STOP $$; exec sleep 600",
     ],
 )
-async def test_a_program_that_does_not_end_is_ended(box: BoxName, program: str) -> None:
+async def test_a_program_over_its_time_limit_is_killed(box: BoxName, program: str) -> None:
     waits = b"" if program != "read line" else b"x" * 10
     with pytest.raises(TookTooLong, match=r"within 0.3 s"):
         await ran(box, f"{program}; exec sleep 600", seconds=0.3, given=waits)
@@ -188,19 +188,19 @@ async def test_a_program_that_does_not_end_is_ended(box: BoxName, program: str) 
 
 @each_box
 @pytest.mark.parametrize("program", ["exec yes", "exec yes >&2", "while :; do echo x; echo y >&2; done"])
-async def test_a_program_that_says_too_much_is_ended(box: BoxName, program: str) -> None:
+async def test_a_program_over_its_output_limit_is_killed(box: BoxName, program: str) -> None:
     with pytest.raises(OutputTooLarge, match="more than 50000 bytes"):
         await ran(box, program, output=50_000)
 
 
 @each_box
-async def test_what_a_program_does_not_read_is_dropped(box: BoxName) -> None:
+async def test_unread_input_of_a_program_is_dropped(box: BoxName) -> None:
     assert (await ran(box, "exit 3", given=b"x" * 5_000_000)).code == 3
     assert (await ran(box, "exec wc -c", given=b"x" * 5_000_000)).output.strip() == b"5000000"
 
 
 @each_box
-async def test_a_program_sees_four_variables_and_none_of_ours(box: BoxName, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_sees_four_environment_variables_only(box: BoxName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POINTSMAN_SECRET_CANARY", "canary")
     said = (await ran(box, "exec env")).output.decode()
     names = {line.partition("=")[0] for line in said.splitlines()}
@@ -209,7 +209,7 @@ async def test_a_program_sees_four_variables_and_none_of_ours(box: BoxName, monk
 
 
 @each_box
-async def test_files_that_are_open_here_are_not_open_there(box: BoxName, tmp_path: Path) -> None:
+async def test_open_files_are_not_inherited(box: BoxName, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("theirs")
     file = os.open(tmp_path / "secret", os.O_RDONLY)
     os.set_inheritable(file, True)
@@ -220,14 +220,14 @@ async def test_files_that_are_open_here_are_not_open_there(box: BoxName, tmp_pat
     assert b"Bad file descriptor" in ended.errors
 
 
-async def test_in_a_box_with_namespaces_there_is_nobody_else() -> None:
+async def test_a_sandbox_with_namespaces_sees_no_other_process() -> None:
     listing = "import os\nprint([open(f'/proc/{p}/environ').read() for p in os.listdir('/proc') if p.isdigit()][0])"
     assert (await python("bubblewrap", listing, alone=False)).output.strip() == b""
     count = "import os\nprint(len([p for p in os.listdir('/proc') if p.isdigit()]), os.getppid(), os.getuid())"
     assert (await python("bubblewrap", count, alone=False)).output.split() == [b"2", b"1", b"65534"]
 
 
-async def test_room_for_files_is_bounded_and_gone_afterwards() -> None:
+async def test_disk_space_is_bounded_and_freed_afterwards() -> None:
     fill = "head -c 500000 /dev/zero >a; head -c 900000 /dev/zero >b; wc -c <a; wc -c <b; pwd"
     ended = await ran("bubblewrap", fill, files=1_000_000, processes=4)
     first, second, where = ended.output.split()
@@ -251,7 +251,7 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("flood", FLOODS)
-async def test_files_are_counted_whatever_they_are(flood: str) -> None:
+async def test_every_kind_of_file_counts(flood: str) -> None:
     """Each takes memory of the kernel, also an empty one."""
     program = (
         "import os\nkept = []\nn = 0\n"
@@ -262,7 +262,7 @@ async def test_files_are_counted_whatever_they_are(flood: str) -> None:
     assert int(ended.output) <= FILES_MAX
 
 
-async def test_an_operator_says_how_many_files_there_may_be() -> None:
+async def test_the_number_of_files_is_a_setting() -> None:
     job = Job(
         program="/bin/sh",
         arguments=("-c", "i=0; while command : >f$i; do i=$((i+1)); done 2>/dev/null; echo $i"),
@@ -284,14 +284,14 @@ async def test_an_operator_says_how_many_files_there_may_be() -> None:
         "libc.socket(16, 3, 0)",
     ],
 )
-async def test_memory_of_the_kernel_that_no_bound_counts_cannot_be_had(box: BoxName, call: str) -> None:
+async def test_uncounted_kernel_memory_cannot_be_allocated(box: BoxName, call: str) -> None:
     add_key = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
     program = f"import ctypes\nADD_KEY = {add_key}\nlibc = ctypes.CDLL(None, use_errno=True)\nprint({call})"
     ended = await python(box, program)
     assert (ended.code, ended.output.strip()) == (0, b"-1")
 
 
-async def test_processes_are_counted_and_end_with_the_first() -> None:
+async def test_processes_are_limited_and_end_with_the_first() -> None:
     # While the bomb has taken all there is the shell can start nothing itself: it counts.
     bomb = "f() { f | f & }; f; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo survived"
     ended = await ran("bubblewrap", bomb, processes=8)
@@ -303,7 +303,7 @@ async def test_processes_are_counted_and_end_with_the_first() -> None:
 
 
 @each_box
-async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) -> None:
+async def test_a_sandbox_ends_with_its_parent(box: BoxName, tmp_path: Path) -> None:
     box_or_skip(box)
     started = tmp_path / "starts.py"
     started.write_text(
@@ -321,7 +321,7 @@ async def test_a_box_ends_with_whoever_started_it(box: BoxName, tmp_path: Path) 
     await _until_running("619", expected=False)
 
 
-async def test_a_box_without_its_parent_does_not_begin() -> None:
+async def test_a_sandbox_without_its_parent_does_not_start() -> None:
     box = box_or_skip("landlock")
     line = box.command_line(Job(program="/bin/echo", arguments=("begun",)))
     other = await asyncio.create_subprocess_exec("/bin/sh", "-c", '"$@"; :', "sh", *line, stdout=PIPE, stderr=PIPE)
@@ -331,7 +331,7 @@ async def test_a_box_without_its_parent_does_not_begin() -> None:
 
 
 @each_box
-async def test_a_cancelled_program_is_gone_when_the_wait_for_it_is(box: BoxName) -> None:
+async def test_a_cancelled_program_has_ended_when_its_call_returns(box: BoxName) -> None:
     box_or_skip(box)
     running = asyncio.create_task(ran(box, "exec sleep 618"))
     await _until_running("618", expected=True)
@@ -342,7 +342,7 @@ async def test_a_cancelled_program_is_gone_when_the_wait_for_it_is(box: BoxName)
 
 
 @each_box
-async def test_a_program_has_no_rights_and_can_come_to_none(box: BoxName) -> None:
+async def test_a_program_has_no_privileges_and_can_gain_none(box: BoxName) -> None:
     box_or_skip(box)
     running = asyncio.create_task(ran(box, "exec sleep 620"))
     await _until_running("620", expected=True)
@@ -382,7 +382,7 @@ def filter_of_containers() -> bytes:
     return b"".join(struct.pack("=HBBI", kind, yes, no, value) for kind, yes, no, value in steps)
 
 
-def test_landlock_confines_where_namespaces_are_refused() -> None:
+def test_landlock_confines_a_program_without_namespaces() -> None:
     box_or_skip("bubblewrap")
     box_or_skip("landlock")
     ended = subprocess.run(
@@ -398,7 +398,7 @@ def test_landlock_confines_where_namespaces_are_refused() -> None:
     assert found == "landlock"
 
 
-def test_without_a_box_the_refusal_says_what_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_sandbox_the_refusal_lists_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     take_boxes_away(monkeypatch)
     with pytest.raises(SandboxMissing, match="bubblewrap: it was taken away; landlock: it was taken away"):
         find_box()
@@ -408,7 +408,7 @@ def test_without_a_box_the_refusal_says_what_was_tried(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("system", "machine"), [("darwin", "x86_64"), ("linux", "riscv64")])
-def test_where_no_box_was_made_for_there_is_none(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_platform_has_no_sandbox(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     find_box.cache_clear()
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((system, "", "", "", machine)))
@@ -416,7 +416,7 @@ def test_where_no_box_was_made_for_there_is_none(system: str, machine: str, monk
         find_box()
 
 
-def test_a_box_that_does_not_hold_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_that_fails_its_probe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     box_or_skip("landlock")
     find_box.cache_clear()
     monkeypatch.setattr(landlock, "SYSTEM", ("/",))
@@ -424,13 +424,13 @@ def test_a_box_that_does_not_hold_is_none(monkeypatch: pytest.MonkeyPatch) -> No
         find_box("landlock")
 
 
-async def test_a_job_that_a_box_cannot_do_is_refused() -> None:
+async def test_a_job_that_the_sandbox_cannot_confine_is_refused() -> None:
     box_or_skip("landlock")
     with pytest.raises(SandboxMissing, match="cannot give a program that starts others"):
         box_for(Job(program="/bin/sh", bounds=SandboxLimits(processes=2)), "landlock")
 
 
-def test_no_call_is_named_twice_and_all_have_a_number_somewhere() -> None:
+def test_each_system_call_is_listed_once_and_has_a_number() -> None:
     tables = {**seccomp.REFUSED, **seccomp.REFUSED_AMONG_OTHERS, **seccomp.STARTING}
     assert len(tables) == len(seccomp.REFUSED) + len(seccomp.REFUSED_AMONG_OTHERS) + len(seccomp.STARTING)
     for column in (0, 1):

@@ -77,7 +77,7 @@ async def came_of(interpreter: Interpreter, source: str) -> str:
 @needs_box
 @pytest.mark.requirement("S1-104", "S1-144")
 @pytest.mark.parametrize("code", HOSTILE)
-async def test_programs_that_mean_harm_end_with_a_failure_that_has_a_name(interpreter: Interpreter, code: str) -> None:
+async def test_hostile_programs_end_with_a_named_failure(interpreter: Interpreter, code: str) -> None:
     programs = HOSTILE[code]
     came = await asyncio.gather(*(came_of(interpreter, source) for source in programs.values()))
     # What takes all memory also takes long: which limit it meets first is up to the machine.
@@ -86,19 +86,19 @@ async def test_programs_that_mean_harm_end_with_a_failure_that_has_a_name(interp
     assert (await interpreter.run("1 + 1", {})).value == 2
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_hostile_programs() -> None:
     assert sum(map(len, HOSTILE.values())) >= 90
 
 
 @needs_box
-async def test_what_looks_harmful_and_is_not_has_a_result(interpreter: Interpreter) -> None:
+async def test_harmless_programs_that_look_hostile_have_a_result(interpreter: Interpreter) -> None:
     inputs: dict[str, Json] = {"word": "__import__('os').system('id')"}
     for source, result in HARMLESS.values():
         assert (await interpreter.run(source, inputs)).value == result
 
 
 @needs_box
-async def test_what_a_failure_tells_is_short(interpreter: Interpreter) -> None:
+async def test_a_failure_message_is_short(interpreter: Interpreter) -> None:
     with pytest.raises(CodeFailed) as caught:
         await interpreter.run("print('y' * 90_000)\nraise ValueError('x' * 10 ** 6)", {})
     assert len(caught.value.failure.message) < 600
@@ -109,7 +109,7 @@ async def test_what_a_failure_tells_is_short(interpreter: Interpreter) -> None:
 
 @pytest.mark.parametrize("handles", [True, False], ids=["by handle", "by number"])
 @pytest.mark.parametrize("box", BOXES)
-async def test_whoever_stops_waiting_ends_the_process(
+async def test_a_cancelled_caller_ends_the_process(
     box: BoxName, handles: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box_or_skip(box)
@@ -130,7 +130,7 @@ async def test_whoever_stops_waiting_ends_the_process(
 
 
 @pytest.mark.parametrize("box", BOXES)
-async def test_an_interpreter_that_is_killed_is_a_failure_and_another_takes_its_place(box: BoxName) -> None:
+async def test_a_killed_interpreter_is_a_failure_and_is_replaced(box: BoxName) -> None:
     box_or_skip(box)
     before = children()
     interpreter = Interpreter(ROOMY, box=box)
@@ -150,7 +150,7 @@ async def test_an_interpreter_that_is_killed_is_a_failure_and_another_takes_its_
 
 
 @needs_box
-async def test_a_process_serves_one_execution_and_no_other() -> None:
+async def test_a_process_serves_only_one_execution() -> None:
     before = children()
     interpreter = Interpreter(ROOMY)
     try:
@@ -170,7 +170,7 @@ async def test_a_process_serves_one_execution_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("box", BOXES)
-async def test_an_interpreter_has_no_file_open_but_the_ends_of_its_pipes(box: BoxName) -> None:
+async def test_an_interpreter_has_only_its_pipes_open(box: BoxName) -> None:
     box_or_skip(box)
     before = children()
     file = os.open(os.devnull, os.O_RDONLY)

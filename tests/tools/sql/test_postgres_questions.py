@@ -44,7 +44,7 @@ def shop(cluster: postgres.Cluster) -> ToolRegistry:
 
 
 @pytest.mark.integration
-async def test_a_select_gives_columns_and_rows(shop: ToolRegistry) -> None:
+async def test_a_select_returns_columns_and_rows(shop: ToolRegistry) -> None:
     found = await asked(shop, "SELECT id, who, total, photo, at IS NULL AS late FROM sql_tool_orders ORDER BY id;")
     assert found == {
         "columns": ["id", "who", "total", "photo", "late"],
@@ -56,13 +56,13 @@ async def test_a_select_gives_columns_and_rows(shop: ToolRegistry) -> None:
     }
 
 
-async def test_values_go_to_parameters_and_are_never_code(shop: ToolRegistry) -> None:
+async def test_values_are_passed_as_parameters_and_not_as_code(shop: ToolRegistry) -> None:
     query = "SELECT id FROM sql_tool_orders WHERE who = $1 OR id = $2 ORDER BY id -- 100 %s"
     assert (await asked(shop, query, "O'Neil", 1))["rows"] == [[1], [3]]
     assert (await asked(shop, query, "x' OR 1=1 --", None))["rows"] == []
 
 
-async def test_columns_of_one_name_are_all_there(shop: ToolRegistry) -> None:
+async def test_columns_with_the_same_name_are_all_returned(shop: ToolRegistry) -> None:
     assert await asked(shop, "SELECT 1 AS a, 2 AS a, 3") == {"columns": ["a", "a", "?column?"], "rows": [[1, 2, 3]]}
 
 
@@ -96,7 +96,7 @@ async def test_columns_of_one_name_are_all_there(shop: ToolRegistry) -> None:
         " ; ",
     ],
 )
-async def test_what_is_not_reading_is_refused_and_changes_nothing(
+async def test_a_statement_that_writes_is_refused_without_effect(
     shop: ToolRegistry, cluster: postgres.Cluster, statement: str
 ) -> None:
     failure = await refusal(shop, statement)
@@ -108,7 +108,7 @@ async def test_what_is_not_reading_is_refused_and_changes_nothing(
     assert cluster.value("SELECT to_regclass('t') IS NULL") == "t"
 
 
-async def test_a_role_above_the_rules_is_refused(cluster: postgres.Cluster) -> None:
+async def test_a_superuser_role_is_refused(cluster: postgres.Cluster) -> None:
     failure = await refusal(asking(url(cluster, postgres.OWNER)), "SELECT 1")
     assert failure.code == "sql-role-too-mighty"
     assert "SELECT" in failure.hint
@@ -123,7 +123,7 @@ async def test_a_role_above_the_rules_is_refused(cluster: postgres.Cluster) -> N
         "SELECT set_config('statement_timeout', '0', false) FROM (VALUES (1), (2)) t(i) WHERE pg_sleep(30) IS NULL",
     ],
 )
-async def test_an_endless_question_ends_with_its_time_and_leaves_nothing_behind(
+async def test_an_endless_query_ends_at_its_timeout_and_leaves_nothing_behind(
     cluster: postgres.Cluster, query: str
 ) -> None:
     name = f"asked-{uuid4().hex}"
@@ -133,7 +133,7 @@ async def test_an_endless_question_ends_with_its_time_and_leaves_nothing_behind(
     assert cluster.value(running) == "0"
 
 
-async def test_a_row_that_is_too_large_is_never_sent(cluster: postgres.Cluster) -> None:
+async def test_a_too_large_row_is_not_sent(cluster: postgres.Cluster) -> None:
     found = await asked(asking(url(cluster), bytes_max=1000), "SELECT repeat('x', 5000000)")
     assert found["rows"] == []
     assert "1000 bytes is the most" in str(found["truncated"])
@@ -141,14 +141,14 @@ async def test_a_row_that_is_too_large_is_never_sent(cluster: postgres.Cluster) 
     assert (rows["rows"], rows["truncated"]) == ([[1], [2]], "only the first 2 rows are here. Ask for less.")
 
 
-async def test_nothing_of_a_question_outlives_it(shop: ToolRegistry, cluster: postgres.Cluster) -> None:
+async def test_no_state_of_a_query_survives_it(shop: ToolRegistry, cluster: postgres.Cluster) -> None:
     await asked(shop, "SELECT lo_from_bytea(0, 'x') IS NULL")
     assert cluster.value("SELECT count(*) FROM pg_largeobject_metadata") == "0"
     await asked(shop, "SELECT pg_advisory_lock(4711), pg_notify('x', 'y'), set_config('role', 'guarded', false)")
     assert cluster.value("SELECT pg_try_advisory_lock(4711)") == "t"
 
 
-async def test_a_mistake_is_told_so_that_a_model_can_correct_it(shop: ToolRegistry) -> None:
+async def test_an_sql_error_is_reported_so_that_a_model_can_correct_it(shop: ToolRegistry) -> None:
     failure = await refusal(shop, "SELECT nme FROM sql_tool_orders")
     assert (failure.code, failure.hint) == ("sql-failed", "Correct the query.")
     assert "nme" in failure.message
@@ -156,7 +156,7 @@ async def test_a_mistake_is_told_so_that_a_model_can_correct_it(shop: ToolRegist
     assert (await refusal(shop, "SELECT '\x00'")).code == "sql-failed"
 
 
-async def test_a_server_that_is_away_is_told_without_its_password() -> None:
+async def test_an_unreachable_server_is_reported_without_its_password() -> None:
     failure = await refusal(asking("postgresql://me:hidden@127.0.0.1:1/x"), "SELECT 1")
     assert (failure.code, failure.retryable) == ("sql-unreachable", True)
     assert "hidden" not in failure.message

@@ -39,14 +39,14 @@ def shop(file: Path) -> ToolRegistry:
     return asking(f"sqlite:///{file}", timeout="2s")
 
 
-async def test_a_select_gives_columns_and_rows(shop: ToolRegistry) -> None:
+async def test_a_select_returns_columns_and_rows(shop: ToolRegistry) -> None:
     assert await asked(shop, "SELECT id, who, total, photo FROM orders ORDER BY id;") == {
         "columns": ["id", "who", "total", "photo"],
         "rows": [[1, "Ada", 12.5, "AP8="], [2, "Bo", "inf", None], [3, "O'Neil", 3.0, None]],
     }
 
 
-async def test_values_go_to_parameters_and_are_never_code(shop: ToolRegistry) -> None:
+async def test_values_are_passed_as_parameters_and_not_as_code(shop: ToolRegistry) -> None:
     query = "SELECT id FROM orders WHERE who = $1 OR id = $2"
     assert (await asked(shop, query, "O'Neil", 1))["rows"] == [[1], [3]]
     assert (await asked(shop, query, "x' OR 1=1 --", None))["rows"] == []
@@ -76,7 +76,7 @@ async def test_values_go_to_parameters_and_are_never_code(shop: ToolRegistry) ->
         "SELECT fts3_tokenizer('simple')",
     ],
 )
-async def test_what_is_not_reading_is_refused_and_changes_nothing(
+async def test_a_statement_that_writes_is_refused_without_effect(
     shop: ToolRegistry, file: Path, statement: str
 ) -> None:
     before = digest(file)
@@ -87,7 +87,7 @@ async def test_what_is_not_reading_is_refused_and_changes_nothing(
     assert digest(file) == before
 
 
-async def test_an_endless_question_ends_with_its_time(file: Path) -> None:
+async def test_an_endless_query_ends_at_its_timeout(file: Path) -> None:
     bomb = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     failure = await refusal(asking(f"sqlite:///{file}", timeout="0.05s"), bomb)
     assert (failure.code, failure.retryable) == ("tool-timeout", True)
@@ -101,12 +101,12 @@ async def test_an_endless_question_ends_with_its_time(file: Path) -> None:
         "SELECT group_concat(x, hex(zeroblob(4000000))) FROM (VALUES (1), (2), (3), (4)) AS t(x)",
     ],
 )
-async def test_a_value_does_not_grow_without_bounds(shop: ToolRegistry, query: str) -> None:
+async def test_the_size_of_a_value_is_bounded(shop: ToolRegistry, query: str) -> None:
     failure = await refusal(shop, query)
     assert failure.code == "sql-failed"
 
 
-async def test_many_rows_are_cut_and_it_is_said(file: Path) -> None:
+async def test_many_rows_are_truncated_with_a_note(file: Path) -> None:
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT i FROM n"
     few = await asked(asking(f"sqlite:///{file}", rows_max=3), numbers)
     assert few["rows"] == [[1], [2], [3]]
@@ -116,7 +116,7 @@ async def test_many_rows_are_cut_and_it_is_said(file: Path) -> None:
     assert "12 bytes is the most" in str(small["truncated"])
 
 
-async def test_a_mistake_is_told_so_that_a_model_can_correct_it(shop: ToolRegistry) -> None:
+async def test_an_sql_error_is_reported_so_that_a_model_can_correct_it(shop: ToolRegistry) -> None:
     failure = await refusal(shop, "SELECT nme FROM orders")
     assert (failure.code, failure.hint) == ("sql-failed", "Correct the query.")
     assert "no such column: nme" in failure.message
@@ -126,13 +126,13 @@ async def test_a_mistake_is_told_so_that_a_model_can_correct_it(shop: ToolRegist
     assert (await refusal(shop, "SELECT '\x00'")).code == "sql-failed"
 
 
-async def test_a_missing_or_broken_file_is_told(tmp_path: Path) -> None:
+async def test_a_missing_or_broken_file_is_reported(tmp_path: Path) -> None:
     assert (await refusal(asking(f"sqlite:///{tmp_path}/none.db"), "SELECT 1")).code == "sql-unreachable"
     (tmp_path / "text.db").write_text("no database at all, but long enough to be read as the header of one" * 20)
     assert (await refusal(asking(f"sqlite:///{tmp_path}/text.db"), "SELECT * FROM sqlite_master")).code == "sql-failed"
 
 
-async def test_a_writer_is_not_held_up(shop: ToolRegistry, file: Path) -> None:
+async def test_a_query_does_not_block_a_writer(shop: ToolRegistry, file: Path) -> None:
     writer = sqlite3.connect(file, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("UPDATE orders SET total = 1")

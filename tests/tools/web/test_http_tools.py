@@ -51,7 +51,7 @@ async def called(peer: Peer, tool: JsonObject, **arguments: Json) -> Json:
 
 
 @pytest.mark.integration
-async def test_arguments_go_to_their_places() -> None:
+async def test_arguments_are_sent_in_path_query_header_and_body() -> None:
     async with peering() as peer:
         peer.next = [answer(b'{"sun": 1, "you": "key-of-five"}', "content-type: application/json")]
         assert await called(peer, described(peer), city="a/../b?c#d", days=3, who="you") == {"sun": 1, "you": "***"}
@@ -63,7 +63,7 @@ async def test_arguments_go_to_their_places() -> None:
 
 
 @pytest.mark.integration
-async def test_what_was_not_given_is_left_out() -> None:
+async def test_a_missing_argument_is_omitted() -> None:
     async with peering() as peer:
         peer.next = [answer(b"", status="204 None")]
         assert await called(peer, described(peer), city="Bonn") == ""
@@ -76,7 +76,7 @@ async def test_what_was_not_given_is_left_out() -> None:
 @pytest.mark.parametrize(
     "arguments", [{}, {"city": 1}, {"city": "a", "days": "3"}, {"city": "a", "more": 1}, {"city": ".."}]
 )
-async def test_arguments_that_do_not_fit_send_nothing(arguments: JsonObject) -> None:
+async def test_invalid_arguments_send_nothing(arguments: JsonObject) -> None:
     async with peering() as peer:
         with pytest.raises(ToolFailed) as failed:
             await called(peer, described(peer), **arguments)
@@ -85,7 +85,7 @@ async def test_arguments_that_do_not_fit_send_nothing(arguments: JsonObject) -> 
 
 
 @pytest.mark.integration
-async def test_a_service_that_refuses_or_is_not_there_is_a_typed_failure() -> None:
+async def test_a_refusing_or_unreachable_service_is_a_typed_failure() -> None:
     async with peering() as peer:
         peer.next = [answer(b"later", "retry-after: 7", status="429 Slow"), answer(b"x" * 2_000_000)]
         with pytest.raises(ToolFailed) as failed:
@@ -104,13 +104,13 @@ async def test_a_service_that_refuses_or_is_not_there_is_a_typed_failure() -> No
 
 
 @pytest.mark.parametrize("url", ["https://{host}/", "https://example.org{rest}", "{url}", "ftp://example.org/", "/a"])
-def test_no_argument_says_where_a_call_goes(url: str) -> None:
+def test_no_argument_changes_the_host_of_a_call(url: str) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate({"tools": {"weather": {"url": url}}})
 
 
 @pytest.mark.integration
-async def test_an_imported_document_is_called_by_a_workflow_also_after_a_restart(tmp_path: Path) -> None:
+async def test_an_imported_openapi_document_is_called_even_after_a_restart(tmp_path: Path) -> None:
     async with peering() as peer:
         paths = {"/pets/{id}": {"get": {"operationId": "showPet", "parameters": [ID]}}}
         document = {"openapi": "3.0.3", "servers": [{"url": "/v1"}], "paths": paths}
@@ -147,7 +147,7 @@ def kept(file: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"tools": 1}', '{"tools": {"a b": {}}}', '{"tools": {"a": {"url": "x"}}}']
 )
-def test_a_tool_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
+def test_an_unusable_tool_file_is_reported_by_name(tmp_path: Path, text: str) -> None:
     file = tmp_path / "tools.json"
     kept(file, text)
     with pytest.raises(SettingsInvalid, match=r"tools\.json"):
@@ -155,7 +155,7 @@ def test_a_tool_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> 
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfe\x00", b"a: [", b"[" * 100_000, b"x" * 10_000_001, b"a: &a [*a]"])
-async def test_documents_that_are_none_are_told(tmp_path: Path, data: bytes) -> None:
+async def test_invalid_openapi_documents_are_reported(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "openapi.yaml"
     file.write_bytes(data)
     with pytest.raises(OpenApiUnreadable):

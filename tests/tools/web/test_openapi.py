@@ -82,7 +82,7 @@ def test_each_operation_becomes_a_tool() -> None:
     assert loss == "PUT /pets: left out: its body is multipart/form-data, not JSON or text"
 
 
-def test_arguments_are_checked_as_the_document_says() -> None:
+def test_arguments_are_checked_against_the_document() -> None:
     tools = read_openapi(PETS).tools
     show, add = checker(tools["showPet"]), checker(tools["add_pet"])
     assert show.correction({"id": 1, "fields": ["a"]}) == ""
@@ -103,7 +103,7 @@ def test_arguments_are_checked_as_the_document_says() -> None:
         ([{"url": "https://one.example/v1"}], "", "", "https://one.example/v1/a"),
     ],
 )
-def test_where_it_is_served_is_found(servers: Json, source: str, given: str, url: str) -> None:
+def test_the_server_address_is_read_from_the_document(servers: Json, source: str, given: str, url: str) -> None:
     document: JsonObject = {"openapi": "3.1.0", "servers": servers, "paths": {"/a": {"get": {}}}}
     assert read_openapi(document, source=source, server=given).tools["get_a"]["url"] == url
 
@@ -112,7 +112,7 @@ def around(**more: Json) -> JsonObject:
     return {"openapi": "3.1.0", "servers": [{"url": "https://example.org"}], **more}
 
 
-def test_names_that_are_equal_get_numbers_and_long_ones_are_cut() -> None:
+def test_equal_names_are_numbered_and_long_ones_are_truncated() -> None:
     paths: JsonObject = {f"/{letter}": {"get": {"operationId": "same/" + "x" * 80}} for letter in "abc"}
     names = [*read_openapi(around(paths=paths), prefix="pet_").tools]
     assert len(set(names)) == 3
@@ -134,12 +134,12 @@ def test_names_that_are_equal_get_numbers_and_long_ones_are_cut() -> None:
         (around(servers=[{"url": "file:///etc"}], paths={"/a": {"get": {}}}), "where it is served"),
     ],
 )
-def test_what_cannot_be_read_is_told(document: Json, why: str) -> None:
+def test_an_unreadable_openapi_document_is_reported(document: Json, why: str) -> None:
     with pytest.raises(OpenApiUnreadable, match=why):
         read_openapi(document)
 
 
-def test_schemas_that_refer_to_each_other_end() -> None:
+def test_mutually_recursive_schemas_are_resolved() -> None:
     schemas: JsonObject = {
         f"S{n}": {"type": "object", "properties": {f"p{m}": {"$ref": f"#/components/schemas/S{m}"} for m in range(60)}}
         for n in range(60)
@@ -153,7 +153,7 @@ def test_schemas_that_refer_to_each_other_end() -> None:
     assert "p2" in checker(tool).correction({"body": {"p1": {"p2": 7}}})
 
 
-def test_a_document_that_nests_for_ever_is_refused() -> None:
+def test_an_endlessly_nested_document_is_refused() -> None:
     schema: JsonObject = {}
     for _ in range(5000):
         schema = {"not": schema}
@@ -162,7 +162,7 @@ def test_a_document_that_nests_for_ever_is_refused() -> None:
         read_openapi(around(paths=paths))
 
 
-def test_no_more_tools_than_anyone_could_use_are_made() -> None:
+def test_the_number_of_imported_tools_is_limited() -> None:
     paths: JsonObject = {f"/{n}": {"get": {}} for n in range(1200)}
     found = read_openapi(around(paths=paths))
     assert len(found.tools) == 1000
