@@ -21,7 +21,8 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-pythons test-core test-web check lint ui types bench bench-peers bench-check reliability fuzz soak requirements lock clean
+.PHONY: help demo test test-unit test-pythons test-core test-web check static house lint ui types bench bench-peers bench-check \
+	reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -30,6 +31,8 @@ help:
 	@echo "make test-pythons  the unit tier on every Python from 3.11 that this machine has"
 	@echo "make test-core     the wheel without extras, in a fresh environment"
 	@echo "make check         lint, format, types, walls between modules, house rules"
+	@echo "make static        the part of make check that runs no test"
+	@echo "make house         the part of make check that runs tests: house rules"
 	@echo "make lint          lint and format only, and the style and types of the web app"
 	@echo "make test-web      the tests of the web app that need no browser"
 	@echo "make ui            the web app, where Node is there"
@@ -63,9 +66,13 @@ test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV
 test-web: ui
 	@$(call npm,test)
 
-check: lint
+check: static house
+
+static: lint
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+
+house: $(VENV)/dev.stamp ui
 	$(BIN)/python -m pytest tests/house -q
 
 lint: $(VENV)/dev.stamp ui
