@@ -212,3 +212,44 @@ async def test_answers_of_agents_obey_the_size_limit_with_the_conversation(tmp_p
         assert failure is not None
         assert failure.code == "state-too-large"
         assert "messages (" in failure.message
+
+
+NOTHING: JsonObject = {"id": "nothing", "type": "transform"}
+OLD_START: JsonObject = {
+    "id": "form",
+    "nodes": [
+        {
+            "id": "start",
+            "type": "start",
+            "config": {"inputVariables": [{"name": "size", "type": "number", "default": 3}]},
+        },
+        {"id": "end", "type": "end", "config": {"outputMapping": {"size": "$.size"}}},
+    ],
+    "edges": [{"id": "e", "source": "start", "target": "end"}],
+}
+SIZE: JsonObject = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
+START: JsonObject = {"id": "start", "type": "start", "config": {"inputs": SIZE, "defaults": {"size": 4}}}
+
+
+@pytest.mark.parametrize(
+    ("flow", "size"),
+    [
+        (OLD_START, 3),
+        ({"pointsman": 1, "id": "form", "input": SIZE, "output": {"size": "size"}, "nodes": [NOTHING], "edges": []}, 3),
+        ({"pointsman": 1, "id": "form", "output": {"size": "size"}, "nodes": [START], "edges": []}, 4),
+    ],
+)
+async def test_defaults_of_the_input_fill_missing_fields(flow: JsonObject, size: int) -> None:
+    async with Pointsman("memory:", model="scripted") as app:
+        assert await (await app.start(Workflow.of(flow), {})).output() == {"size": size}
+        assert await (await app.start(Workflow.of(flow), {"size": 7})).output() == {"size": 7}
+
+
+@pytest.mark.parametrize("default", [["a"], "many", {}])
+async def test_a_default_that_its_own_field_refuses_is_an_error(default: Json) -> None:
+    schema: JsonObject = {"type": "object", "properties": {"size": {"type": "integer", "default": default}}}
+    flow: JsonObject = {"pointsman": 1, "id": "form", "input": schema, "nodes": [NOTHING], "edges": []}
+    async with Pointsman("memory:", model="scripted") as app:
+        found = await app.check(Workflow.of(flow))
+    (problem,) = (one for one in found.problems if one.severity == "error")
+    assert (problem.code, problem.pointer) == ("default-invalid", "/input/properties/size/default")

@@ -9,7 +9,6 @@ import msgspec
 
 from pointsman.auth.subjects import InputInvalid, is_conversational
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
-from pointsman.definition.model.control import StartConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.decide.outputs import EditRefused, scope_named
 from pointsman.engine.state import ExecutionState
@@ -40,8 +39,7 @@ def input_for(workflow: WorkflowDefinition, given: Json) -> JsonObject:
     _check_text(given)
     schema = workflow.input_schema
     found = _as_object(workflow, given, schema)
-    defaults = _defaults(workflow)
-    found = {**{name: value for name, value in defaults.items() if name not in found}, **found}
+    found = {**{name: value for name, value in workflow.input_defaults.items() if name not in found}, **found}
     if schema is not None:
         check_input(found, schema)
     return found
@@ -87,13 +85,6 @@ def _takes(schema: JsonObject | None) -> str:
     if not names:
         return "Give an object: the workflow does not describe its fields."
     return f"It takes {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
-
-
-def _defaults(workflow: WorkflowDefinition) -> JsonObject:
-    for node in workflow.nodes:
-        if isinstance(node.config, StartConfig) and node.config.defaults is not None:
-            return node.config.defaults
-    return {}
 
 
 def check_input(found: JsonObject, schema: JsonObject) -> None:

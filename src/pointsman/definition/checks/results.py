@@ -303,7 +303,25 @@ def check_schemas(subject: Subject) -> Iterator[Problem]:
         yield from _wrong(pointer, schema)
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, StartConfig) and node.config.defaults:
-            yield from _defaults(subject, position, node.config.defaults)
+            at = subject.at_node(position, "config", "defaults")
+            yield from _defaults(subject, {name: at + pointer_to(name) for name in node.config.defaults})
+    yield from _defaults(subject, _described_defaults(subject))
+
+
+def _described_defaults(subject: Subject) -> dict[str, str]:
+    """Return the fields of the input whose schema has a default, with its pointer, unless the start node has another."""
+    at = "/input"
+    if subject.workflow.input is None:
+        starts = (
+            n for n, node in enumerate(subject.nodes) if isinstance(node.config, StartConfig) and node.config.inputs
+        )
+        at = next((subject.at_node(position, "config", "inputs") for position in starts), "")
+    properties = (subject.input_schema or {}).get("properties")
+    return {
+        name: at + pointer_to("properties", name, "default")
+        for name, field in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(field, dict) and field.get("default") == subject.workflow.input_defaults.get(name, ...)
+    }
 
 
 def _schemas(subject: Subject) -> Iterator[tuple[str, JsonObject]]:
@@ -340,15 +358,16 @@ def _wrong(pointer: str, schema: JsonObject) -> Iterator[Problem]:
         yield dataclasses.replace(fault, pointer=pointer + fault.pointer)
 
 
-def _defaults(subject: Subject, position: int, defaults: JsonObject) -> Iterator[Problem]:
-    """Report defaults of the input that the input's own schema rejects."""
+def _defaults(subject: Subject, pointers: Mapping[str, str]) -> Iterator[Problem]:
+    """Report defaults of the input that the input's own schema rejects. `pointers`: field -> the place of its default."""
     properties = (subject.input_schema or {}).get("properties")
-    for name, value in defaults.items():
+    for name, pointer in pointers.items():
+        value = subject.workflow.input_defaults[name]
         schema = properties.get(name) if isinstance(properties, dict) else None
         if not isinstance(schema, dict) or refers(schema) or faults_of(schema):
             continue
         for misfit in JsonSchema(schema).misfits(value):
-            at = subject.at_node(position, "config", "defaults", name) + pointer_to(*misfit.path)
+            at = pointer + pointer_to(*misfit.path)
             wanted = f"Give a {schema['type']}, or" if "type" in schema else "Correct it, or"
             message = f"the default of {name!r} breaks its schema: {misfit.message}"
             yield error("default-invalid", at, message, hint=f"{wanted} change the type of {name!r}.")

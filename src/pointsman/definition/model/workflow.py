@@ -198,6 +198,24 @@ class WorkflowDefinition(Model):
         starts = (node.config.inputs for node in self.nodes if isinstance(node.config, StartConfig))
         return next((inputs for inputs in starts if inputs is not None), None)
 
+    @property
+    def input_defaults(self) -> JsonObject:
+        """Values of missing fields of the input: `defaults` of the start node, else `default` in the schema of a field.
+
+        `default: null` is not a default.
+        """
+        properties = (self.input_schema or {}).get("properties")
+        described = properties if isinstance(properties, dict) else {}
+        found: JsonObject = {
+            name: field["default"]
+            for name, field in described.items()
+            if isinstance(field, dict) and field.get("default") is not None
+        }
+        for node in self.nodes:
+            if isinstance(node.config, StartConfig) and node.config.defaults is not None:
+                return {**found, **node.config.defaults}
+        return found
+
 
 def _listed(document: dict[str, object]) -> JsonObject:
     """Tuples, which the frozen models have, become JSON lists."""

@@ -193,8 +193,8 @@ def _property(variable: JsonObject) -> JsonObject:
         if text := text_of(variable.get(key)):
             schema["title" if key == "label" else key] = text
     for key in ("default", "defaultValue"):
-        if key in variable:
-            schema["default"] = variable[key]
+        if key in variable and (variable[key] != "" or (schema.get("type") == "string" and "format" not in schema)):
+            schema["default"] = variable[key]  # Forms write "" for an empty field of any type.
     options = list_of(variable.get("options"))
     if kind == "select" and options:
         schema["enum"] = [option.get("value") if isinstance(option, dict) else option for option in options]
