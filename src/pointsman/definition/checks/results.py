@@ -309,7 +309,7 @@ def check_schemas(subject: Subject) -> Iterator[Problem]:
 
 
 def _described_defaults(subject: Subject) -> dict[str, str]:
-    """Return the fields of the input whose schema has a default, with its pointer, unless the start node has another."""
+    """Return field -> place of the default in its schema, unless the start node has another default."""
     at = "/input"
     if subject.workflow.input is None:
         starts = (
@@ -359,7 +359,7 @@ def _wrong(pointer: str, schema: JsonObject) -> Iterator[Problem]:
 
 
 def _defaults(subject: Subject, pointers: Mapping[str, str]) -> Iterator[Problem]:
-    """Report defaults of the input that the input's own schema rejects. `pointers`: field -> the place of its default."""
+    """Report defaults of the input that its own schema rejects. `pointers`: field -> place of its default."""
     properties = (subject.input_schema or {}).get("properties")
     for name, pointer in pointers.items():
         value = subject.workflow.input_defaults[name]
