@@ -259,14 +259,8 @@ class GuardedExecutors:
     async def has(self, need: str) -> bool:
         return await self._executors.has(need)
 
-    async def hidden(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> frozenset[str]:
-        """Return the saved workflows that an attempt names as tools and may not call."""
-        named: set[str] = set()
-        _add_workflow_tools(spec.config, named)
-        if spec.kind == PENDING:  # its calls were requested by agents before it
-            _add_workflow_tools(command.input, named)
-        if not named:
-            return NONE_HIDDEN
+    async def hidden(self, named: set[str], command: Execute, run: ExecutionPort) -> frozenset[str]:
+        """Return those of the named tools that are saved workflows which an attempt may not call."""
         await self._app.tools.prepare(named)
         driver = self._runtime.drivers.get(run.execution)
         state = driver.state if driver is not None else await self._runtime.load(run.execution)
@@ -289,7 +283,11 @@ class _Guarded:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        hidden = await self._guard.hidden(command, spec, run)
+        named: set[str] = set()
+        _add_workflow_tools(spec.config, named)
+        if spec.kind == PENDING:  # its calls were requested by agents before it
+            _add_workflow_tools(command.input, named)
+        hidden = await self._guard.hidden(named, command, run) if named else NONE_HIDDEN
         token = _attempt.set(ToolCallingAttempt(run.execution, command.step.node, hidden))
         try:
             report = await self._executor.execute(command, spec, run)

@@ -293,11 +293,11 @@ class Ledger:
         await self._record(number, "tool", outcome.plain(), asked)
         return self._counted(outcome)
 
-    async def _record(self, number: int, kind: EffectKind, answer: Json, asked: str) -> None:
+    def _record(self, number: int, kind: EffectKind, answer: Json, asked: str) -> Awaitable[None]:
         """Record the answer of a call. That of the last call in flight becomes durable with the report, or before the
         next call. An answer never waits for another call: a crash during that call would repeat both."""
         self._in_flight -= 1
-        await self._run.effects.record(number, kind, answer, request=asked, later=not self._in_flight)
+        return self._run.effects.record(number, kind, answer, request=asked, later=not self._in_flight)
 
     def _counted(self, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.usage is not None:

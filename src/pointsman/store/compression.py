@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
 from io import BytesIO
@@ -26,6 +26,8 @@ INLINE_BYTES_MAX: Final = 2 * 1024
 PACKED_BYTES_MAX: Final = 64 * 1024
 VALUE_BYTES_MIN: Final = 64 * 1024
 """Values from this size on are stored separately."""
+SMALL: Final = frozenset({type(None), bool, int, float})
+"""Types of values that are never large."""
 WHOLE: Final = frozenset({str, list, dict})
 """The types of large values."""
 CHARACTER_BYTES_MAX: Final = 6
@@ -189,7 +191,7 @@ def large_values(events: Sequence[object]) -> list[bytes]:
     pending = [*reversed(events)]
     while pending:
         item = pending.pop()
-        if inner := [child for child in _inside(item) if _is_large(child)]:
+        if inner := [child for child in _inside(item) if type(child) not in SMALL and _is_large(child)]:
             pending.extend(reversed(inner))
         elif type(item) in WHOLE and _is_large(item):
             found.append(_encode(item))
@@ -197,21 +199,20 @@ def large_values(events: Sequence[object]) -> list[bytes]:
 
 
 def _is_large(item: object) -> bool:
-    if item is None or isinstance(item, int | float):
-        return False
-    if isinstance(item, str) and len(item) * CHARACTER_BYTES_MAX < VALUE_BYTES_MIN:
-        return False
     return len(_encode(item)) >= VALUE_BYTES_MIN
 
 
-def _inside(item: object) -> Iterator[object]:
+def _inside(item: object) -> Iterable[object]:
+    """Return the parts of a value, without texts that are short: there may be very many."""
     if isinstance(item, dict):
-        yield from cast("dict[str, object]", item).values()
+        parts: Iterable[object] = cast("dict[str, object]", item).values()
     elif isinstance(item, list | tuple):
-        yield from cast("list[object]", item)
+        parts = cast("list[object]", item)
     elif isinstance(item, msgspec.Struct):
-        for name in item.__struct_fields__:
-            yield getattr(item, name)
+        parts = [getattr(item, name) for name in item.__struct_fields__]
+    else:
+        return ()
+    return [part for part in parts if type(part) is not str or len(part) * CHARACTER_BYTES_MAX >= VALUE_BYTES_MIN]
 
 
 HOLD_S: Final = 600.0
