@@ -65,3 +65,33 @@ def test_faces_write_no_audit_entry() -> None:
         if isinstance(called.value, ast.Attribute) and called.value.attr == "audit"
     }
     assert written == set()
+
+
+OF_THE_PROCESS: Final = {
+    "keeping": "the worker role",
+    "logging_to": "logs",
+    "telemetry_of": "telemetry",
+    "model_state": "the warning about scripted answers at the start of a server",
+    "watch_progress": "progress of executions that this process runs",
+    "outermost": "the parent of a started execution that this process runs",
+    "free_session": "a name for a new session",
+    "pipeline_of": "the default of an argument",
+    "readiness": "GET /ready, without a caller",
+    "once": "idempotency keys, under the rights of the verb that they protect",
+    "join": "the stream of an execution that the route has checked",
+    "SseBroker": "streams",
+    "Measuring": "metrics",
+    "Workbench": "the session of an MCP client",
+}
+"""Functions that faces may give the context: services of the process. All others are called by verbs."""
+
+
+def test_faces_give_the_context_to_services_of_the_process_only() -> None:
+    given = {
+        f"{path}: {getattr(node.func, 'id', getattr(node.func, 'attr', '?'))}"
+        for path in files(*FACES)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Call)
+        if any(isinstance(one, ast.Attribute) and one.attr == "context" for one in node.args)
+    }
+    assert {one for one in given if one.rpartition(": ")[2] not in OF_THE_PROCESS} == set()

@@ -77,18 +77,16 @@ async def _workflows(store: str | None, ctx: click.Context) -> list[tuple[str, s
 
 
 async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.cli.app_opening import installation
-    from pointsman.executions.lists import list_executions
+    from pointsman.cli.app_opening import installation, session_at_prompt
 
     async with installation(store) as app:
-        found = await list_executions(app.context)
+        found = (await session_at_prompt(app).executions.list())["executions"]
     return [(str(one["executionId"]), f"{one['workflowId']}, {one['status']}") for one in found]
 
 
 async def _gates(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.cli.app_opening import installation
+    from pointsman.cli.app_opening import installation, session_at_prompt
 
     async with installation(store) as app:
-        view = await app.view(str(ctx.params.get("execution")))
-    gates = cast("list[dict[str, object]]", view["waiting"])
-    return [(str(gate["nodeId"]), str(gate["message"])) for gate in gates]
+        view = await session_at_prompt(app).executions.inspect(str(ctx.params.get("execution")))
+    return [(gate["nodeId"], gate["message"]) for gate in view["waiting"]]

@@ -15,7 +15,7 @@ from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
 from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text, when
 from pointsman.executions.lists import ExecutionEntry
-from pointsman.executions.public_events import DIALECTS, Dialect, follow_events, view_in
+from pointsman.executions.public_events import DIALECTS, Dialect, view_in
 from pointsman.executions.timeline import NodeUsageView, SpanView, TimelineView
 from pointsman.executions.verbs import ExecutionFilters
 from pointsman.values import Json, JsonObject, json_of
@@ -187,14 +187,17 @@ async def _gathered(
     store: str | None, execution: str, *, after: int, follow: bool, words: Dialect | None
 ) -> list[JsonObject]:
     async with installation(store) as app:
-        return [event async for event in follow_events(app.context, execution, after=after, follow=follow, words=words)]
+        executions = session_at_prompt(app).executions
+        events = await executions.follow(execution, after=after, follow=follow, words=words)
+        return [event async for event in events]
 
 
 async def _events(
     store: str | None, execution: str, *, after: int, follow: bool, jsonl: bool, words: Dialect | None
 ) -> None:
     async with installation(store) as app:
-        async for event in follow_events(app.context, execution, after=after, follow=follow, words=words):
+        executions = session_at_prompt(app).executions
+        async for event in await executions.follow(execution, after=after, follow=follow, words=words):
             if jsonl or words is not None:
                 print_line(event)
                 continue

@@ -19,7 +19,7 @@ from pointsman.operations.provider_keys import ModelKeys
 from pointsman.settings.display import masked_address
 from pointsman.settings.display import shown as settings_view
 from pointsman.values import Json, JsonObject
-from pointsman.workflows.tool_verbs import McpServerView, ToolView, list_tools, server_views
+from pointsman.workflows.tool_verbs import McpServerView, ToolView
 
 
 @click.group(invoke_without_command=True)
@@ -47,7 +47,7 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
 async def _tools(script: Path | None) -> tuple[list[ToolView], list[McpServerView]]:
     """Return the tools and the MCP servers, without opening the store of the settings."""
     async with installation("memory:", script=script) as app:
-        return await list_tools(app.context), server_views(app.context, with_stderr=True)
+        return await session_at_prompt(app).tools.inspect()
 
 
 @tools.command("import")

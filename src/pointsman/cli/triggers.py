@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pointsman.app import Pointsman
 from pointsman.cli.app_opening import go, installation, session_at_prompt, stoppable
 from pointsman.cli.completion import complete_workflow
 from pointsman.cli.options import Pair, input_of, json_option, model_option, store_option, value_of
@@ -38,7 +37,7 @@ def schedules() -> None:
 def list_(*, as_json: bool, store: str | None) -> None:
     """List all schedules with the next due time and the last result."""
 
-    found = _with(store, lambda _, session: session.schedules.list())["schedules"]
+    found = _with(store, lambda session: session.schedules.list())["schedules"]
     if as_json:
         print_json({"schedules": found})
         return
@@ -89,7 +88,7 @@ def add(
     """Schedule a saved workflow: give one of --cron, --every and --at."""
     given = input_of(input_, fields)
 
-    async def work(_: Pointsman, session: Session) -> StoredSchedule:
+    async def work(session: Session) -> StoredSchedule:
         from pointsman.workflows.calendar import timing_in_words  # Deferred: time zones take long to load.
 
         return await session.schedules.add(
@@ -111,7 +110,7 @@ def add(
 def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Pause a schedule. Runs that are due meanwhile are dropped."""
 
-    _print_stored(_with(store, lambda _, session: session.schedules.pause(schedule)), as_json=as_json)
+    _print_stored(_with(store, lambda session: session.schedules.pause(schedule)), as_json=as_json)
 
 
 @schedules.command()
@@ -121,7 +120,7 @@ def pause(schedule: str, *, as_json: bool, store: str | None) -> None:
 def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Resume a schedule, from now on."""
 
-    _print_stored(_with(store, lambda _, session: session.schedules.resume(schedule)), as_json=as_json)
+    _print_stored(_with(store, lambda session: session.schedules.resume(schedule)), as_json=as_json)
 
 
 @schedules.command()
@@ -131,7 +130,7 @@ def resume(schedule: str, *, as_json: bool, store: str | None) -> None:
 def delete(schedule: str, *, as_json: bool, store: str | None) -> None:
     """Delete a schedule. Its executions continue. A schedule in a workflow's document is deleted with the
     document."""
-    _with(store, lambda _, session: session.schedules.delete(schedule))
+    _with(store, lambda session: session.schedules.delete(schedule))
     print_deleted(schedule, as_json=as_json)
 
 
@@ -142,7 +141,7 @@ def delete(schedule: str, *, as_json: bool, store: str | None) -> None:
 @store_option
 def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> None:
     """Print the next due times, in local time."""
-    times = _with(store, lambda _, session: session.schedules.next_times(schedule, count))
+    times = _with(store, lambda session: session.schedules.next_times(schedule, count))
     if as_json:
         print_json({"next": times})
         return
@@ -160,12 +159,12 @@ def next_(schedule: str, *, count: int, as_json: bool, store: str | None) -> Non
 def run(schedule: str, *, as_json: bool, model: str | None, store: str | None) -> int:
     """Start the workflow of a schedule now, and run it until it ends or waits."""
 
-    async def work(app: Pointsman, session: Session) -> FiredView:
+    async def work(session: Session) -> FiredView:
         from pointsman.triggers.views import fired_view  # Deferred as above.
 
         fired = await session.schedules.run(schedule)
         if fired.execution:
-            await (await app.open(fired.execution)).settled()
+            await (await session.executions.drive(fired.execution)).settled()
         return fired_view(fired)
 
     found = _with(store, work, model=model)
@@ -190,10 +189,10 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
     """
     data = value_of(json_, what="the event's data")
 
-    async def work(app: Pointsman, session: Session) -> PublishedView:
+    async def work(session: Session) -> PublishedView:
         published = await session.triggers.publish(name, data, key=key)
         for execution in (*published["delivered"], *published["started"]):
-            await (await app.open(execution)).settled()
+            await (await session.executions.drive(execution)).settled()
         return published
 
     found = _with(store, work, model=model)
@@ -212,12 +211,10 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
     return UNDELIVERED if found["untold"] else 0
 
 
-def _with(
-    store: str | None, work: Callable[[Pointsman, Session], Coroutine[Any, Any, T]], *, model: str | None = None
-) -> T:
+def _with(store: str | None, work: Callable[[Session], Coroutine[Any, Any, T]], *, model: str | None = None) -> T:
     async def within() -> T:
         async with stoppable(), installation(store, model=model) as app:
-            return await work(app, session_at_prompt(app))
+            return await work(session_at_prompt(app))
 
     return go(within())
 

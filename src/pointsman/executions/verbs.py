@@ -9,7 +9,7 @@ run       control, while its workflow is shared with them: retry, fork, steer, m
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
@@ -56,7 +56,7 @@ from pointsman.executions.pages import (
     executions_page,
     state_at,
 )
-from pointsman.executions.public_events import view_told
+from pointsman.executions.public_events import Dialect, follow_events, view_told
 from pointsman.executions.start import CallerOptions, StartOptions, start, start_as
 from pointsman.executions.timeline import StepCallView, TimelineView, calls_of, timeline
 from pointsman.executions.views import ArtifactView, ExecutionView
@@ -163,6 +163,14 @@ class ExecutionVerbs(Verbs):
         redact = self.app[REDACTOR]
         return await events_page(self.app, execution, redact=redact, after=after, limit=limit)
 
+    @verb("admin", "read executions without redaction", audit=False)
+    async def follow(
+        self, execution: str, *, after: int = 0, follow: bool = False, words: Dialect | None = None
+    ) -> AsyncIterator[JsonObject]:
+        """Return the events of an execution with everything in them, for people at the machine, see `follow_events`."""
+        await must_see(self.app, self.caller, execution)
+        return follow_events(self.app, execution, after=after, follow=follow, words=words)
+
     @verb("viewer", "read executions", audit=False)
     async def definition(self, execution: str) -> ExecutionDefinition:
         """Return the definition that an execution runs on, in the native dialect, with its regions."""
@@ -247,6 +255,12 @@ class ExecutionVerbs(Verbs):
         """Start an execution of a document or a saved workflow, with all options; for people at the machine."""
         mine: StartOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
         return await start(self.app, workflow, input, **mine)
+
+    @verb("operator", "run workflows", audit=False)
+    async def drive(self, execution: str) -> Execution:
+        """Open an execution that is already started, so that this process runs it. Raises `UnknownExecution`."""
+        await must_see(self.app, self.caller, execution)
+        return await open_execution(self.app, execution)
 
     @verb("operator", "run workflows", audit=False)
     async def dry_run(self, workflow: str, input: Json = None, *, answers: Sequence[GivenAnswer] = ()) -> DryRun:

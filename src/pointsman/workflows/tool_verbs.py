@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -131,6 +132,11 @@ class ToolVerbs(Verbs):
             "servers": server_views(self.app),
             "next": page.next,
         }
+
+    @verb("admin", "inspect tools", audit=False)
+    async def inspect(self) -> tuple[builtins.list[ToolView], builtins.list[McpServerView]]:
+        """Return all tools, and the MCP servers with the output of their commands, for people at the machine."""
+        return await list_tools(self.app), server_views(self.app, with_stderr=True)
 
     @verb("viewer", "see tools", audit=False)
     async def read(self, name: str) -> ToolView:

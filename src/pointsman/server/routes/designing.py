@@ -19,7 +19,6 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
 from pointsman.auth.rate_limiter import OpenStream
-from pointsman.auth.verbs import Acting
 from pointsman.authoring.conversation_history import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.verbs import (
@@ -106,7 +105,7 @@ class DesignRequestContext(NamedTuple):
         async def answered() -> Response:
             return JsonReply(await work())
 
-        return await once(Acting(self.desk.app.context, self.session.caller), self.request, self.key, answered)
+        return await once(self.session.acting, self.request, self.key, answered)
 
 
 async def _asked(
