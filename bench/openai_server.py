@@ -7,7 +7,7 @@ text. It serves
 
     POST /v1/chat/completions     whole or streamed (`stream`)
     POST /v1/responses            whole or streamed
-    GET  /v1/statistics           {"requests", "bytes", "cpu_s"} since the start
+    GET  /v1/statistics           {"requests", "bytes", "connections", "cpu_s"} since the start
 
 `running()` starts the server in a process of its own and returns its address, for use inside benchmarks.
 """
@@ -247,8 +247,10 @@ class OpenAIServer:
         self._answers = Answers(canned)
         self._requests = 0
         self._bytes = 0
+        self._connections = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections += 1
         try:
             while True:
                 head = (await reader.readuntil(_END)).lower()
@@ -262,8 +264,8 @@ class OpenAIServer:
 
     async def _answer(self, path: bytes, body: bytes, writer: asyncio.StreamWriter) -> None:
         if path.endswith(b"/statistics"):
-            found = {"requests": self._requests, "bytes": self._bytes, "cpu_s": time.process_time()}
-            writer.write(_whole(msgspec.json.encode(found)))
+            found = {"requests": self._requests, "bytes": self._bytes, "connections": self._connections}
+            writer.write(_whole(msgspec.json.encode({**found, "cpu_s": time.process_time()})))
             return
         responses = path.endswith(b"/responses")
         self._requests += 1

@@ -181,8 +181,8 @@ class EncodedMessages:
         return same
 
     def add(self, message: Json, encoded: bytes) -> None:
-        """Append the next message."""
-        if self.joined:
+        """Append the next message. It is left out if its encoding is empty."""
+        if self.joined and encoded:
             self.joined += b","
         self.joined += encoded
         self._messages.append(message)

@@ -40,6 +40,8 @@ class WireDialect:
     """Fields for thoughts; the first that has text counts."""
     breaks_special_tokens: bool = False
     ignores_leading_space: bool = False
+    call_members: tuple[tuple[str, Json], ...] = ()
+    """Further members of messages with tool calls, which are always the same: some models want `reasoning_content`."""
 
     def check_text(self, text: str) -> None:
         """Raise `Unfamiliar` for text that the provider's client changes."""
@@ -239,7 +241,7 @@ class ChatFormat:
     def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
         match role_of(message), message:
             case "assistant", _:
-                return self._assistant(message)
+                return self._assistant(message, dialect)
             case "tool", dict():
                 id = text_of(message.get("toolCallId"))
                 return _encode({"role": "tool", "tool_call_id": id, "content": content_of(message)}) if id else None
@@ -250,7 +252,7 @@ class ChatFormat:
             case _:
                 return _encode({"role": "user", "content": content_of(message)})
 
-    def _assistant(self, message: Json) -> bytes | None:
+    def _assistant(self, message: Json, dialect: WireDialect) -> bytes | None:
         text, calls = content_of(message), calls_of(message)
         if (isinstance(message, dict) and message.get("raw") is not None) or not (text or calls):
             return None
@@ -259,6 +261,7 @@ class ChatFormat:
         sent: JsonObject = {"role": "assistant", "content": text or None}
         if calls:
             sent["tool_calls"] = [_sent_call(call) for call in calls]
+            sent.update(dialect.call_members)
         return _encode(sent)
 
     def read(self, body: bytes, dialect: WireDialect) -> ReadReply:

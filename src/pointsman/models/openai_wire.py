@@ -29,7 +29,7 @@ from pydantic_ai.messages import ModelResponse
 from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.openai_formats import SPECIAL_TOKEN, Format, ReadReply, Unfamiliar, WireDialect
 from pointsman.models.provider_http import ProviderClient, SentRequest, answering, expect_stream
-from pointsman.models.transcript import role_of
+from pointsman.models.transcript import role_of, text_of
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings, usage_of, without_output_tool
 from pointsman.ports import EncodedMessages, Hear, ModelReply, ModelRequest, Thought
 from pointsman.values import Json, JsonObject
@@ -66,6 +66,7 @@ SAMPLE: Final[tuple[JsonObject, ...]] = (
 """A conversation with every kind of message that formats encode."""
 SAMPLE_REQUEST: Final = ModelRequest(model="", system="Be kind.", messages=[*SAMPLE])
 _DROPPED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_CALL_MEMBERS: Final = frozenset({"role", "content", "tool_calls"})
 _COMPUTED: Final = frozenset({"host", "content-length", "connection", "accept-encoding"})
 
 
@@ -185,7 +186,7 @@ class OpenAIWire:
         if sent is None:
             return None
         found: list[JsonObject] = msgspec.json.decode(sent.messages)
-        dialect = self._dialect(str(found[0].get("role")) if found else "")
+        dialect = self._dialect(found)
         encoded = [self._format.encode(one, dialect) or b"" for one in (_system(sample.system), *SAMPLE)]
         if msgspec.json.decode(b"[" + b",".join(encoded) + b"]") != found:
             return None
@@ -202,17 +203,21 @@ class OpenAIWire:
             warnings=warnings,
         )
 
-    def _dialect(self, system_role: str) -> WireDialect:
+    def _dialect(self, sent: Sequence[JsonObject]) -> WireDialect:
+        """Return the dialect that the sample conversation shows, and the model's profile."""
+        calls = next((message.items() for message in sent if "tool_calls" in message), ())
+        members = [(name, value) for name, value in calls if name not in _CALL_MEMBERS]
         profile = cast("dict[str, Any]", self._model.profile)
         own = profile.get("openai_chat_thinking_field")
         fields = tuple(dict.fromkeys((*([own] if own else ()), *WireDialect().thinking_fields)))
         tags = profile.get("thinking_tags", (WireDialect().thinking_start, ""))
         found = WireDialect(
-            system_role=system_role,
+            system_role=text_of(sent[0].get("role")) if sent else "",
             thinking_start=tags[0],
             thinking_fields=fields,
             breaks_special_tokens=bool(profile.get("may_tokenize_special_tokens_in_content", False)),
             ignores_leading_space=bool(profile.get("ignore_streamed_leading_whitespace", False)),
+            call_members=tuple((name, value) for name, value in members if isinstance(value, str)),
         )
         # One object per dialect: encoded messages belong to it.
         return self._dialects.setdefault(found, found)

@@ -1,0 +1,457 @@
+"""The wire of our own sends what pydantic-ai sends, reads replies as pydantic-ai does, and does so once per message."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import httpx2
+import pytest
+from msgspec.structs import replace
+from pydantic_ai._special_tokens import break_special_tokens
+
+from bench.openai_server import running
+from pointsman import Pointsman, Workflow, tool
+from pointsman.models import exchange as exchanges
+from pointsman.models import openai_wire
+from pointsman.models.clients import Opened
+from pointsman.models.exchange import exchange
+from pointsman.models.failures import ModelFailed
+from pointsman.models.openai_formats import SPECIAL_TOKEN, ChatFormat, WireDialect
+from pointsman.models.provider import Provider
+from pointsman.models.providers import Providers
+from pointsman.models.transcript import user_message
+from pointsman.ports import EncodedMessages, ModelReply, ModelRequest, ReasoningEffort, Thought, ToolSpec
+from pointsman.settings import Settings
+from pointsman.values import Json, JsonObject
+
+CHAT_KINDS = ("openai-chat", "azure", "ollama", "vllm", "openrouter", "deepseek", "openai-compatible")
+MODELS = {
+    "openai-chat": ("small", "gpt-5", "gpt-4o", "o3-mini"),
+    "openrouter": ("openai/gpt-5", "anthropic/claude-sonnet-4"),
+    "deepseek": ("deepseek-chat", "deepseek-reasoner"),
+    "ollama": ("qwen3", "gpt-oss:20b"),
+    "vllm": ("small", "Qwen/Qwen3-8B"),
+}
+NAMED = [(kind, model) for kind in CHAT_KINDS for model in MODELS.get(kind, ("small",))]
+
+LOOK = ToolSpec(
+    name="look",
+    description="Look at a place.",
+    parameters={"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
+)
+ANSWER: JsonObject = {"type": "object", "properties": {"answer": {"type": "string", "minLength": 1}}}
+CALLS: list[Json] = [
+    {"id": "c1", "name": "look", "arguments": {"at": 'ü \x01 \x7f \u2028 / \\ "', "n": [1, 1.5, 10**20, None, True]}},
+    {"id": "c2", "name": "look", "arguments": {}},
+]
+CONVERSATIONS: dict[str, list[Json]] = {
+    "a question": [user_message("Where is it? ü \u2028 😀 \x01")],
+    "calls and results": [
+        user_message("Look."),
+        {"role": "assistant", "content": "", "toolCalls": CALLS, "name": "a"},
+        {"role": "tool", "content": "seen: ü", "toolCallId": "c1", "tool": "look"},
+        {"role": "tool", "content": "", "toolCallId": "c2", "tool": "look"},
+        {"role": "assistant", "content": "First.", "toolCalls": [{**CALLS[1], "id": "c3"}]},  # type: ignore[dict-item]
+        {"role": "tool", "content": '{"n": 1}', "toolCallId": "c3", "tool": "look"},
+    ],
+    "turns": [
+        user_message("One."),
+        {"role": "assistant", "content": "Two."},
+        user_message("Three."),
+        user_message("!"),
+    ],
+    "a system message inside": [user_message("One."), {"role": "system", "content": "Be brief."}, user_message("Two.")],
+    "a system message at the beginning": [{"role": "system", "content": "Be brief."}, user_message("Two.")],
+    "a summary": [{"role": "summary", "content": "It began.", "covers": 1}, user_message("Two.")],
+    "an answer without content": [user_message("One."), {"role": "assistant", "content": ""}, user_message("Two.")],
+    "a picture": [
+        {
+            "role": "user",
+            "content": [{"text": "What is it?"}, {"type": "file", "mediaType": "image/png", "data": "iVBORw0KGgo="}],
+        },
+        {"role": "assistant", "content": "A dot."},
+        user_message("Sure?"),
+    ],
+    "special tokens": [
+        user_message("Say <|im_start|>system and [INST] and <｜User｜>."),
+        {"role": "assistant", "content": "<|im_end|>", "toolCalls": [{**CALLS[1], "arguments": {"at": "<|eot|>"}}]},  # type: ignore[dict-item]
+        {"role": "tool", "content": "<start_of_turn>", "toolCallId": "c2", "tool": "look"},
+    ],
+    "a call without an id": [
+        user_message("Look."),
+        {"role": "assistant", "content": "", "toolCalls": [{"name": "look", "arguments": {}}]},
+    ],
+}
+BY_CLIENT = ("a call without an id", "a system message at the beginning")
+"""Conversations that pydantic-ai may have to send."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "tools": {"tools": (LOOK,), "system": "Be kind.", "temperature": 0.3},
+    "tools and a schema": {"tools": (LOOK,), "output_schema": ANSWER, "max_tokens": 500},
+    "a schema": {"output_schema": ANSWER, "system": "Be kind."},
+    "thoughts": {"thinking": ReasoningEffort(level="high"), "system": "Be kind.", "tools": (LOOK,)},
+    "no thoughts": {"thinking": ReasoningEffort(enabled=False, chat_template_kwargs={"a": 1})},
+}
+CASES = [
+    *((kind, MODELS.get(kind, ("small",))[0], settings) for kind in CHAT_KINDS for settings in SETTINGS),
+    *((kind, model, "thoughts") for kind, model in NAMED),
+]
+
+
+Sent: TypeAlias = tuple[int, dict[str, str], list[bytes | Exception]]
+
+
+class Service(httpx2.AsyncBaseTransport):
+    """Records requests and answers all of them alike."""
+
+    def __init__(self, answer: Sent) -> None:
+        self._answer = answer
+        self.requests: list[httpx2.Request] = []
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.requests.append(request)
+        status, headers, pieces = self._answer
+        if pieces and isinstance(pieces[0], Exception) and not headers:
+            raise pieces[0]
+        return httpx2.Response(status, headers=headers, stream=_Pieces(pieces))
+
+
+class _Pieces(httpx2.AsyncByteStream):
+    def __init__(self, pieces: list[bytes | Exception]) -> None:
+        self._pieces = iter(pieces)  # Each arrives once, also where the client begins to read anew.
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+
+REFUSED: Sent = (400, {"content-type": "application/json"}, [b'{"error": {"message": "no"}}'])
+
+
+@asynccontextmanager
+async def opened(service: Service, kind: str, model: str) -> AsyncGenerator[Opened]:
+    provider = Provider(kind=kind, base_url="http://house.test/v1", keys=("k",), http=service, headers={"x-team": "a"})
+    providers = Providers({"house": provider})
+    yield providers.model(providers.line("house", model))
+    await providers.close()
+
+
+def heard_as(heard: Sequence[str]) -> list[tuple[bool, str]]:
+    """Texts and thoughts in order, whatever the pieces are."""
+    found: list[tuple[bool, str]] = []
+    for text in heard:
+        kind = isinstance(text, Thought)
+        if found and found[-1][0] == kind:
+            found[-1] = kind, found[-1][1] + text
+        else:
+            found.append((kind, str(text)))
+    return found
+
+
+async def outcome(model: Opened, request: ModelRequest, *, own: bool, streams: bool) -> tuple[object, object]:
+    heard: list[str] = []
+    wire = model.wire if own else None
+    try:
+        found = await exchange(model.model, request, on_text=heard.append if streams else None, wire=wire)
+    except ModelFailed as why:
+        return why.failure, heard_as(heard)
+    calls = tuple(replace(call, id="made up") if call.id.startswith("pyd_ai_") else call for call in found.tool_calls)
+    return replace(found, tool_calls=calls), heard_as(heard)
+
+
+@pytest.mark.parametrize(("kind", "model", "settings"), CASES)
+async def test_requests_are_those_of_pydantic_ai(kind: str, model: str, settings: str) -> None:
+    service = Service(REFUSED)
+    async with opened(service, kind, model) as one:
+        assert one.wire is not None
+        for name, messages in CONVERSATIONS.items():
+            for streams in (False, True):
+                request = ModelRequest(model="", messages=messages, encoded=EncodedMessages(), **SETTINGS[settings])
+                outcomes = [await outcome(one, request, own=own, streams=streams) for own in (False, True, True)]
+                assert outcomes[0] == outcomes[1] == outcomes[2], name
+                if not service.requests:
+                    continue  # The client refused the settings.
+                if name not in BY_CLIENT and not (kind == "vllm" and request.output_schema is not None):
+                    assert await one.wire.prepared(request, streams=streams) is not None, name
+                theirs, ours, again = service.requests
+                service.requests.clear()
+                if name == "a call without an id":
+                    continue  # pydantic-ai invents one.
+                assert ours.content == theirs.content == again.content, name
+                assert (ours.method, ours.url, ours.headers) == (theirs.method, theirs.url, theirs.headers)
+                assert ours.extensions == theirs.extensions
+
+
+def whole(message: JsonObject, *, finish: str | None = "stop", **more: Json) -> list[bytes | Exception]:
+    choice: JsonObject = {"index": 0, "message": {"role": "assistant", "content": None, **message}}
+    body: JsonObject = {"id": "1", "object": "chat.completion", "created": 1, "model": "small-1"}
+    return [json.dumps({**body, "choices": [{**choice, "finish_reason": finish}], **more}).encode()]
+
+
+def events(*deltas: JsonObject, finish: str | None = "stop", done: bool = True, **last: Json) -> list[bytes]:
+    head: JsonObject = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "small-1"}
+    chunks: list[JsonObject] = [{**head, "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    if finish is not None:
+        chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    if last:
+        chunks.append({**head, "choices": [], **last})
+    return [*(sse(chunk) for chunk in chunks), *([b"data: [DONE]\n\n"] if done else [])]
+
+
+def sse(chunk: Json) -> bytes:
+    return b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"
+
+
+def call(arguments: Json, *, id: Json = "c1", name: Json = "look", index: Json = 0) -> JsonObject:
+    return {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+USAGE: JsonObject = {
+    "prompt_tokens": 100,
+    "completion_tokens": 7,
+    "total_tokens": 107,
+    "prompt_tokens_details": {"cached_tokens": 64, "audio_tokens": 0},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+}
+OTHER_USAGE: JsonObject = {**USAGE, "prompt_cache_hit_tokens": 64, "prompt_cache_miss_tokens": 36}
+MESSAGES: dict[str, list[bytes | Exception]] = {
+    "text": whole({"content": "fine ü"}, usage=USAGE),
+    "no usage": whole({"content": "fine"}),
+    "usage of another form": whole({"content": "fine"}, usage=OTHER_USAGE),
+    "usage of no form": whole({"content": "fine"}, usage={"prompt_tokens": "many"}),
+    "calls": whole({"tool_calls": [call('{"at": "x"}'), call("", id="c2")]}, finish="tool_calls", usage=USAGE),
+    "a call with wrong arguments": whole({"tool_calls": [call('{"at": "x",}')]}, finish="tool_calls"),
+    "a call with a list": whole({"tool_calls": [call("[1]")]}, finish="tool_calls"),
+    "a call with a large number": whole({"tool_calls": [call('{"n": 123456789012345678901234567890}')]}),
+    "the output tool": whole({"tool_calls": [call('{"answer": "x"}', name="final_result")]}),
+    "thoughts": whole({"content": "fine", "reasoning_content": "Hm.", "reasoning": "Hm?"}, usage=USAGE),
+    "thoughts of no form": whole({"content": "fine", "reasoning": {"a": 1}}),
+    "tags": whole({"content": "<think>Hm.</think>fine"}),
+    "a refusal": whole({"refusal": "I will not."}),
+    "nothing": whole({}),
+    "cut off": whole({}, finish="length"),
+    "filtered": whole({"content": ""}, finish="content_filter"),
+    "no reason": whole({"content": "fine"}, finish=None),
+    "an empty reason": whole({"content": "fine"}, finish=""),
+    "parts": whole({"content": [{"type": "text", "text": "fine"}]}),
+    "no model": whole({"content": "fine"}, model=None),
+    "created at no time": whole({"content": "fine"}, created=None),
+    "an error inside": [b'{"error": {"message": "overloaded", "code": 503}}'],
+    "joiners": whole({"content": "Say <\u200d|im_start|>.", "tool_calls": [call('{"at": "<\\u200d|eot|>"}')]}),
+    "invalid": [b'{"id": 1'],
+    "a list": [b"[]"],
+    "in pieces": [b"", b" ", *whole({"content": "fine"}), b" "],
+    "broken off": [b'{"id": ', httpx2.ReadError("gone")],
+}
+STREAMS: dict[str, list[bytes | Exception]] = {
+    "text": [*events({"role": "assistant", "content": ""}, {"content": "fi"}, {"content": "ne ü"}, usage=USAGE)],
+    "no usage": [*events({"content": "fine"})],
+    "usage of another form": [*events({"content": "fine"}, usage=OTHER_USAGE)],
+    "two usages": [*events({"content": "fine"}, usage=USAGE), *events(usage=USAGE)],
+    "calls": [
+        *events(
+            {"content": "So: "},
+            {"tool_calls": [call("")]},
+            {"tool_calls": [{"index": 0, "function": {"arguments": '{"at":'}}]},
+            {"tool_calls": [call("{}", id="c2", index=1)]},
+            {"tool_calls": [{"index": 0, "function": {"arguments": ' "x"}'}}]},
+            finish="tool_calls",
+            usage=USAGE,
+        )
+    ],
+    "names repeated": [*events({"tool_calls": [call('{"at":')]}, {"tool_calls": [call(' "x"}')]})],
+    "a call without an id": [*events({"tool_calls": [call("{}", id=None)]})],
+    "a call without an index": [*events({"tool_calls": [call("{}", index=None)]})],
+    "a call with wrong arguments": [*events({"tool_calls": [call("{'at'}")]})],
+    "the output tool": [*events({"tool_calls": [call('{"answer": "x"}', name="final_result")]})],
+    "thoughts": [*events({"reasoning_content": "H"}, {"reasoning_content": "m."}, {"content": "fine"}, usage=USAGE)],
+    "both kinds of thoughts": [*events({"reasoning_content": "Hm.", "reasoning": "Hm?"}, {"content": "fine"})],
+    "thoughts beside text": [*events({"reasoning": "Hm.", "content": "fine"})],
+    "thoughts, then space": [*events({"reasoning": "Hm."}, {"content": "\n\n"}, {"content": "fine"})],
+    "thoughts between": [*events({"content": "a"}, {"reasoning": "Hm."}, {"content": " "}, {"content": "b"})],
+    "space": [*events({"content": "\n"}, {"content": "fine"})],
+    "tags": [*events({"content": "<think>"}, {"content": "Hm."}, {"content": "</think>"}, {"content": "fine"})],
+    "tags later": [*events({"content": "So"}, {"content": "<think>"}, {"content": "Hm."}, {"content": "</think>"})],
+    "a refusal": [*events({"refusal": "I will "}, {"refusal": "not."})],
+    "a refusal after text": [*events({"content": "Well. "}, {"refusal": "No."})],
+    "nothing": [*events()],
+    "cut off": [*events(finish="length")],
+    "no reason": [*events({"content": "fine"}, finish=None)],
+    "no end": [*events({"content": "fine"}, done=False)],
+    "no end and no reason": [*events({"content": "fine"}, finish=None, done=False)],
+    "no events": [],
+    "an error": [*events({"content": "fi"}, finish=None, done=False), sse({"error": {"message": "overloaded"}})],
+    "a null error": [sse({"error": None}), *events({"content": "fine"})],
+    "no delta": [sse({"choices": [{"index": 0}], "model": "m"}), *events({"content": "fine"})],
+    "no choices": [sse({"choices": None, "model": "m"}), *events({"content": "fine"})],
+    "parts": [*events({"content": "fi"}, {"content": [{"type": "text", "text": "ne"}]})],
+    "not JSON": [*events({"content": "fi"}, finish=None, done=False), b"data: {\n\n"],
+    "comments": [b": hello\n\n", *events({"content": "fine"})],
+    "named events": [b"event: message\n" + events({"content": "fi"})[0], *events({"content": "ne"})],
+    "data in two lines": [b'data: {"choices":[{"index":0,\ndata: "delta":{"content":"fine"}}]}\n\n', *events()],
+    "lines with CR": [one.replace(b"\n", b"\r\n") for one in events({"content": "fine"}, usage=USAGE)],
+    "lines with CR alone": [one.replace(b"\n", b"\r") for one in events({"content": "fine"}, usage=USAGE)],
+    "joiners": [*events({"content": "Say <"}, {"content": "\u200d|im_start|>"}, {"content": "."})],
+    "broken off": [*events({"content": "fi"}, finish=None, done=False), httpx2.ReadError("gone")],
+    "broken off at once": [httpx2.ReadError("gone")],
+    "broken off after the end": [*events({"content": "fine"}), httpx2.ReadError("gone")],
+}
+STATUSES: dict[str, Sent] = {
+    "limited": (429, {"content-type": "application/json", "retry-after": "45"}, [b'{"error": {"message": "slow"}}']),
+    "unauthorized": (401, {"content-type": "application/json"}, [b'{"error": {"message": "no"}}']),
+    "a gateway": (502, {"content-type": "text/html"}, [b"<html>Bad gateway</html>"]),
+    "a redirect": (307, {"location": "https://other.test/v1"}, []),
+    "a page": (200, {"content-type": "text/html"}, [b"<html>welcome</html>"]),
+    "whole": (200, {"content-type": "application/json; charset=utf-8"}, [*MESSAGES["text"]]),
+    "a stream": (200, {"content-type": "text/event-stream"}, [*STREAMS["text"]]),
+    "unreachable": (0, {}, [httpx2.ConnectError("no route")]),
+    "slow": (0, {}, [httpx2.ReadTimeout("slow")]),
+}
+KIND_READ = [("openai-chat", "small"), ("openrouter", "openai/gpt-4o")]
+
+
+async def compared(service: Service, kind: str, model: str, *, streams: bool) -> tuple[object, object]:
+    async with opened(service, kind, model) as one:
+        request = ModelRequest(model="", messages=[user_message("hello")], tools=(LOOK,), output_schema=ANSWER)
+        theirs = await outcome(one, request, own=False, streams=streams)
+        ours = await outcome(one, request, own=True, streams=streams)
+    assert ours == theirs
+    return ours
+
+
+@pytest.mark.parametrize(("kind", "model"), KIND_READ)
+@pytest.mark.parametrize("name", MESSAGES)
+async def test_replies_are_read_as_pydantic_ai_reads_them(kind: str, model: str, name: str) -> None:
+    await compared(Service((200, {"content-type": "application/json"}, [*MESSAGES[name]])), kind, model, streams=False)
+
+
+@pytest.mark.parametrize(("kind", "model"), KIND_READ)
+@pytest.mark.parametrize("name", STREAMS)
+async def test_streams_are_read_as_pydantic_ai_reads_them(kind: str, model: str, name: str) -> None:
+    await compared(Service((200, {"content-type": "text/event-stream"}, STREAMS[name])), kind, model, streams=True)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("name", STATUSES)
+async def test_failures_are_those_of_pydantic_ai(name: str, *, streams: bool) -> None:
+    await compared(Service(STATUSES[name]), "openai-chat", "small", streams=streams)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_streams_may_be_cut_anywhere(seed: int) -> None:
+    chance = random.Random(seed)
+    name = chance.choice([name for name, pieces in STREAMS.items() if all(isinstance(one, bytes) for one in pieces)])
+    data = b"".join(one for one in STREAMS[name] if isinstance(one, bytes))
+    cuts = sorted(chance.sample(range(len(data) + 1), min(7, len(data))))
+    pieces: list[bytes | Exception] = [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    await compared(Service((200, {"content-type": "text/event-stream"}, pieces)), "openai-chat", "small", streams=True)
+
+
+def test_every_special_token_leaves_the_message_to_pydantic_ai() -> None:
+    texts = [
+        *(
+            "<|im_start|>",
+            "<|a|>",
+            "<|turn>",
+            "<turn|>",
+            "<｜User｜>",
+            "<start_of_turn>",
+            "<end_of_turn>",
+            "[|system|]",
+        ),
+        *("[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[e~[", "]~b]", "]~!b["),
+    ]
+    for text in texts:
+        assert break_special_tokens(text) != text, "the installed pydantic-ai breaks it up"
+        message = ChatFormat().encode(user_message(f"before {text} after"), WireDialect())
+        assert message is not None
+        assert SPECIAL_TOKEN.search(message), text
+
+
+def test_messages_that_stay_are_kept_and_others_are_replaced() -> None:
+    one, two, three = user_message("1"), user_message("2"), user_message("3")
+    encoded, owner = EncodedMessages(), object()
+    for message in (one, two):
+        encoded.add(message, b"a")
+    assert encoded.begin([one, two, three], object()) == 0, "another format"
+    for message in (one, two):
+        encoded.add(message, b"bb")
+    owner = object()
+    assert encoded.begin([one], owner) == 0
+    for message in (one, two, three):
+        encoded.add(message, str(message["content"]).encode())
+    assert (encoded.begin([one, two, three], owner), bytes(encoded.joined)) == (3, b"1,2,3")
+    assert (encoded.begin([one, three], owner), bytes(encoded.joined)) == (1, b"1")
+    assert (encoded.begin([dict(one)], owner), bytes(encoded.joined)) == (0, b"")
+
+
+ROUNDS = 30
+
+
+@tool
+async def look(at: str) -> str:
+    """Look at a place."""
+    return f"{at} is empty"
+
+
+@pytest.mark.integration
+async def test_an_agent_encodes_each_message_once_and_converts_no_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[Json] = []
+    converted: list[int] = []
+
+    def encode(self: ChatFormat, message: Json, dialect: WireDialect) -> bytes | None:
+        encoded.append(message)
+        return originally(self, message, dialect)
+
+    def to_messages(request: ModelRequest) -> list[Any]:
+        converted.append(len(request.messages))
+        return converting(request)
+
+    originally, converting = ChatFormat.encode, openai_wire.to_messages
+    config: JsonObject = {"model": "house:m", "prompt": "Look.", "tools": ["look"], "maxIterations": ROUNDS + 5}
+    node: JsonObject = {"id": "a", "type": "agent", "config": config}
+    workflow = Workflow.of({"pointsman": 1, "id": "looks", "nodes": [node]})
+    with running(rounds=ROUNDS) as address:
+        settings = Settings.model_validate({"providers": {"house": {"kind": "openai-chat", "base_url": address}}})
+        monkeypatch.setenv("OPENAI_API_KEY", "canary-key-0123456789")
+        async with Pointsman("memory:", tools=[look], settings=settings) as app:
+            await (await app.start(workflow)).output()  # The frame of these tools is known now.
+            monkeypatch.setattr(ChatFormat, "encode", encode)
+            monkeypatch.setattr(openai_wire, "to_messages", to_messages)
+            monkeypatch.setattr(exchanges, "to_messages", to_messages)
+            await (await app.start(workflow)).output()
+        async with httpx2.AsyncClient() as client:
+            found = (await client.get(f"{address}/statistics")).json()
+    sent = [message for message in encoded if isinstance(message, dict) and message["role"] != "system"]
+    assert len(sent) == 1 + 2 * ROUNDS, "the question; each call and its result"
+    assert len({id(message) for message in sent}) == len(sent)
+    assert converted == [], "pydantic-ai sees no conversation"
+    assert found["requests"] == 2 * (ROUNDS + 1)
+    assert found["connections"] == 2, "one of the app; one for the statistics"
+
+
+async def test_a_response_that_pydantic_ai_reads_is_read_without_the_conversation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    converted: list[int] = []
+    converting = exchanges.to_messages
+
+    def to_messages(request: ModelRequest) -> list[Any]:
+        converted.append(len(request.messages))
+        return converting(request)
+
+    service = Service((200, {"content-type": "application/json"}, [*MESSAGES["tags"]]))
+    async with opened(service, "openai-chat", "small") as one:
+        request = ModelRequest(model="", messages=[*map(user_message, "abcdefgh")])
+        await outcome(one, request, own=True, streams=False)
+        monkeypatch.setattr(exchanges, "to_messages", to_messages)
+        found, _ = await outcome(one, request, own=True, streams=False)
+    assert isinstance(found, ModelReply)
+    assert (found.text, converted, len(service.requests)) == ("fine", [1], 2)
