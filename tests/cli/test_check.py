@@ -144,3 +144,13 @@ def test_files_that_call_workflows_are_checked_with_one_open_store(prompt: Promp
     calling = "id: {}\nnodes:\n  - {{id: call, type: workflow, config: {{workflow: builtin:iterate}}}}\n"
     files = [written(f"{name}.yaml", calling.format(name)) for name in ("one", "two")]
     assert prompt("check", *files).code == 0
+
+
+def test_a_disabled_workflow_is_not_reported_as_runnable(prompt: Prompt) -> None:
+    graph = {"workflow_id": "x", "is_active": False, "entry_node_id": "a", "edges": []}
+    node = {"id": "a", "type": "agent", "agent_id": "x"}
+    file = written("off.json", json.dumps({**graph, "nodes": [node]}))
+    checked = prompt("check", file)
+    assert checked.out.endswith("cannot run while it is disabled\n")
+    assert "`is_active`" in checked.out
+    assert prompt("run", file).code == 2

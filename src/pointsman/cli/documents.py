@@ -133,8 +133,9 @@ def _summary(result: CheckedSource) -> str:
     dialect = f"{result.dialect}, " if result.dialect else ""
     counts = {kind: sum(p.severity == kind for p in result.problems) for kind in ("error", "warning", "note")}
     told = ", ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in counts.items() if n)
-    verdict = "can run" if result.ok else "cannot run"
-    return f"{dialect}{told or 'no problems'}: {verdict}"
+    is_disabled = any(p.code == "disabled" for p in result.problems)
+    verdict = "can run" if result.ok and not is_disabled else "cannot run"
+    return f"{dialect}{told or 'no problems'}: {verdict}{' while it is disabled' if result.ok and is_disabled else ''}"
 
 
 @click.command()

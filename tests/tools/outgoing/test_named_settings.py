@@ -15,6 +15,7 @@ from pointsman.tools.egress.transport import EgressPolicy
         ("http://127.0.0.1/", EgressPolicy(), '`[http] networks = ["127.0.0.1/32"]`'),
         ("http://[::1]/", EgressPolicy(), '`[http] networks = ["::1/128"]`'),
         ("http://example.org:8081/", EgressPolicy(), "`[http] ports = [8081]`"),
+        ("http://127.0.0.1:8081/", EgressPolicy(), '`[http] ports = [8081]` and `networks = ["127.0.0.1/32"]`'),
         ("http://example.org/", EgressPolicy(plain=False), "`[http] plain = true`"),
     ],
 )

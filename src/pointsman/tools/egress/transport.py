@@ -148,8 +148,19 @@ def admit(url: httpx2.URL, rules: EgressPolicy) -> None:
         raise AddressRefused("the address is not encrypted", hint="Use https, or set `[http] plain = true`.")
     port = url.port or USUAL[url.scheme]
     if port > PORT_MAX or (rules.ports is not None and port not in rules.ports):
-        hint = f"To allow it: `[http] ports = [{port}]` in the settings."
+        hint = f"To allow it: `[http] ports = [{port}]`{_internal(url.host, rules)} in the settings."
         raise AddressRefused(f"port {port} of {url.host!r} is not called", hint=hint)
+
+
+def _internal(host: str, rules: EgressPolicy) -> str:
+    """Return the setting that a host written as an internal address needs too; empty for other hosts."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return ""
+    if is_outside(address) or is_in(address, rules.networks):
+        return ""
+    return f' and `networks = ["{address}/{address.max_prefixlen}"]`'
 
 
 class _Body(httpx2.AsyncByteStream):
