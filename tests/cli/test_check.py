@@ -147,8 +147,8 @@ def test_files_that_call_workflows_are_checked_with_one_open_store(prompt: Promp
 
 
 def test_a_disabled_workflow_is_not_reported_as_runnable(prompt: Prompt) -> None:
-    graph = {"workflow_id": "x", "is_active": False, "entry_node_id": "a", "edges": []}
-    node = {"id": "a", "type": "agent", "agent_id": "x"}
+    graph: JsonObject = {"workflow_id": "x", "is_active": False, "entry_node_id": "a", "edges": []}
+    node: JsonObject = {"id": "a", "type": "agent", "agent_id": "x"}
     file = written("off.json", json.dumps({**graph, "nodes": [node]}))
     checked = prompt("check", file)
     assert checked.out.endswith("cannot run while it is disabled\n")
