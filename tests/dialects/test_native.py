@@ -289,3 +289,18 @@ def test_a_default_of_the_wrong_type_is_refused_with_a_hint() -> None:
     document = old(node("s", "start", inputVariables=variables, defaults={"topics": []}), node("e", "end"))
     (problem,) = [one for one in check(workflow_of(document)) if one.code == "default-invalid"]
     assert problem.hint == "Give a string, or change the type of 'topics'."
+
+
+def test_a_gate_of_an_older_document_reads_its_own_answer() -> None:
+    gate: JsonObject = {
+        "id": "ask",
+        "type": "human",
+        "config": {"message": "Go on?", "options": [{"value": "approve"}]},
+    }
+    older: JsonObject = {
+        "id": "w",
+        "config": {"maxNodes": 10},
+        "nodes": [{"id": "start", "type": "start", "config": {}}, gate, {"id": "end", "type": "end", "config": {}}],
+        "edges": [{"id": "1", "source": "start", "target": "ask"}, {"id": "2", "source": "ask", "target": "end"}],
+    }
+    assert [one.code for one in check(workflow_of(older)) if one.severity == "error"] == []

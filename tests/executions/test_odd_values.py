@@ -253,3 +253,29 @@ async def test_a_default_that_its_own_field_refuses_is_an_error(default: Json) -
         found = await app.check(Workflow.of(flow))
     (problem,) = (one for one in found.problems if one.severity == "error")
     assert (problem.code, problem.pointer) == ("default-invalid", "/input/properties/size/default")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"type": "transform", "config": {"set": {"q": "1"}}},
+        {"type": "code", "config": {"source": "n + 1"}},
+        {"type": "join"},
+        {"type": "workflow", "config": {"workflow": "inner"}},
+    ],
+)
+async def test_outputs_of_a_node_can_read_its_own_result(node: JsonObject) -> None:
+    work: JsonObject = {
+        "id": "work",
+        "inputs": {"n": "n"},
+        "outputs": {"mine": "nodes.work", "result": "result"},
+        **node,
+    }
+    flow: JsonObject = {"pointsman": 1, "id": "outer", "input": {"type": "object", "properties": {"n": {}}}}
+    flow |= {"nodes": [work], "edges": [], "output": {"mine": "mine", "result": "result"}}
+    inner: JsonObject = {"pointsman": 1, "id": "inner", "output": {"x": "7"}, "nodes": [NOTHING], "edges": []}
+    async with Pointsman("memory:", model="scripted") as app:
+        await app.save(Workflow.of(inner))
+        found = await (await app.start(Workflow.of(flow), {"n": 5})).output()
+    assert isinstance(found, dict)
+    assert found["mine"] == found["result"]

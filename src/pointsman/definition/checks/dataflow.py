@@ -297,7 +297,9 @@ class _Flow:
             yield make("unknown-node-read", place.pointer, message, hint=hint, fix=fix)
         elif place.node is not None:
             writer = frozenset({graph.index[name]})
-            if not self.order.may_precede(writer, place.node, own=place.edge is not None):
+            # The outputs of a node are evaluated after its step, when its own result is known.
+            own = place.edge is not None or "/outputs/" in place.pointer
+            if not self.order.may_precede(writer, place.node, own=own):
                 message = f"{self.where(reading)} reads the result of node {name!r}, which never comes before it"
                 make = warning if self.subject.imported or reading.read.guarded else error
                 yield make("read-before-written", place.pointer, message, hint="Move it behind that node.")

@@ -136,7 +136,8 @@ def check_settings(subject: Subject) -> Iterator[Problem]:
     workflow = subject.workflow
     if workflow.enabled is False:
         hint = "Set `enabled` (in a graph `is_active`) to true."
-        yield note("disabled", "/enabled", "the workflow is switched off: it is hidden and cannot be executed", hint=hint)
+        message = "the workflow is switched off: it is hidden and cannot be executed"
+        yield note("disabled", "/enabled", message, hint=hint)
     if workflow.status == "draft":
         yield note("draft", "/status", "the workflow is a draft: it can be executed as a test only")
     yield from _limits(subject, workflow.config or Config())

@@ -79,14 +79,17 @@ def evaluate_outputs(
     shown: Json = None,
     env_state: JsonObject | None = None,
 ) -> tuple[Write, ...]:
-    """Evaluate `outputs` over `result`; `shown` is the future value of `nodes.<id>`. The result is not stored twice."""
+    """Evaluate `outputs` over `result`. The result is not stored twice.
+
+    `shown`: the future value of `nodes.<id>`, where that is not the result.
+    """
     if not node.outputs:
         return ()
     env = ctx.environment(scope, node, result)
     if env_state is not None:
         env.state = env_state
-    if shown is not None:
-        env.nodes = ChainMap({node.id: shown}, cast(dict[str, Json], env.nodes))
+    own = result if shown is None else shown
+    env.nodes = ChainMap({node.id: own}, cast(dict[str, Json], env.nodes))
     writes: list[Write] = []
     for output in node.outputs:
         path = output.path.resolve(env)
