@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 import pytest
 
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.human_task_answers import AnswerInvalid
+from pointsman.engine.decide.human_task_answers import AnswerInvalid, misfits
 from pointsman.engine.decide.human_tasks import VotesDiffer
 from pointsman.engine.events.waits import GateClosed
 from pointsman.engine.reports import GateAnswered
@@ -17,6 +18,7 @@ from tests.engine.world import World, started
 DRAWING: Final = (
     "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1; ask1 -#reject-> tool2; ask1 -#skip-> tool2"
 )
+SECONDS_MAX: Final = 5.0
 ACTIONS: Final = ["approve", "edit", "reject", "skip"]
 
 
@@ -208,6 +210,16 @@ def test_a_recursive_form_schema_is_followed_as_deep_as_the_data() -> None:
     form: JsonObject = {"properties": {"name": {"type": "string"}, "below": {"$ref": "#"}}}
     why = refused(asking({}, form=form), "approve", {"below": {"below": {"nmae": "x"}}})
     assert "below.below.nmae" in str(why)
+
+
+@pytest.mark.parametrize("keys", [1_500, 19_000])
+def test_patterns_of_a_form_over_many_keys_are_bounded(keys: int) -> None:
+    """Each pattern was compiled again for each key, which took minutes."""
+    form: JsonObject = {"patternProperties": {f"^a{number}x": {} for number in range(499)}}
+    began = time.process_time()
+    found = [*misfits(form, {f"k{number}": 1 for number in range(keys)})]
+    assert time.process_time() - began < SECONDS_MAX
+    assert bool(found) is (keys > 10_000)
 
 
 def test_an_edited_field_must_match_its_schema_in_the_form_and_in_the_state() -> None:

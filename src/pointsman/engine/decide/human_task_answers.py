@@ -33,7 +33,7 @@ from pointsman.engine.state import GateState, StepState
 from pointsman.engine.steps import Write
 from pointsman.errors import CallerError
 from pointsman.expressions.failures import Spot
-from pointsman.expressions.patterns import BadPattern, compile_pattern
+from pointsman.expressions.patterns import BadPattern, Pattern, compile_pattern
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.values import Json, JsonObject, Path
 
@@ -397,6 +397,9 @@ OPENS: Final = ("additionalProperties", "unevaluatedProperties", "$dynamicRef", 
 
 FORM_VISITS_MAX: Final = 1_000_000
 """Limit of subschema visits for one part of the data; it takes less than a second."""
+PATTERN_COMPILE_VISITS: Final = 100
+PATTERN_VISITS: Final = 1
+"""Matching a key with a pattern costs as much as one visit, and one more for each 256 characters of the key."""
 
 
 class FormRules(NamedTuple):
@@ -407,6 +410,13 @@ class FormRules(NamedTuple):
     names: frozenset[str]
     is_open: bool
     """Whether the object may hold keys that no schema names."""
+    patterns: list[tuple[Pattern | None, Json]]
+    """Patterns of keys, and their subschemas. None: RE2 does not support it, so that it may match anything."""
+
+    @property
+    def steps(self) -> int:
+        """Cost of one key or item, in subschema visits."""
+        return len(self.parts) + PATTERN_VISITS * len(self.patterns)
 
 
 def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]:
@@ -418,8 +428,13 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]
         if not isinstance(value, dict | list):
             continue
         same = tuple(map(id, schemas))
-        rules = known.get(same) or known.setdefault(same, _rules(schemas, schema))
-        steps += len(rules.parts) * len(value)
+        rules = known.get(same)
+        if rules is None:
+            rules = known[same] = _rules(schemas, schema)
+            steps += len(rules.parts) + PATTERN_COMPILE_VISITS * len(rules.patterns)
+        steps += rules.steps * len(value)
+        if rules.patterns and isinstance(value, dict):
+            steps += len(rules.patterns) * (sum(map(len, value)) >> 8)
         if steps > FORM_VISITS_MAX:
             yield FormMismatch(dotted(at), "the data are too large to be compared with this form", "Send less data.")
             return
@@ -428,6 +443,7 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]
             continue
         for key, item in value.items():
             below = [found for part in rules.parts for found in _of_key(part, key)]
+            below += [found for pattern, found in rules.patterns if pattern is None or pattern.search(key)]
             if not below and not rules.is_open:
                 hint = f"{did_you_mean(key, rules.names)} Known: {', '.join(sorted(rules.names))}.".strip()
                 yield FormMismatch(dotted((*path, key)), f"the form has no key {key!r}", hint)
@@ -456,7 +472,12 @@ def _rules(schemas: Sequence[Json], root: JsonObject) -> FormRules:
             is_open = is_open or target is None
             pending.append(target)
     names = frozenset(name for part in found for name in _object(part.get("properties")))
-    return FormRules(found, names, is_open or not names)
+    patterns = [
+        (_compiled(pattern), below)
+        for part in found
+        for pattern, below in _object(part.get("patternProperties")).items()
+    ]
+    return FormRules(found, names, is_open or not names, patterns)
 
 
 def _referred(root: JsonObject, reference: Json) -> Json:
@@ -477,20 +498,16 @@ def _of_key(part: JsonObject, key: str) -> Iterator[Json]:
     properties = _object(part.get("properties"))
     if key in properties:
         yield properties[key]
-    for pattern, below in _object(part.get("patternProperties")).items():
-        if _matches(pattern, key):
-            yield below
     more = part.get("additionalProperties")
     if isinstance(more, dict):
         yield more
 
 
-def _matches(pattern: str, key: str) -> bool:
-    """Return whether a key matches. A pattern that RE2 does not support may match anything."""
+def _compiled(pattern: str) -> Pattern | None:
     try:
-        return compile_pattern(pattern, Spot(pattern, 0, len(pattern))).search(key) is not None
+        return compile_pattern(pattern, Spot(pattern, 0, len(pattern)))
     except BadPattern:
-        return True
+        return None
 
 
 def _of_item(parts: Sequence[JsonObject], at: int) -> list[Json]:
