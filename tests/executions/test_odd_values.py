@@ -259,7 +259,7 @@ async def test_a_default_that_its_own_field_refuses_is_an_error(default: Json) -
     "node",
     [
         {"type": "transform", "config": {"set": {"q": "1"}}},
-        {"type": "code", "config": {"source": "n + 1"}},
+        pytest.param({"type": "code", "config": {"source": "n + 1"}}, marks=pytest.mark.integration),
         {"type": "join"},
         {"type": "workflow", "config": {"workflow": "inner"}},
     ],
