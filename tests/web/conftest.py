@@ -79,6 +79,7 @@ async def opens(browser: Browser, served: Served, pytestconfig: pytest.Config) -
             viewport={"width": size[0], "height": size[1]},
             locale=language,
             color_scheme="dark" if theme == "dark" else "light",
+            reduced_motion="reduce",  # Drawing the frames of animations took a third of the browser's processor time.
             bypass_csp=lenient,
             timezone_id=zone,
         )
