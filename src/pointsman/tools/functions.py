@@ -44,6 +44,8 @@ R = TypeVar("R")
 _FILLED_IN: Final = ("context", "idempotency_key")
 THREADS_MAX: Final = 32
 """Maximum number of functions that run in threads at once; more wait for their turn."""
+LEAVES: Final[frozenset[type]] = frozenset({str, bool, int, float, type(None)})
+TEXTS: Final[frozenset[type]] = frozenset({str})
 PLAIN: Final = frozenset({bool, int, float})
 """Types of results that are JSON as they are."""
 
@@ -324,14 +326,14 @@ def must_have_json_keys(name: str, result: object) -> None:
         inside = _values(value) if depth < DEPTH_MAX else ()
         if isinstance(value, Mapping):
             _check_keys(name, cast("Mapping[object, object]", value))
-        waiting += [(one, depth + 1) for one in inside if not isinstance(one, str | int | float | None)]
+        waiting += [(one, depth + 1) for one in inside if type(one) not in LEAVES]
 
 
 def _check_keys(name: str, found: Mapping[object, object]) -> None:
+    if set(map(type, found)) <= TEXTS:
+        return
     from pydantic_core import to_jsonable_python
 
-    if all(isinstance(key, str) for key in found):
-        return
     known: dict[str, object] = {}
     for key in found:
         if not isinstance(key, KEYS):
