@@ -331,15 +331,15 @@ class _Shape:
             if cost > most or steps > STEPS_MAX:
                 return True
             match here:
-                case dict():
-                    waiting.extend((inner, below) for key, inner in here.items() if (below := _below(every, key)))
+                case dict() if here:
+                    steps += _add_members(here, every, waiting, STEPS_MAX - steps)
                     if of_keys := _of_keys(every):
                         waiting.extend((key, of_keys) for key in here)
                 case list() if here and (below := _below(every, None)):
                     waiting.extend((inner, below) for inner in here)
                 case _:
                     pass
-        return False
+        return steps > STEPS_MAX
 
 
 def _with_same(applied: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
@@ -408,6 +408,34 @@ def _below(every: dict[int, tuple[_Subschema, int]], key: str | None) -> dict[in
             known = found.get(inner.number)
             found[inner.number] = (inner, times if known is None else min(_MANY, known[1] + times))
     return found
+
+
+def _add_members(
+    here: JsonObject,
+    every: dict[int, tuple[_Subschema, int]],
+    waiting: list[tuple[Json, dict[int, tuple[_Subschema, int]]]],
+    most: int,
+) -> int:
+    """Add the members of an object, with the subschemas for each; return the steps that it took. Stops above `most`.
+
+    Members that no part names share their subschemas.
+    """
+    naming = [part for part, _ in every.values() if part.named]
+    width = sum(1 + len(part.others) for part, _ in every.values())
+    steps = width + len(here) * len(naming)
+    if steps > most:
+        return steps
+    others = _below(every, None)
+    for key, inner in here.items():
+        below = others
+        if any(key in part.named for part in naming):
+            steps += width
+            if steps > most:
+                return steps
+            below = _below(every, key)
+        if below:
+            waiting.append((inner, below))
+    return steps
 
 
 def _of_keys(every: dict[int, tuple[_Subschema, int]]) -> dict[int, tuple[_Subschema, int]]:
