@@ -186,8 +186,8 @@ def _table(found: Measurements, store: str, peers: Sequence[Peer], of: Callable[
             if runs is None:
                 row.append("–")
                 continue
-            figure = spread([of(one) for one in runs], 0 if ours >= 10 else 1)
-            ratio = median(of(one) for one in runs) / ours
+            middle = median(of(one) for one in runs)
+            figure, ratio = spread([of(one) for one in runs], 0 if middle >= 10 else 1), middle / ours
             row.append(figure if name == OURS else f"{figure}<br>{ratio:.2g} ×")
     return table(["shape", OURS, *(peer.name for peer in peers)], list(rows.values()))
 

@@ -70,7 +70,7 @@ def environment(repetitions: int, seconds: float) -> str:
     """Describe machine, versions and effort of a run that just ended, as a Markdown list."""
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, msgspec {version('msgspec')}"
-    effort = f"{repetitions} repetitions in {seconds / 60:.0f} minutes"
+    effort = f"repetitions: {repetitions}, {seconds / 60:.0f} minutes"
     return f"""- {datetime.now(UTC):%Y-%m-%d}, Pointsman at {_commit()}, {effort}
 - {_cpu()}, {os.cpu_count()} cores, shared with other work; load average at the end {load}
 - {platform.platform()}, {versions}"""

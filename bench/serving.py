@@ -119,9 +119,11 @@ class Line:
 class Server:
     """A server in a process of its own."""
 
-    def __init__(self, folder: str, script: str = "") -> None:
-        """`script`: what its model says."""
-        command = [sys.executable, "-m", "pointsman", "serve", "--port", "0", "--model", "scripted"]
+    def __init__(self, folder: str, script: str = "", settings: str = "") -> None:
+        """`script`: answers of the scripted model. `settings`: a settings file, which names the models instead."""
+        command = [sys.executable, "-m", "pointsman", "serve", "--port", "0"]
+        command += [] if settings else ["--model", "scripted"]
+        (Path(folder) / "pointsman.toml").write_text(settings, encoding="utf-8")
         if script:
             said = Path(folder) / "script.yaml"
             said.write_text(script, encoding="utf-8")
@@ -131,6 +133,7 @@ class Server:
             self.process = subprocess.Popen(
                 [*command, "--store", f"sqlite:///{folder}/store.db"],
                 stderr=told,
+                cwd=folder,
                 env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
             )
         while "serving http://" not in (said := log.read_text()):
@@ -149,14 +152,20 @@ class Server:
 
 
 @contextmanager
-def server(script: str = "") -> Generator[Server, None, None]:
-    with tempfile.TemporaryDirectory() as folder:
-        one = Server(folder, script)
-        try:
-            yield one
-        finally:
-            one.process.kill()
-            one.process.communicate()
+def server(script: str = "", settings: str = "") -> Generator[Server, None, None]:
+    with tempfile.TemporaryDirectory() as folder, serving(folder, script, settings) as one:
+        yield one
+
+
+@contextmanager
+def serving(folder: str, script: str = "", settings: str = "") -> Generator[Server, None, None]:
+    """Run a server on the store of a folder."""
+    one = Server(folder, script, settings)
+    try:
+        yield one
+    finally:
+        one.process.kill()
+        one.process.communicate()
 
 
 def path_of(execution: str) -> str:

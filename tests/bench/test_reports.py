@@ -1,4 +1,4 @@
-"""The report of peers names what each cannot do, and its plots are SVG."""
+"""Reports: the page of peers names what each cannot do, the page of growth has each size, and plots are SVG."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.comparison import COMPARED, PEERS, Peer, cannot, cells_of, page
+from bench.growth import Curve, drawing, section
 from bench.meter import Sample
 from bench.plots import bars, lines
 from bench.shapes import read_shapes
@@ -50,6 +51,14 @@ def test_page_shows_ratios_and_reasons() -> None:
     for peer in PEERS:
         assert all(reason in text for reason in peer.described()[1].values())
         assert not cannot(peer, "agent", "memory", 10) or peer.name == "Burr"
+
+
+def test_growth_page_has_a_row_for_each_size() -> None:
+    curve = Curve(
+        "gates", "Executions parked at gates", "About.", ("MB", "CPU"), [(1, (10.0, 0.0)), (1000, (20.0, 0.0))]
+    )
+    assert "| 1,000 | 20.00 | 0.00 |" in section(curve)
+    assert ElementTree.fromstring(drawing(curve)).tag.endswith("svg")
 
 
 def test_plots_are_svg() -> None:
