@@ -289,6 +289,11 @@ TYPES: Final = (
     " %b::text[]"
 )
 """Types of the summary columns, as lists."""
+RECORDED: Final = (
+    "recorded AS (INSERT INTO effects (execution, attempt, number, form, data)"
+    " SELECT g.execution, g.attempt, g.number, g.form, g.data FROM unnest(%b::int8[], %b::int4[], %b::text[],"
+    " %b::text[], %b::int4[], %b::int2[], %b::bytea[]) AS g (no, seq, execution, attempt, number, form, data)"
+)
 Place: TypeAlias = tuple[ExecutionId, int]
 """Execution and seq."""
 
@@ -450,10 +455,7 @@ def statement(
         )
     if effects:
         parts.append(
-            "recorded AS (INSERT INTO effects (execution, attempt, number, form, data)"
-            " SELECT g.execution, g.attempt, g.number, g.form, g.data FROM unnest(%b::int8[], %b::int4[], %b::text[],"
-            " %b::text[], %b::int4[], %b::int2[], %b::bytea[]) AS g (no, seq, execution, attempt, number, form, data)"
-            f"{joined} JOIN written AS w ON w.execution = {number} AND w.seq = g.seq ON CONFLICT DO NOTHING)"
+            f"{RECORDED}{joined} JOIN written AS w ON w.execution = {number} AND w.seq = g.seq ON CONFLICT DO NOTHING)"
         )
     return f"WITH {', '.join(parts)} {told(begun=begun, in_runs=in_runs)}"
 
