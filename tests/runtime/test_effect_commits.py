@@ -105,13 +105,14 @@ class World:
         self.calls: Counter[str] = Counter()
         self.shelf = Shelf(paying=DOCUMENT)
         self.in_flight: set[str] = set()
+        self.answer_chars = 0
 
     def process(self) -> LocalRuntime:
         @tool
         async def pay(what: str) -> str:
             """Pay."""
             self.calls[what] += 1
-            return f"{what} is paid"
+            return f"{what} is paid".ljust(self.answer_chars)
 
         stage = Stage(SCRIPT, pay)
         ask = stage.models.ask
@@ -148,6 +149,15 @@ async def test_each_call_costs_one_commit_and_a_tool_step_no_more() -> None:
     recorded = await world.store.effects.attempts(FIRST)
     assert recorded == ["first:1", "last:1", "think:1"]
     assert [*await world.store.effects.recorded(FIRST, "think:1")] == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_large_answer_is_durable_before_the_row_because_both_would_be_encoded_at_once() -> None:
+    world = World()
+    world.answer_chars = 200_000
+    driver = await world.start()
+    await driver.until(lambda: driver.state.ended)
+    assert driver.state.status == "completed", driver.state.outcome.failure
+    assert world.writes.log[:3] == ["row", "answer", "row"]
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before-commit", "after-commit"])

@@ -92,6 +92,26 @@ async def copy_uses(
                 await effects.record(execution, name, number, by)
 
 
+LATER_CHARS_MAX: Final = 100_000
+"""Maximum size of an answer that is stored with its row: to encode a large one with its row needs twice the memory."""
+
+
+def is_large(value: Json) -> bool:
+    """Return whether an answer has more characters and elements than may be stored with its row."""
+    left, stack = LATER_CHARS_MAX, [value]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, str | list | dict):
+            left -= len(one)
+        if left < 0:
+            return True
+        if isinstance(one, list):
+            stack.extend(one)
+        elif isinstance(one, dict):
+            stack.extend(one.values())
+    return False
+
+
 class LocalAttempt:
     """The `Run` and the `Effects` of one attempt. After a crash the effects are read once."""
 
@@ -180,7 +200,7 @@ class LocalAttempt:
         """Record the answer of effect `number`, as `Effects.record` describes. `later` has no effect where the row of
         the report may become durable after the next step's calls."""
         self._unrecorded.append(EffectRecord(self.name, number, [kind, request, value]))
-        if not (later and self._in_step):
+        if not (later and self._in_step) or is_large(value):
             await self.flush()
 
     async def flush(self) -> None:
