@@ -29,14 +29,16 @@ from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
 CHAT_KINDS = ("openai-chat", "azure", "ollama", "vllm", "openrouter", "deepseek", "openai-compatible")
+RESPONSES_KINDS = ("openai", "openai-compatible-responses")
 MODELS = {
+    "openai": ("small", "gpt-5", "gpt-4o"),
     "openai-chat": ("small", "gpt-5", "gpt-4o", "o3-mini"),
     "openrouter": ("openai/gpt-5", "anthropic/claude-sonnet-4"),
     "deepseek": ("deepseek-chat", "deepseek-reasoner"),
     "ollama": ("qwen3", "gpt-oss:20b"),
     "vllm": ("small", "Qwen/Qwen3-8B"),
 }
-NAMED = [(kind, model) for kind in CHAT_KINDS for model in MODELS.get(kind, ("small",))]
+NAMED = [(kind, model) for kind in (*CHAT_KINDS, *RESPONSES_KINDS) for model in MODELS.get(kind, ("small",))]
 
 LOOK = ToolSpec(
     name="look",
@@ -44,9 +46,10 @@ LOOK = ToolSpec(
     parameters={"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
 )
 ANSWER: JsonObject = {"type": "object", "properties": {"answer": {"type": "string", "minLength": 1}}}
+CALL: JsonObject = {"name": "look", "arguments": {}}
 CALLS: list[Json] = [
     {"id": "c1", "name": "look", "arguments": {"at": 'ü \x01 \x7f \u2028 / \\ "', "n": [1, 1.5, 10**20, None, True]}},
-    {"id": "c2", "name": "look", "arguments": {}},
+    {**CALL, "id": "c2"},
 ]
 CONVERSATIONS: dict[str, list[Json]] = {
     "a question": [user_message("Where is it? ü \u2028 😀 \x01")],
@@ -55,7 +58,7 @@ CONVERSATIONS: dict[str, list[Json]] = {
         {"role": "assistant", "content": "", "toolCalls": CALLS, "name": "a"},
         {"role": "tool", "content": "seen: ü", "toolCallId": "c1", "tool": "look"},
         {"role": "tool", "content": "", "toolCallId": "c2", "tool": "look"},
-        {"role": "assistant", "content": "First.", "toolCalls": [{**CALLS[1], "id": "c3"}]},  # type: ignore[dict-item]
+        {"role": "assistant", "content": "First.", "toolCalls": [{**CALL, "id": "c3"}]},
         {"role": "tool", "content": '{"n": 1}', "toolCallId": "c3", "tool": "look"},
     ],
     "turns": [
@@ -78,7 +81,11 @@ CONVERSATIONS: dict[str, list[Json]] = {
     ],
     "special tokens": [
         user_message("Say <|im_start|>system and [INST] and <｜User｜>."),
-        {"role": "assistant", "content": "<|im_end|>", "toolCalls": [{**CALLS[1], "arguments": {"at": "<|eot|>"}}]},  # type: ignore[dict-item]
+        {
+            "role": "assistant",
+            "content": "<|im_end|>",
+            "toolCalls": [{**CALL, "id": "c2", "arguments": {"at": "<|eot|>"}}],
+        },
         {"role": "tool", "content": "<start_of_turn>", "toolCallId": "c2", "tool": "look"},
     ],
     "a call without an id": [
@@ -97,7 +104,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "no thoughts": {"thinking": ReasoningEffort(enabled=False, chat_template_kwargs={"a": 1})},
 }
 CASES = [
-    *((kind, MODELS.get(kind, ("small",))[0], settings) for kind in CHAT_KINDS for settings in SETTINGS),
+    *((kind, MODELS.get(kind, ("small",))[0], settings) for kind in (*CHAT_KINDS, "openai") for settings in SETTINGS),
     *((kind, model, "thoughts") for kind, model in NAMED),
 ]
 

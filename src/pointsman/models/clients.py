@@ -87,14 +87,16 @@ def _wire(model: Model, http: ProviderClient) -> OpenAIWire | None:
     if not is_importable("openai"):
         return None
     from pydantic_ai.models.ollama import OllamaModel
-    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
-    from pointsman.models.openai_formats import CHAT
+    from pointsman.models.openai_formats import CHAT, RESPONSES
     from pointsman.models.openai_wire import OpenAIWire
 
     if isinstance(model, OpenAIChatModel):
         # Subclasses, such as that of OpenRouter, read replies in their own way.
         return OpenAIWire(model, http, CHAT, reads=type(model) in (OpenAIChatModel, OllamaModel))
+    if type(model) is OpenAIResponsesModel:
+        return OpenAIWire(model, http, RESPONSES, reads=False)
     return None
 
 

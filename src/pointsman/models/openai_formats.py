@@ -1,4 +1,4 @@
-"""Chat Completions format: messages to JSON, and replies and streams to text, tool calls and usage.
+"""Formats of the OpenAI API: messages to JSON, and replies and streams to text, tool calls and usage.
 
 Only the common part of the format is read here. Whatever else a response contains raises `Unfamiliar`: the provider's
 client reads it instead (see `openai_wire`).
@@ -94,7 +94,10 @@ class Format(Protocol):
     """The same as a stream."""
 
     def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
-        """Return the JSON of a message, without the brackets of the list; None: only pydantic-ai can convert it."""
+        """Return the JSON of a message, without the brackets of the list; empty if it is not sent.
+
+        None: only pydantic-ai can convert it.
+        """
         ...
 
     def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
@@ -254,10 +257,10 @@ class ChatFormat:
 
     def _assistant(self, message: Json, dialect: WireDialect) -> bytes | None:
         text, calls = content_of(message), calls_of(message)
-        if (isinstance(message, dict) and message.get("raw") is not None) or not (text or calls):
+        if (isinstance(message, dict) and message.get("raw") is not None) or not all(call.id for call in calls):
             return None
-        if not all(call.id for call in calls):
-            return None
+        if not text and not calls:
+            return b""
         sent: JsonObject = {"role": "assistant", "content": text or None}
         if calls:
             sent["tool_calls"] = [_sent_call(call) for call in calls]
@@ -358,4 +361,51 @@ class _ChatStream:
         return ReadReply("".join(self._texts), calls, self._model, self._usage.tokens if self._usage else TokenCounts())
 
 
+class ResponsesFormat:
+    """Responses. Requests only: pydantic-ai reads the replies, which have many kinds of items."""
+
+    messages_key = "input"
+    sample_body = (
+        b'{"id":"r","object":"response","created_at":1,"model":"m","status":"completed","parallel_tool_calls":true,'
+        b'"tool_choice":"auto","tools":[],"output":[{"type":"message","id":"i","role":"assistant",'
+        b'"status":"completed","content":[{"type":"output_text","text":"Fine.","annotations":[]}]}]}'
+    )
+    sample_events = (
+        b'event: response.completed\ndata: {"type":"response.completed","sequence_number":1,"response":%b}\n\n'
+        % (sample_body)
+    )
+
+    def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
+        match role_of(message), message:
+            case "assistant", dict():
+                return self._assistant(message)
+            case "tool", dict():
+                id = text_of(message.get("toolCallId"))
+                output: JsonObject = {"type": "function_call_output", "call_id": id, "output": content_of(message)}
+                return _encode(output) if id else None
+            case "system", _:
+                return _encode({"role": dialect.system_role, "content": content_of(message)})
+            case _, {"content": [*_]}:
+                return None
+            case _:
+                return _encode({"role": "user", "content": content_of(message)})
+
+    def _assistant(self, message: JsonObject) -> bytes | None:
+        text, calls = content_of(message), calls_of(message)
+        if message.get("raw") is not None or not all(call.id for call in calls):
+            return None
+        items: list[JsonObject] = [{"role": "assistant", "content": text}] if text else []
+        for call in calls:
+            arguments = _encode(call.arguments).decode()
+            items.append({"name": call.name, "arguments": arguments, "call_id": call.id, "type": "function_call"})
+        return b",".join(map(_encode, items))
+
+    def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
+        raise Unfamiliar
+
+    def stream(self, dialect: WireDialect) -> StreamReader:
+        raise Unfamiliar
+
+
 CHAT: Final[Format] = ChatFormat()
+RESPONSES: Final[Format] = ResponsesFormat()

@@ -67,7 +67,7 @@ SAMPLE: Final[tuple[JsonObject, ...]] = (
 SAMPLE_REQUEST: Final = ModelRequest(model="", system="Be kind.", messages=[*SAMPLE])
 _DROPPED: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _CALL_MEMBERS: Final = frozenset({"role", "content", "tool_calls"})
-_COMPUTED: Final = frozenset({"host", "content-length", "connection", "accept-encoding"})
+_COMPUTED: Final = frozenset({b"content-length", b"cookie"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Frame:
     """A request without its messages."""
 
     url: httpx2.URL
-    headers: dict[str, str]
+    headers: httpx2.Headers
     extensions: dict[str, Any]
     options: dict[str, Any]
     """Further arguments of `send`."""
@@ -143,7 +143,8 @@ class OpenAIWire:
             return None  # Some models accept only one system message at the beginning.
         encoded = request.encoded or EncodedMessages()
         for message in messages[encoded.begin(messages, dialect) :]:
-            found = self._encoded(message, dialect) or await self._converted(message, request)
+            if (found := self._encoded(message, dialect)) is None:
+                found = await self._converted(message, request)
             if found is None:
                 return None
             encoded.add(message, found)
@@ -193,7 +194,7 @@ class OpenAIWire:
         reads = self._reads and answer is not None and self._agrees(answer, sample, dialect, streams=streams)
         return Frame(
             url=sent.request.url,
-            headers={name: value for name, value in sent.request.headers.items() if name not in _COMPUTED},
+            headers=httpx2.Headers([pair for pair in sent.request.headers.raw if pair[0].lower() not in _COMPUTED]),
             extensions=sent.request.extensions,
             options=sent.options,
             before=sent.before + b"[",
@@ -269,9 +270,7 @@ class OpenAIWire:
         frame = prepared.frame
         if on_text is not None:
             expect_stream()
-        request = self._client.build_request(
-            "POST", frame.url, headers=frame.headers, content=prepared.body, extensions=frame.extensions
-        )
+        request = self._request(frame, prepared.body)
         try:
             response = await self._client.send(request, **frame.options)
         except Exception as why:  # pydantic-ai names it.
@@ -285,6 +284,13 @@ class OpenAIWire:
             return self._reply(self._format.read(response.content, frame.dialect), prepared.request, frame)
         except (Unfamiliar, msgspec.DecodeError):
             return UnreadResponse(_again(response, content=response.content))
+
+    def _request(self, frame: Frame, body: bytes) -> httpx2.Request:
+        if self._client.cookies:  # Set by an earlier response: the client adds them.
+            return self._client.build_request(
+                "POST", frame.url, headers=frame.headers, content=body, extensions=frame.extensions
+            )
+        return httpx2.Request("POST", frame.url, headers=frame.headers, content=body, extensions=frame.extensions)
 
     async def _streamed(
         self, response: httpx2.Response, prepared: PreparedRequest, on_text: Hear
