@@ -19,7 +19,7 @@ from pointsman.auth.audit import Audit
 from pointsman.auth.callers import Caller
 from pointsman.auth.keys import Keys
 from pointsman.settings import Settings
-from pointsman.store.usage import NANOS, UsageAmounts, UsagePlace, UsageRecord
+from pointsman.store.usage import NANOS, UsageAmounts, UsagePosition, UsageRecord
 from pointsman.values import ExecutionId
 
 ENTRIES: Final = 2_000
@@ -70,7 +70,9 @@ async def in_turns(deeds: Iterable[Awaitable[object]]) -> None:
 def takings(count: int) -> Iterable[UsageRecord]:
     chance = Random(152)
     for number in range(count):
-        steps = [(UsagePlace(f"node{one}"), UsageAmounts(steps=1, micros=chance.randrange(10**6))) for one in range(5)]
+        steps = [
+            (UsagePosition(f"node{one}"), UsageAmounts(steps=1, micros=chance.randrange(10**6))) for one in range(5)
+        ]
         paid = UsageAmounts(model_calls=1, input_tokens=900, output_tokens=80, nanos=NANOS // 300, priced_calls=1)
         yield UsageRecord(
             day=f"2026-{10 + number % 2}-{1 + number % 28:02}",
@@ -78,7 +80,7 @@ def takings(count: int) -> Iterable[UsageRecord]:
             workflow=f"hooked{number % 20:04}",
             revision=1,
             owner=f"user{number % 50}",
-            entries=(*steps, (UsagePlace("node0", "gpt-5", "openai/1"), paid)),
+            entries=(*steps, (UsagePosition("node0", "gpt-5", "openai/1"), paid)),
         )
 
 

@@ -14,7 +14,7 @@ from pointsman.auth.verbs import Acting
 from pointsman.context import AppContext
 from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
-from pointsman.executions.concurrency_limits import Places
+from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
 from pointsman.executions.families import look, view_of
@@ -135,7 +135,7 @@ class Pointsman:
         return self.context[LIBRARY]
 
     @property
-    def places(self) -> Places:
+    def places(self) -> ConcurrencyLimits:
         return self.context[PLACES]
 
     @property

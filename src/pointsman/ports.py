@@ -3,9 +3,9 @@ implementations are in higher layers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from operator import is_
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -293,7 +293,7 @@ class Tools(Protocol):
         """Load the tools of these names before `find`, if they come from servers. Never raises."""
         ...
 
-    async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
+    def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Coroutine[Any, Any, Json]:
         """Call a tool with valid arguments. `key` is the idempotency key. Raises `ToolFailed` (carries a `Failure`)."""
         ...
 

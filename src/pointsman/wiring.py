@@ -18,14 +18,14 @@ from pointsman.executions.dry_run import ASIDE
 from pointsman.executions.files import read_artifact
 from pointsman.executions.isolation import Isolation
 from pointsman.executions.opening import SCRIPTS, must_reach_models, turn_ended
-from pointsman.executions.start import EPHEMERAL, Fleeting, acting_for, audience_of
+from pointsman.executions.start import EPHEMERAL, EphemeralExecutions, acting_for, audience_of
 from pointsman.executors.attachments import Fetched
-from pointsman.executors.call_observers import CallObservers, HeardModels, HeardTools
+from pointsman.executors.call_observers import CallObservers, ObservedModels, ObservedTools
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
-from pointsman.operations.provider_keys import KeptSpending, KeptTurns
+from pointsman.operations.provider_keys import StoredKeyLeases, StoredKeySpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
@@ -43,7 +43,7 @@ from pointsman.workflows.scripts import ScriptDiffers, script_of
 from pointsman.workflows.workflow_tools import WorkflowTools
 
 if TYPE_CHECKING:
-    from pointsman.chat.semantic_search import KeptMeaning
+    from pointsman.chat.semantic_search import StoredEmbedding
     from pointsman.triggers.triggers import Triggers
 
 
@@ -197,14 +197,14 @@ def _triggers(app: AppContext) -> Triggers:
     return app[TRIGGERS]
 
 
-def _ephemeral(setup: Setup, app: AppContext) -> Fleeting:
+def _ephemeral(setup: Setup, app: AppContext) -> EphemeralExecutions:
     store = MemoryStore()
     services = wire(setup, store, script=app.services.script, workflows=app.store.workflows, lent=app.services.models)
 
     async def emitted(name: str, data: Json, key: str, by: ExecutionId) -> None:
         await _emitted(app, name, data, key, by)
 
-    return Fleeting(app, store, services, emitted)
+    return EphemeralExecutions(app, store, services, emitted)
 
 
 def http_executor(settings: Settings, secrets: Secrets) -> Executor:
@@ -256,7 +256,11 @@ def wire(
     settings, clock = setup.settings, setup.clock
     observed = calls or CallObservers()
     models = lent or models_for(
-        settings, model=setup.model, script=script, spending=KeptSpending(store), turns=KeptTurns(store, clock)
+        settings,
+        model=setup.model,
+        script=script,
+        spending=StoredKeySpending(store),
+        turns=StoredKeyLeases(store, clock),
     )
     meaning = None if is_scripted(setup.model or "") else meaning_of(settings, store, clock, models)
     interpreter = interpreter_of(settings)
@@ -281,7 +285,7 @@ def _executors(
     observed: CallObservers,
     secrets: SecretAccess,
     interpreter: Interpreter,
-    meaning: KeptMeaning | None,
+    meaning: StoredEmbedding | None,
 ) -> Executors:
     """Create the executors of every kind of work."""
     settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
@@ -291,8 +295,8 @@ def _executors(
         called = isolation.tools(called, tools)
     finds = WordsOnly(store) if is_played and settings.memory.embeddings is not None else meaning
     return Executors(
-        models=HeardModels(models, observed, clock),
-        tools=HeardTools(UnscriptedTools(called) if is_played else called, observed, clock),
+        models=ObservedModels(models, observed, clock),
+        tools=ObservedTools(UnscriptedTools(called) if is_played else called, observed, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=finds),
         http=lambda: _http(settings, secrets, isolation),
         fetch=lambda url: _fetched(settings, url, isolation),
@@ -322,10 +326,10 @@ class WordsOnly:
         return Found(found, ("found by words alone: with the scripted model no model of embeddings is asked",))
 
 
-def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> KeptMeaning | None:
+def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> StoredEmbedding | None:
     """Return the semantic index of memory; None: memory is searched by words."""
     if settings.memory.embeddings is None:
         return None
-    from pointsman.chat.semantic_search import KeptMeaning  # Deferred: most apps do not use it.
+    from pointsman.chat.semantic_search import StoredEmbedding  # Deferred: most apps do not use it.
 
-    return KeptMeaning(store, clock, models.embed, settings.memory.embeddings)
+    return StoredEmbedding(store, clock, models.embed, settings.memory.embeddings)

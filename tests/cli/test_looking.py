@@ -13,10 +13,11 @@ from rich.console import Console
 
 from pointsman import Pointsman, Workflow
 from pointsman.cli.inspection import bar_lines
-from pointsman.cli.progress import ProgressBoard
+from pointsman.cli.progress import ProgressDisplay
 from pointsman.cli.results import outcome_lines, when
 from pointsman.engine.state import Status
 from pointsman.executions.public_events import DIALECTS, Dialect, status_in
+from pointsman.executions.timeline import SpanView, TimelineView
 from pointsman.values import Json, JsonObject, json_of
 from tests.cli import flows
 from tests.cli.conftest import Prompt
@@ -125,11 +126,31 @@ def test_a_timeline_in_the_terminal_has_a_lane_per_node_and_branch(prompt: Promp
 
 
 def test_the_length_of_a_bar_matches_its_duration() -> None:
-    def span(node: str, begin: float, end: float) -> JsonObject:
-        common: JsonObject = {"step": node, "name": node, "scope": [], "kind": "work", "attempt": 1, "status": "done"}
-        return {**common, "node": node, "startMs": begin, "endMs": end}
+    def span(node: str, begin: float, end: float) -> SpanView:
+        return {
+            "step": node,
+            "node": node,
+            "name": node,
+            "scope": [],
+            "visit": 1,
+            "kind": "work",
+            "attempt": 1,
+            "startMs": begin,
+            "endMs": end,
+            "status": "done",
+        }
 
-    lines = bar_lines({"durationMs": 1000.0, "spans": [span("a", 0, 250), span("b", 250, 1000)]})
+    timeline: TimelineView = {
+        "executionId": "exec-1",
+        "workflowId": "fans",
+        "status": "completed",
+        "model": None,
+        "startedAt": 0.0,
+        "durationMs": 1000.0,
+        "spans": [span("a", 0, 250), span("b", 250, 1000)],
+        "nodes": [],
+    }
+    lines = bar_lines(timeline)
     a, b = (line.split("│")[1] for line in lines[:2])
     assert abs(a.count("█") * 3 - b.count("█")) <= 3
     assert b.index("█") == a.count("█")
@@ -139,14 +160,14 @@ def event(kind: str, step: str = "", **more: Json) -> JsonObject:
     return {"execution": "exec-1", "parent": None, "kind": kind, "step": step, "node": step.split("/")[-1], **more}
 
 
-def shown(board: ProgressBoard) -> str:
+def shown(board: ProgressDisplay) -> str:
     with board.console.capture() as captured:
         board.console.print(board)
     return captured.get()
 
 
 def test_progress_shows_running_steps_branches_rounds_and_text() -> None:
-    board = ProgressBoard(Console(width=100, force_terminal=False))
+    board = ProgressDisplay(Console(width=100, force_terminal=False))
     board.names["ask"] = "Ask them"
     board.see(event("scopes_opened", "fan", starts=["e"], items=[1, 2, 3]))
     board.see(event("step_started", "ask", scope=[{"parallel": "fan", "visit": 1, "branch": 0}]))
@@ -164,7 +185,7 @@ def test_progress_shows_running_steps_branches_rounds_and_text() -> None:
 
 
 def test_progress_prints_retries_failures_and_gates_permanently() -> None:
-    board = ProgressBoard(Console(width=100, force_terminal=False))
+    board = ProgressDisplay(Console(width=100, force_terminal=False))
     with board.console.capture() as captured:
         board.see(event("step_started", "write"))
         board.see(event("step_failed", "write", final=False, failure={"code": "model-busy", "message": "429"}))

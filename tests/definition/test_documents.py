@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pointsman.definition.problems import Problem, pointer_to
 from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX, Document, read_document
-from pointsman.definition.reading.json_reader import SKIPPED_DEPTH_MAX, JsonPlaces
+from pointsman.definition.reading.json_reader import SKIPPED_DEPTH_MAX, JsonPositions
 from pointsman.definition.reading.results import Parts
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL
@@ -318,13 +318,13 @@ def test_positions_in_plain_json_equal_those_of_the_exact_reader(
 
 def test_a_position_is_computed_from_its_surroundings_only(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    parts_of = JsonPlaces.read
+    parts_of = JsonPositions.read
 
-    def counted(places: JsonPlaces, offset: int) -> Parts:
+    def counted(places: JsonPositions, offset: int) -> Parts:
         read.append(offset)
         return parts_of(places, offset)
 
-    monkeypatch.setattr(JsonPlaces, "read", counted)
+    monkeypatch.setattr(JsonPositions, "read", counted)
     document = read_document(json.dumps({"nodes": [{"id": f"n{i}", "config": {"prompt": "Go."}} for i in range(500)]}))
     assert not read, "a document without problems has no positions"
     document.position("/nodes/250/config/prompt")

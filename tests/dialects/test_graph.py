@@ -122,9 +122,9 @@ def test_a_fan_out_without_items_uses_the_documented_sources() -> None:
     said = config(imported("graph/merges"), "desks")
     assert (said["items"], said["maxParallel"]) == ('["reporter_1", "reporter_2"]', 2)
     assert only(imported("graph/merges"), "branch-edge-mismatch").pointer == "/nodes/3/branches"
-    mapped = read([{"id": "f", "type": "fanout", "branches": ["a"], "inputs": {"items": "state.desks"}}, agent("a")])
+    mapped = read([{"id": "f", "type": "fanout", "branches": ["a"], "inputs": {"items": "state.servers"}}, agent("a")])
     fallback = 'state.fanout_items or state.targets or config.reporter_ids or ["default"]'
-    assert config(mapped, "f")["items"] == f"state.desks ?? {fallback}"
+    assert config(mapped, "f")["items"] == f"state.servers ?? {fallback}"
     assert only(mapped, "never-written").pointer == "/nodes/0/inputs/items"
 
 

@@ -17,7 +17,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.compile.partial_run import TrialUnfit, tried
+from pointsman.engine.compile.partial_run import PartialRunInvalid, tried
 from pointsman.engine.events.lifecycle import LimitsRaised, UndoBegan, UndoEnded
 from pointsman.engine.events.steps import (
     InstantStepCompleted,
@@ -364,7 +364,7 @@ def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
         said["breakpoints"] = [id for id in nodes if random.random() < 0.3]
     try:
         return tried(plan, said)
-    except TrialUnfit:  # a parallel that nothing joins is nowhere over; and some nodes are never reached
+    except PartialRunInvalid:  # a parallel that nothing joins is nowhere over; and some nodes are never reached
         return tried(plan, {key: value for key, value in said.items() if key != "until"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.engine.decide.dispatch import decide
-from pointsman.engine.decide.waits import KEPT_MAX, TooManyKept
+from pointsman.engine.decide.waits import KEPT_MAX, TooManyBufferedEvents
 from pointsman.engine.reports import EventReceived
 from pointsman.values import Json
 from tests.engine.world import World, started
@@ -71,7 +71,7 @@ def test_the_number_of_buffered_events_is_bounded() -> None:
     world = waiting_for("paid")
     for number in range(KEPT_MAX):
         world.hear(sent("paid", number))
-    with pytest.raises(TooManyKept):
+    with pytest.raises(TooManyBufferedEvents):
         decide(world.simulation.plan, world.state, sent("paid", "one more"), 0.0)
     assert len(world.state.events.buffered) == KEPT_MAX
     assert world.done("tool1").working == ["tool2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.compile.partial_run import TrialUnfit, tried
+from pointsman.engine.compile.partial_run import PartialRunInvalid, tried
 from pointsman.engine.events.lifecycle import ExecutionCompleted, ExecutionPaused, ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted
 from pointsman.engine.replay import replay
@@ -162,7 +162,7 @@ def test_the_start_event_of_a_full_run_has_no_partial_run() -> None:
     ],
 )
 def test_an_impossible_partial_run_is_refused_before_it_starts(said: JsonObject, message: str) -> None:
-    with pytest.raises(TrialUnfit, match=message):
+    with pytest.raises(PartialRunInvalid, match=message):
         tried(plan_of(FAN, nodes={"fan1": {"config": {"items": "input.all"}}}), said)
 
 
@@ -186,7 +186,7 @@ def test_a_pin_that_the_node_could_never_return_is_refused(pinned: JsonObject, m
         "agent1": {"config": {"prompt": "x", "outputSchema": SCHEMA}},
         "decision1": {"config": {"expression": "1 == 1"}},
     }
-    with pytest.raises(TrialUnfit, match=message):
+    with pytest.raises(PartialRunInvalid, match=message):
         tried(plan_of(ROUTED, nodes=nodes), {"pinned": pinned})
     fits: JsonObject = {"agent1": {"score": 7, "next": "ask1"}, "ask1": {"action": "YES"}, "decision1": True}
     assert World(tried(plan_of(ROUTED, nodes=nodes), {"pinned": fits})).begin().working == ["tool2"]

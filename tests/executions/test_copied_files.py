@@ -20,7 +20,7 @@ from pointsman.operations.archive import ImportRefused
 from pointsman.runtime import local
 from pointsman.settings import Settings
 from pointsman.store.errors import StoreFull
-from pointsman.tools.files import FileSettings, Jail
+from pointsman.tools.files import ArtifactFolder, FileSettings
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.installation import HandClock, opened
 from tests.operations.test_export import change, exported, forged, full
@@ -58,7 +58,7 @@ def kept(directory: Path, **bounds: int) -> Settings:
 
 
 def files_of(directory: Path, execution: str) -> dict[str, bytes]:
-    jail = Jail(FileSettings(directory=str(directory / "files")), execution)
+    jail = ArtifactFolder(FileSettings(directory=str(directory / "files")), execution)
     return {one.path: jail.read(one.path) for one in jail.files()}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.executors.conversation import HistorySettings, TranscriptWindow
-from pointsman.executors.effect_ledger import Ledger, World
+from pointsman.executors.effect_ledger import EffectLedger, ExecutorDeps
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import call_to_json, calls_of, role_of, tool_message
 from pointsman.ports import Hear, ModelReply, ModelRequest
@@ -200,8 +200,8 @@ def test_a_call_and_its_results_are_kept_or_removed_together(
 ) -> None:
     stage = Stage("rules: [{text: In short.}]")
     memory = HistorySettings(window=window, tokens=tokens, summarize=summarize)
-    world = World(models=stage.models, tools=stage.tools)
-    ledger = Ledger(world, execute(), agent(), StagedRun())
+    world = ExecutorDeps(models=stage.models, tools=stage.tools)
+    ledger = EffectLedger(world, execute(), agent(), StagedRun())
     history = TranscriptWindow(ledger, memory, ModelRequest(model="scripted"), name="writer")
 
     async def run() -> list[Json]:

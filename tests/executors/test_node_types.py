@@ -16,7 +16,7 @@ from pointsman.engine.compile import compile_workflow
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors import registry
-from pointsman.executors.effect_ledger import World
+from pointsman.executors.effect_ledger import ExecutorDeps
 from pointsman.ports import ExecutionPort
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
@@ -90,7 +90,7 @@ async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: st
 class Shout:
     """Does the work of nodes of the type `shout`: inputs in, one result out, or a failure."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self.world = world
 
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:

@@ -10,7 +10,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.reports import WorkDone
 from pointsman.executors import registry as registry_module
-from pointsman.executors.effect_ledger import World
+from pointsman.executors.effect_ledger import ExecutorDeps
 from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import ExecutorNotLoaded, Executors, KindUnknown
 from pointsman.ports import ExecutionPort, Quota
@@ -102,7 +102,7 @@ async def test_recorded_pending_calls_are_not_run_again() -> None:
 class Echo:
     """A plug-in's executor."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self.world = world
 
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone:

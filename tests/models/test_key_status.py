@@ -23,7 +23,7 @@ from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import ModelCaller, TextListener
 from pointsman.operations.model_catalogue import list_models
-from pointsman.operations.provider_keys import KeptTurns, ModelKeys, ModelKeyView, model_keys
+from pointsman.operations.provider_keys import ModelKeys, ModelKeyView, StoredKeyLeases, model_keys
 from pointsman.ports import ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually
@@ -153,7 +153,7 @@ async def test_a_rest_set_by_another_process_is_shown_and_a_missing_key_has_a_hi
     lost: JsonObject = {"base_url": "http://lost.test/v1", "keys": ["env:NOT_SET_ANYWHERE"]}
     settings = Settings.model_validate({"store": "memory:", "providers": {"own": described, "lost": lost}})
     async with Pointsman(settings=settings) as app:
-        await KeptTurns(app.store, app.clock).rest("own", 1, 300.0)
+        await StoredKeyLeases(app.store, app.clock).rest("own", 1, 300.0)
         told = await model_keys(app.context)
         free, cooling = keys_of(told)
         now = app.clock.now()

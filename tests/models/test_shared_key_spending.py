@@ -12,7 +12,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import Usage
 from pointsman.models.key_budgets import KeySpending
-from pointsman.operations.provider_keys import KeptSpending
+from pointsman.operations.provider_keys import StoredKeySpending
 from pointsman.settings import Settings
 from pointsman.store.api import open_store
 from pointsman.values import JsonObject
@@ -29,7 +29,7 @@ async def test_concurrent_spending_is_summed_and_a_new_day_starts_at_zero(
 ) -> None:
     store = await open_store(address(tmp_path))
     try:
-        spending = KeptSpending(store)
+        spending = StoredKeySpending(store)
         await asyncio.gather(*(spending.add("own", 0, 7, CALL) for _ in range(8)), spending.add("own", 1, 7, CALL))
         assert await spending.spent("own", 0, 7) == KeySpending(calls=8, tokens=56, usd=4.0)
         assert await spending.spent("own", 1, 7) == KeySpending(calls=1, tokens=7, usd=0.5)

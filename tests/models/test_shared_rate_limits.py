@@ -23,7 +23,7 @@ from pointsman.models.key_pool import KeyLease, KeyPool, KeysExhausted, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
-from pointsman.operations.provider_keys import AHEAD_S, LEASES, KeptTurns
+from pointsman.operations.provider_keys import AHEAD_S, LEASES, StoredKeyLeases
 from pointsman.ports import ModelRequest
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import StoreLocked
@@ -36,7 +36,7 @@ PACE_S = 0.1
 
 
 def pool(store: Store, pacing: Pacing) -> KeyPool:
-    return KeyPool("house", keys=3, pacing=pacing, turns=KeptTurns(store, VirtualClock()))
+    return KeyPool("house", keys=3, pacing=pacing, turns=StoredKeyLeases(store, VirtualClock()))
 
 
 async def calls(number: int, of: KeyPool, count: int, began: list[tuple[float, int, int]]) -> None:

@@ -20,7 +20,7 @@ from pointsman.store.errors import StoreDamaged, StoreNewer
 from pointsman.store.records import ExecutionQuery, InboxQuery
 from pointsman.store.sqlite.schema import MIGRATIONS
 from pointsman.store.transfer import StoreNotEmpty, StoreUncopyable, TransferPart, Value, transfer_of
-from pointsman.tools.files import Jail
+from pointsman.tools.files import ArtifactFolder
 from pointsman.values import ExecutionId
 from tests import postgres
 from tests.cli import flows
@@ -74,7 +74,7 @@ async def lived_in(app: Pointsman, settings: Settings) -> ExecutionId:
     await keys.make("ada", "editor", groups=("desk",))
     await app.store.entries.put("note", "first", 1)
     await app.store.entries.delete("note", "first")
-    Jail(settings.files, waits.id).write("notes/report.md", b"\x00tide\xff") if settings.files else None
+    ArtifactFolder(settings.files, waits.id).write("notes/report.md", b"\x00tide\xff") if settings.files else None
     return ExecutionId(waits.id)
 
 
@@ -120,7 +120,7 @@ async def test_a_backup_is_restored_completely_and_continues_in_both_kinds_of_st
         assert [entry.id for entry in await app.workflows()] == ["chain", "letter"]
         assert [entry.enabled for entry in await app.workflows()] == [False, True]
         assert app.settings.files is not None
-        assert Jail(app.settings.files, waits).read("notes/report.md") == b"\x00tide\xff"
+        assert ArtifactFolder(app.settings.files, waits).read("notes/report.md") == b"\x00tide\xff"
         execution = await app.open(waits)
         await execution.answer("review", "approve", by="ada")
         assert await execution.settled() == "completed"

@@ -18,7 +18,7 @@ import httpx2
 import jsonschema_rs
 
 from pointsman.app import Pointsman
-from pointsman.server.application import make_application, make_desk, openapi_document
+from pointsman.server.application import make_application, make_server_context, openapi_document
 from pointsman.server.serving import Server, configured, listening
 from pointsman.settings import Settings
 from pointsman.workflows.sources import Workflow
@@ -74,7 +74,7 @@ def served() -> Generator[tuple[str, dict[str, str]]]:
             await app.save(Workflow.parse(HELLO))
             execution = await app.start("hello", {})
             await execution.settled()
-            desk = make_desk(app, is_local=True)
+            desk = make_server_context(app, is_local=True)
             with listening("127.0.0.1", 0) as listener:
                 server = Server(configured(make_application(desk)), desk.broker.disconnect)
                 task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -18,7 +18,7 @@ import uvicorn.server
 from pointsman.app import Pointsman
 from pointsman.auth.callers import Role
 from pointsman.models.script import Script
-from pointsman.server.application import make_application, make_desk
+from pointsman.server.application import make_application, make_server_context
 from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import ServerContext
 from pointsman.server.serving import Server, configured, listening
@@ -142,7 +142,7 @@ async def serving_app(
     app: Pointsman, *, is_local: bool = True, body_bytes_max: int = BODY_BYTES_MAX
 ) -> AsyncGenerator[Served, None]:
     """Serve an installation that is open."""
-    desk = make_desk(app, is_local=is_local)
+    desk = make_server_context(app, is_local=is_local)
     with listening("127.0.0.1", 0) as listener, patch.object(uvicorn.server, "asyncio", FrequentChecks()):
         application = make_application(desk, body_bytes_max=body_bytes_max)
         server = Server(configured(application), desk.disconnect)

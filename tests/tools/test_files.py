@@ -12,7 +12,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.settings import Settings
-from pointsman.tools.files import FileSettings, Jail
+from pointsman.tools.files import ArtifactFolder, FileSettings
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 
@@ -43,17 +43,17 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "files"
 
 
-def jail(root: Path, execution: str = "exec-1", **bounds: int) -> Jail:
-    return Jail(FileSettings(directory=str(root), **bounds), execution)
+def jail(root: Path, execution: str = "exec-1", **bounds: int) -> ArtifactFolder:
+    return ArtifactFolder(FileSettings(directory=str(root), **bounds), execution)
 
 
-def refusal_of_read(of: Jail, path: str) -> Failure:
+def refusal_of_read(of: ArtifactFolder, path: str) -> Failure:
     with pytest.raises(ToolFailed) as caught:
         of.read(path)
     return caught.value.failure
 
 
-def refusal_of_write(of: Jail, path: str, data: bytes = b"x") -> Failure:
+def refusal_of_write(of: ArtifactFolder, path: str, data: bytes = b"x") -> Failure:
     with pytest.raises(ToolFailed) as caught:
         of.write(path, data)
     return caught.value.failure

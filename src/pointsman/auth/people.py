@@ -224,7 +224,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     groups: tuple[str, ...] = ()
 
 
-class _Told(NamedTuple):
+class _Claims(NamedTuple):
     role: Role
     groups: tuple[str, ...]
     at: float
@@ -236,7 +236,7 @@ class KnownPeople:
     def __init__(self, entries: ConfigStore, clock: Clock) -> None:
         self._entries = entries
         self._clock = clock
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _Claims] = {}
 
     async def note(self, caller: Caller) -> None:
         """Record that a person sent a token."""
@@ -246,7 +246,7 @@ class KnownPeople:
             return
         if len(self._told) >= KNOWN_MAX:
             self._told.clear()
-        self._told[caller.name] = _Told(caller.role, caller.groups, now)
+        self._told[caller.name] = _Claims(caller.role, caller.groups, now)
         person = Person(name=caller.name, role=caller.role, seen=Instant(now), groups=caller.groups)
         await self._entries.put(PERSON_KIND, caller.name, msgspec.to_builtins(person))
 

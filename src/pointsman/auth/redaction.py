@@ -16,7 +16,7 @@ from typing import Final, cast
 from pointsman.context import Part
 from pointsman.models.failures import KEY_VARIABLE_SUFFIX
 from pointsman.redaction import ANYWHERE_CHARS_MIN, MASK, Redaction, redaction_of
-from pointsman.settings import HANDLE, PREFIX, KeptSecrets, Settings
+from pointsman.settings import HANDLE, PREFIX, SecretSource, Settings
 from pointsman.values import Json, JsonObject
 
 ENV: Final = "env:"
@@ -27,7 +27,9 @@ _SIGNS: Final = str.maketrans("", "", "-_ ")
 class Redactor:
     """Redactor of JSON. Returns the given object itself if nothing has to be masked."""
 
-    def __init__(self, names: Iterable[str] = (), secrets: Iterable[str] = (), kept: KeptSecrets | None = None) -> None:
+    def __init__(
+        self, names: Iterable[str] = (), secrets: Iterable[str] = (), kept: SecretSource | None = None
+    ) -> None:
         """`names` are patterns of field names, `secrets` are values; `kept` provides further values and may grow."""
         patterns = [translate(name.casefold().translate(_SIGNS)) for name in names]
         self._names = re.compile("|".join(patterns)) if patterns else None
@@ -73,7 +75,7 @@ class Redactor:
         return self._redaction().text(text)
 
 
-def _growing(given: frozenset[str], kept: KeptSecrets | None) -> Callable[[], Redaction]:
+def _growing(given: frozenset[str], kept: SecretSource | None) -> Callable[[], Redaction]:
     """Return a function that returns the redaction of these values and the stored ones, which may have grown between
     calls."""
     seen: frozenset[str] = frozenset()

@@ -58,7 +58,7 @@ class SecretInvalid(CallerError):
     code: ClassVar[str] = "secret-invalid"
 
 
-class KeptSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StoredSecret(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The stored record of a secret."""
 
     name: str
@@ -164,7 +164,7 @@ class Vault:
         sealed = known.sealed if known is not None else ""
         if value is not None:
             sealed = await self._seal(name, value)
-        kept = KeptSecret(
+        kept = StoredSecret(
             name=name,
             sealed=sealed,
             changed=Instant(self._clock.now()),
@@ -198,11 +198,11 @@ class Vault:
         """Return the ETag of a secret; `NOTHING` if there is none."""
         return await mark_at(self._store, KIND, name)
 
-    async def all(self) -> list[KeptSecret]:
+    async def all(self) -> list[StoredSecret]:
         """Return all secrets by name, encrypted."""
         return [_read(entry) for entry in await self._store.list(KIND)]
 
-    async def marked(self) -> list[tuple[KeptSecret, str]]:
+    async def marked(self) -> list[tuple[StoredSecret, str]]:
         """Return all secrets by name, encrypted, each with its ETag."""
         return [(_read(entry), mark_of(entry.value)) for entry in await self._store.list(KIND)]
 
@@ -276,13 +276,13 @@ class Vault:
             self._seen = self._seen.union(self._values.values())
 
 
-def _read(entry: ConfigEntry) -> KeptSecret:
+def _read(entry: ConfigEntry) -> StoredSecret:
     """Read a record. An invalid one becomes a record that no key decrypts: using it raises an error, and it can be set
     again or deleted."""
     try:
-        kept = msgspec.convert(entry.value, KeptSecret, strict=False)
+        kept = msgspec.convert(entry.value, StoredSecret, strict=False)
     except msgspec.ValidationError:
-        return KeptSecret(name=entry.key, sealed="?", changed=Instant(0.0))
+        return StoredSecret(name=entry.key, sealed="?", changed=Instant(0.0))
     return msgspec.structs.replace(kept, name=entry.key)
 
 
@@ -312,7 +312,7 @@ class SecretView(SecretRuleView):
     """ETag of the present version, for `If-Match`."""
 
 
-def secret_view(kept: KeptSecret, mark: str) -> SecretView:
+def secret_view(kept: StoredSecret, mark: str) -> SecretView:
     return {
         "name": kept.name,
         "changedAt": kept.changed,

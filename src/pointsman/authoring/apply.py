@@ -39,7 +39,7 @@ from pointsman.authoring.operations import (
 )
 from pointsman.definition.graph.analysis import Graph, analyse
 from pointsman.definition.model.nodes import TYPE_ALIASES
-from pointsman.definition.text_locations import Site, sites_of
+from pointsman.definition.text_locations import TextLocation, sites_of
 from pointsman.expressions.environment import ROOTS
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.parser import Token, read_tokens
@@ -382,7 +382,7 @@ def rename(draft: Draft, old: str, new: str) -> None:
     draft.node(old)["id"] = new
 
 
-def _rename_at(document: JsonObject, site: Site, old: str, new: str) -> None:
+def _rename_at(document: JsonObject, site: TextLocation, old: str, new: str) -> None:
     replaced: _Spelled
     match site.kind:
         case "node":

@@ -71,7 +71,10 @@ async def drafted(
 async def try_draft(
     app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject, *, model: str | None = None
 ) -> Execution:
-    """Start a partial run of a result of `drafted`. Raises `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`."""
+    """Start a partial run of a result of `drafted`.
+
+    Raises `PartialRunInvalid`, `WorkflowInvalid`, `TooManyRequests`.
+    """
     take_start(app, caller)
     return await try_out(app, draft.source, input, trial, caller=caller, written_by=draft.written_by, model=model)
 

@@ -263,7 +263,7 @@ class AuthoringVerbs(Verbs):
         """Start a partial run of a workflow as it is being written, see `trials`. `trial`: see
         `executions.start.trial_of`. `dry_run`: only return its path and its estimated cost.
 
-        Raises `UnknownWorkflow`, `OperationRefused`, `TrialUnfit`, `WorkflowInvalid`, `TooManyRequests`.
+        Raises `UnknownWorkflow`, `OperationRefused`, `PartialRunInvalid`, `WorkflowInvalid`, `TooManyRequests`.
         """
         await must_see_workflow(self.app, self.caller, workflow)
         draft = await drafted(self.app, self.caller, workflow, operations=operations, document=document)

@@ -89,7 +89,7 @@ class ChatRequest:
     """The turn that precedes this one: its question is answered, or its conversation is continued."""
 
 
-class Heard(NamedTuple):
+class ChatDelta(NamedTuple):
     """A piece of a streamed answer."""
 
     kind: Literal["words", "thought", "silence"]
@@ -153,7 +153,7 @@ class Dialogue:
         now = usage_of(self.execution)
         return AnswerUsage(now.input - self.before.input, now.output - self.before.output)
 
-    async def pieces(self) -> AsyncIterator[Heard]:
+    async def pieces(self) -> AsyncIterator[ChatDelta]:
         """Yield the answer in pieces; `text`, `calls` and `usage` are complete afterwards. Raises `DialogueFailed`."""
         if self.note:
             yield self._said(self.note + "\n\n")
@@ -165,7 +165,7 @@ class Dialogue:
                     async with asyncio.timeout(HEARTBEAT_S):
                         heard = await self.ear.heard.get()
                 except TimeoutError:
-                    yield Heard("silence", "")
+                    yield ChatDelta("silence", "")
                     continue
                 if heard is None:
                     break
@@ -179,24 +179,24 @@ class Dialogue:
         for text in await self._outcome():
             yield self._said(text)
 
-    def _said(self, text: str) -> Heard:
+    def _said(self, text: str) -> ChatDelta:
         self.words.append(text)
-        return Heard("words", text)
+        return ChatDelta("words", text)
 
-    def _pieces_of(self, seen: Row | Delta) -> Iterator[Heard]:
+    def _pieces_of(self, seen: Row | Delta) -> Iterator[ChatDelta]:
         if isinstance(seen, Delta):
             if seen.step.node not in self.hidden and seen.delta.get("kind") == "text":
                 text = str(seen.delta["text"])
                 self._speaking[seen.step] = self._speaking.get(seen.step, "") + text
-                yield self._said(text) if self.is_spoken else Heard("thought", text)
+                yield self._said(text) if self.is_spoken else ChatDelta("thought", text)
             return
         for event in seen.events:
             match event:
                 case StepStarted(step=step) if step.node in self.execution.names and step.node not in self.hidden:
-                    yield Heard("thought", f"{self.execution.names[step.node]} …\n")
+                    yield ChatDelta("thought", f"{self.execution.names[step.node]} …\n")
                 case StepSucceeded(step=step) if said := self._speaking.pop(step, "").strip():
                     self._last = said
-                    yield self._said("\n\n") if self.is_spoken else Heard("thought", "\n")
+                    yield self._said("\n\n") if self.is_spoken else ChatDelta("thought", "\n")
                 case _:
                     pass
 

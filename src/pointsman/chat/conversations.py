@@ -91,7 +91,7 @@ async def conversations_page(
     limit: int = 50,
 ) -> ConversationList:
     """Return a page of the caller's conversations, or everyone's; `workflow`: only those whose last turn ran it. Raises
-    `PlaceInvalid`."""
+    `PositionInvalid`."""
     query = ExecutionQuery(
         last_of_session=True,
         trials=False,
@@ -265,7 +265,7 @@ async def records_of(
     if not sessions:
         raise unknown_session(session)
     found: SessionRecords = {"session_id": session, "sessions": sessions}
-    return cast("SessionRecords", {**collections, **found})  # A `TypedDict` cannot have further keys.
+    return cast("SessionRecords", {**found, **collections})  # A `TypedDict` cannot have further keys.
 
 
 async def free_session(app: AppContext) -> str:

@@ -19,7 +19,7 @@ from pointsman import ports
 from pointsman.auth.callers import Caller
 from pointsman.context import AppContext, MeaningIndex
 from pointsman.errors import CallerError, OperatorError
-from pointsman.executions.pages import PlaceInvalid
+from pointsman.executions.pages import PositionInvalid
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.memory import SCOPES, check_name, key_in, names_of, prefix_of
 from pointsman.ports import ChangeAuthor, MemoryChange, MemoryOperation
@@ -277,7 +277,7 @@ def nothing_remembered(key: str) -> NothingRemembered:
 
 
 async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> ValuePage:
-    """Return a page of values. A search has one page only. Raises `PlaceInvalid`."""
+    """Return a page of values. A search has one page only. Raises `PositionInvalid`."""
     if search is not None:
         found = await memory.find(search, limit=limit)
         values: list[ValueView] = [
@@ -298,7 +298,7 @@ def _place(after: str) -> StoredMemory:
     try:
         namespace, key = msgspec.json.decode(after, type=tuple[str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
-        raise PlaceInvalid(f"{after[:60]!r} is no place in a memory", hint="Use `next` of a page.") from None
+        raise PositionInvalid(f"{after[:60]!r} is no place in a memory", hint="Use `next` of a page.") from None
     if namespace:
         _named("a namespace", namespace)
     _named("a key", key)
@@ -388,7 +388,7 @@ async def history_page(
 ) -> HistoryPage:
     """Return a page of the history. `sees` returns whether the caller may see an execution.
 
-    Raises `NothingRemembered`, `PlaceInvalid`.
+    Raises `NothingRemembered`, `PositionInvalid`.
     """
     before = None if after is None else _number(after)
     known = await memory.history(key)
@@ -426,4 +426,4 @@ def writer_text(by: WriterView | None) -> str:
 def _number(after: str) -> int:
     if after.isascii() and after.isdecimal() and len(after) <= DIGITS_MAX:
         return int(after)
-    raise PlaceInvalid(f"{after[:60]!r} is no place in a history", hint="Use `next` of a page.")
+    raise PositionInvalid(f"{after[:60]!r} is no place in a history", hint="Use `next` of a page.")

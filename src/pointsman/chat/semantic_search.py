@@ -42,7 +42,7 @@ class Embed(Protocol):
         ...
 
 
-class KeptMeaning:
+class StoredEmbedding:
     """Semantic index of the memory of one store."""
 
     def __init__(self, store: Store, clock: Clock, embed: Embed, settings: EmbeddingSettings) -> None:

@@ -183,7 +183,7 @@ class MemoryVerbs(Verbs):
         self, scope: str, owner: str, key: str, *, namespace: str = "", after: str | None = None, limit: int = 50
     ) -> HistoryPage:
         """Return a page of the values that a key has and had, see `history_page`. Writers that are executions which the
-        caller does not see are hidden. Raises `NothingRemembered`, `PlaceInvalid`."""
+        caller does not see are hidden. Raises `NothingRemembered`, `PositionInvalid`."""
 
         async def sees(execution: str) -> bool:
             return await sees_execution(self.app, self.caller, execution)

@@ -13,7 +13,7 @@ from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import json_option, store_option
 from pointsman.cli.printing import print_json, shown
 from pointsman.cli.results import COLOURS, print_outcome
-from pointsman.executions.bulk import BulkResult, Verb, Which, bulk_result_view
+from pointsman.executions.bulk import BulkResult, BulkSelection, Verb, bulk_result_view
 from pointsman.values import Json, JsonObject, json_of
 
 
@@ -104,7 +104,7 @@ def bulk(
 
     Without --yes it only lists them. Exit code 1: at least one was refused.
     """
-    which = Which(
+    which = BulkSelection(
         workflow,
         frozenset(statuses),
         session,
@@ -123,7 +123,7 @@ def bulk(
     return 1 if refused else 0
 
 
-async def _bulk(store: str | None, verb: Verb, which: Which, by: str, *, yes: bool) -> list[BulkResult]:
+async def _bulk(store: str | None, verb: Verb, which: BulkSelection, by: str, *, yes: bool) -> list[BulkResult]:
     async with stoppable(), installation(store) as app:
         executions = session_at_prompt(app, verb=verb, **which.given(), by=by).executions
         return await executions.bulk(verb, which, dry_run=not yes, by=by)

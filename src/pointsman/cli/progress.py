@@ -52,7 +52,7 @@ class ParallelProgress:
 
 
 @dataclass(slots=True)
-class ProgressBoard:
+class ProgressDisplay:
     """State of the executions of this process, from their events."""
 
     console: Console
@@ -206,9 +206,9 @@ def _say(message: str) -> None:
 
 
 @contextmanager
-def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressBoard, None, None]:
+def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressDisplay, None, None]:
     """On a terminal, show the progress of the app inside the context; elsewhere print only messages of nodes."""
-    board = ProgressBoard(Console(stderr=True, highlight=False))
+    board = ProgressDisplay(Console(stderr=True, highlight=False))
     if quiet:
         yield board
         return

@@ -79,7 +79,7 @@ Parts: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the workflow to a value."""
 
 
-class Site(NamedTuple):
+class TextLocation(NamedTuple):
     """One text and its syntax. `parts` lead to it from the workflow; `tree` is set for `parameters`."""
 
     kind: Kind
@@ -105,14 +105,14 @@ class _Field(NamedTuple):
     writes: bool
 
 
-def sites_of(workflow: WorkflowDefinition) -> list[Site]:
+def sites_of(workflow: WorkflowDefinition) -> list[TextLocation]:
     """Return every text location, in the order of each model's fields."""
-    found: list[Site] = []
+    found: list[TextLocation] = []
     _add_model(found, workflow, ())
     return found
 
 
-def _add_model(found: list[Site], model: Model, parts: Parts) -> None:
+def _add_model(found: list[TextLocation], model: Model, parts: Parts) -> None:
     """Add the text locations of a model and of everything inside it. `parts` is the position of the model."""
     for field in _fields_of(type(model)):
         value: object = getattr(model, field.name)
@@ -120,32 +120,32 @@ def _add_model(found: list[Site], model: Model, parts: Parts) -> None:
             continue
         at = (*parts, field.key)
         if field.spelled == "parameters":
-            found.append(Site("parameters", "", at, cast(Json, value)))
+            found.append(TextLocation("parameters", "", at, cast(Json, value)))
         elif field.writes:
             _add_written(found, value, at, field)
         elif not (field.key == "aggregate" and isinstance(model, JoinConfig) and value in AGGREGATES):
             _add_value(found, value, at, field.spelled, field.inner)
 
 
-def _add_written(found: list[Site], value: object, at: Parts, field: _Field) -> None:
+def _add_written(found: list[TextLocation], value: object, at: Parts, field: _Field) -> None:
     """Add the text locations of a field that names the place where something is written."""
     if isinstance(value, dict):
-        found += [Site("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)]
-    inside: list[Site] = []
+        found += [TextLocation("path", path, (*at, path), writes=True) for path in cast(Mapping[str, object], value)]
+    inside: list[TextLocation] = []
     _add_value(inside, cast(object, value), at, field.spelled, field.inner)
     found += [site._replace(writes=True) if site.kind == "path" else site for site in inside]
 
 
-def _add_value(found: list[Site], value: object, at: Parts, spelled: Kind | None, inner: Kind | None) -> None:
+def _add_value(found: list[TextLocation], value: object, at: Parts, spelled: Kind | None, inner: Kind | None) -> None:
     if isinstance(value, str):
         if spelled is not None:
-            found.append(Site(spelled, value, at))
+            found.append(TextLocation(spelled, value, at))
     elif isinstance(value, Model):
         _add_model(found, value, at)
     elif isinstance(value, Text):
         if spelled is not None:
             for language, text in value.languages().items():
-                found.append(Site(spelled, text, (*at, language) if language else at))
+                found.append(TextLocation(spelled, text, (*at, language) if language else at))
     elif isinstance(value, tuple | list):
         for index, one in enumerate(cast(Sequence[object], value)):
             _add_value(found, one, (*at, index), inner, None)
@@ -153,7 +153,7 @@ def _add_value(found: list[Site], value: object, at: Parts, spelled: Kind | None
         for key, one in cast(Mapping[str, object], value).items():
             _add_value(found, one, (*at, key), inner, None)
     elif isinstance(value, WaitRule) and value.kind == "expression":
-        found.append(Site("expression", value.expression, at))
+        found.append(TextLocation("expression", value.expression, at))
 
 
 @cache

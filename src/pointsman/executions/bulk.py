@@ -50,7 +50,7 @@ class BulkResult(NamedTuple):
     error: str = ""
 
 
-class Which(NamedTuple):
+class BulkSelection(NamedTuple):
     """A query for executions; an absent field does not narrow it. Sub-workflows match only by their parent."""
 
     workflow: str | None = None
@@ -67,7 +67,7 @@ class Which(NamedTuple):
         return {name: one for name, one in self._asdict().items() if one is not None and one != frozenset()}
 
 
-async def fitting(app: AppContext, verb: Verb, which: Which) -> list[Summary]:
+async def fitting(app: AppContext, verb: Verb, which: BulkSelection) -> list[Summary]:
     """Return the executions that match the query and to which the verb applies, newest first."""
     statuses = which.statuses & FITTING[verb] if which.statuses else FITTING[verb]
     if not statuses:

@@ -45,7 +45,7 @@ Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
 """Opens an execution with everything it needs to run."""
 
 
-class PlaceTaken(CallerError):
+class ConcurrencyLimitReached(CallerError):
     """The workflow's limit of running executions is reached, and its policy refuses another one."""
 
     code: ClassVar[str] = "place-taken"
@@ -114,7 +114,7 @@ class PendingGroup(NamedTuple):
     """Set when an execution has ended, to look at once."""
 
 
-class Places:
+class ConcurrencyLimits:
     """The queues of one store, as seen from one process."""
 
     def __init__(self, store: Store, clock: Clock, open_: Open) -> None:
@@ -126,7 +126,7 @@ class Places:
 
     async def before(self, workflow: WorkflowDefinition, given: JsonObject, execution: ExecutionId) -> Admission | None:
         """Return the admission of an execution that is about to start; None: the workflow has no limit. Raises
-        `PlaceTaken` under `skip`."""
+        `ConcurrencyLimitReached` under `skip`."""
         rule = workflow.concurrency
         if rule is None:
             return None
@@ -136,11 +136,12 @@ class Places:
         return place
 
     async def claim(self, group: Group, execution: ExecutionId) -> None:
-        """Take a slot at once. Raises `PlaceTaken`, which does not name the executions that hold the slots: the caller
-        may start a workflow without being allowed to see everything that runs on it; lists show what they may see."""
+        """Take a slot at once. Raises `ConcurrencyLimitReached`, which does not name the executions that hold the
+        slots: the caller may start a workflow without being allowed to see everything that runs on
+        it; lists show what they may see."""
         if not await self._join(group, execution, waits=False):
             times = "once" if group.most == 1 else f"{group.most} times"
-            raise PlaceTaken(
+            raise ConcurrencyLimitReached(
                 f"{group.name!r} runs {times} already, and may not run more often at once",
                 hint="`pointsman list` shows what runs. Wait, or let the workflow queue: concurrency.policy.",
             )

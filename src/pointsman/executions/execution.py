@@ -449,7 +449,8 @@ class Execution:
         """Send an event: to the steps that wait for it, or else to the first step that will. Events with the same key
         of the same sender (`by`) are delivered once.
 
-        Raises `WrongStatus` if the execution has ended, `TooManyKept` if too many events wait, `EventTooLarge`.
+        Raises `WrongStatus` if the execution has ended, `TooManyBufferedEvents` if too many events wait,
+        `EventTooLarge`.
         """
         check_event(name, data)
         named = event_key("caller", by, key) if key else ""

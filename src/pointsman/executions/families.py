@@ -272,7 +272,7 @@ class GateAnswer(NamedTuple):
     """Digest of what the person saw, from the gate's view; empty: not known."""
 
 
-class Past(NamedTuple):
+class ClosedGate(NamedTuple):
     """A gate that is no longer open."""
 
     gate: str
@@ -390,7 +390,7 @@ async def _is_answered(runtime: LocalRuntime, driver: Driver, name: str, answer:
 
 async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClosedAlready | None:
     """Return how the latest gate of that name was closed; None: there was none."""
-    latest: Past | None = None
+    latest: ClosedGate | None = None
     async for past in _pasts(runtime, driver.execution, name):
         latest = past
     if latest is None:
@@ -398,7 +398,7 @@ async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClose
     return GateClosedAlready(f"the gate {latest.gate!r} is closed: {latest.how}", hint="Its first answer stays.")
 
 
-async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> AsyncIterator[Past]:
+async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> AsyncIterator[ClosedGate]:
     """Yield the closed gates with that id or of that node, of an execution and then of its sub-workflows, oldest
     first."""
     driver = runtime.drivers.get(execution)
@@ -420,15 +420,15 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
                 yield past
 
 
-def pasts_of(rows: list[Row]) -> list[Past]:
+def pasts_of(rows: list[Row]) -> list[ClosedGate]:
     """Return the closed gates in a journal, oldest first."""
-    found: list[Past] = []
-    still: dict[Step, Past] = {}
+    found: list[ClosedGate] = []
+    still: dict[Step, ClosedGate] = {}
     for row in rows:
         for event in row.events:
             step = getattr(event, "step", None)
             if isinstance(event, wait_events.GateOpened):
-                still[event.step] = Past(event.gate, event.step.node, "", {})
+                still[event.step] = ClosedGate(event.gate, event.step.node, "", {})
             elif isinstance(event, life_events.ExecutionCancelled | life_events.ExecutionCompleted):
                 found += [gate._replace(how=f"the execution was {event_word(event)}") for gate in still.values()]
                 still.clear()
@@ -444,7 +444,7 @@ def event_word(event: life_events.ExecutionCancelled | life_events.ExecutionComp
     return "cancelled" if isinstance(event, life_events.ExecutionCancelled) else "completed"
 
 
-def _take(past: Past, event: events.Event) -> None:
+def _take(past: ClosedGate, event: events.Event) -> None:
     if isinstance(event, wait_events.GateVoted | wait_events.GateClosed) and event.key:
         past.answers.setdefault(event.key, (event.by, event.action, event.data))
 

@@ -55,9 +55,9 @@ async def artifact(app: AppContext, execution: str, path: str) -> bytes:
 async def read_artifact(settings: Settings, execution: str, path: str) -> bytes:
     """Return one file of an execution; `settings` must name a directory of files. Raises `ToolFailed`."""
     assert settings.files is not None
-    from pointsman.tools.files import Jail  # Deferred: most installations keep no files.
+    from pointsman.tools.files import ArtifactFolder  # Deferred: most installations keep no files.
 
-    return await asyncio.to_thread(Jail(settings.files, execution).read, path)
+    return await asyncio.to_thread(ArtifactFolder(settings.files, execution).read, path)
 
 
 def media_type_of(path: str) -> str:
@@ -99,23 +99,25 @@ async def artifacts_of(settings: Settings, execution: str) -> list[ArtifactView]
     """Return [{"path", "bytes"}] sorted by name; empty if this installation keeps no files."""
     if settings.files is None:
         return []
-    from pointsman.tools.files import Jail  # Deferred: most installations keep no files.
+    from pointsman.tools.files import ArtifactFolder  # Deferred: most installations keep no files.
 
-    found = await asyncio.to_thread(Jail(settings.files, execution).files)
+    found = await asyncio.to_thread(ArtifactFolder(settings.files, execution).files)
     return [{"path": file.path, "bytes": file.size} for file in found]
 
 
 async def delete_artifacts(settings: Settings, execution: str) -> None:
     """Delete all files of an execution for good."""
     if settings.files is not None:
-        from pointsman.tools.files import Jail  # As above.
+        from pointsman.tools.files import ArtifactFolder  # As above.
 
-        await asyncio.to_thread(Jail(settings.files, execution).remove)
+        await asyncio.to_thread(ArtifactFolder(settings.files, execution).remove)
 
 
 async def copy_artifacts(settings: Settings, origin: str, execution: str) -> None:
     """Copy all files of an execution to another one. Raises `ToolFailed`."""
     if settings.files is not None:
-        from pointsman.tools.files import Jail  # As above.
+        from pointsman.tools.files import ArtifactFolder  # As above.
 
-        await asyncio.to_thread(Jail(settings.files, execution).take_over, Jail(settings.files, origin))
+        await asyncio.to_thread(
+            ArtifactFolder(settings.files, execution).take_over, ArtifactFolder(settings.files, origin)
+        )

@@ -44,7 +44,7 @@ from pointsman.engine.reports import Start
 from pointsman.engine.state import ENDED, SCRIPTED_OPTION, ExecutionState
 from pointsman.errors import CallerError
 from pointsman.executions.concurrency_limits import OPTION as PLACE_OPTION
-from pointsman.executions.concurrency_limits import Places, group_in
+from pointsman.executions.concurrency_limits import ConcurrencyLimits, group_in
 from pointsman.executions.execution import Execution
 from pointsman.executions.inputs import conversation_for, input_for
 from pointsman.models.transport import PydanticModels
@@ -103,8 +103,10 @@ async def driver_for(app: AppContext, execution: ExecutionId) -> Driver:
     return driver
 
 
-PLACES: Final = Part[Places](
-    "places", lambda app: Places(app.store, app.clock, partial(driver_for, app)), close=Places.close
+PLACES: Final = Part[ConcurrencyLimits](
+    "places",
+    lambda app: ConcurrencyLimits(app.store, app.clock, partial(driver_for, app)),
+    close=ConcurrencyLimits.close,
 )
 """The concurrency limits of the executions of this store."""
 
@@ -337,7 +339,12 @@ class Starts:
     """Starts executions."""
 
     def __init__(
-        self, runtime: LocalRuntime, library: Library, places: Places, open_: Open, models: PydanticModels | None
+        self,
+        runtime: LocalRuntime,
+        library: Library,
+        places: ConcurrencyLimits,
+        open_: Open,
+        models: PydanticModels | None,
     ) -> None:
         """`models` must reach every model that an execution may call; None: no model is called."""
         self._models = models
@@ -348,7 +355,7 @@ class Starts:
 
     async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
         """Start an execution, or return the one that was started under the key. Raises `InputInvalid`, `KeyReused`,
-        `PlaceTaken`, and `ModelUnusable` or `ModelUnnamed` if a model cannot be called from here."""
+        `ConcurrencyLimitReached`, and `ModelUnusable` or `ModelUnnamed` if a model cannot be called from here."""
         definition = runnable.definition
         given = input_for(definition, input)
         turn = await self._turn(definition, wish)

@@ -54,7 +54,7 @@ class ExecutionDefinition(TypedDict):
     graph: GraphView
 
 
-class PlaceInvalid(CallerError):
+class PositionInvalid(CallerError):
     """A given position is not one of a list or journal."""
 
     code: ClassVar[str] = "place-invalid"
@@ -107,7 +107,7 @@ async def executions_page(
     executions were read and few of them are visible.
 
     Pages are ordered by start time, which never changes, so no execution is repeated or skipped while others are added
-    or deleted. Raises `PlaceInvalid`.
+    or deleted. Raises `PositionInvalid`.
     """
     edge = since if oldest_first else until
     first = None if edge is None else (edge, ExecutionId(""))
@@ -212,12 +212,12 @@ async def conversation_of(app: AppContext, execution: str) -> tuple[str, str | N
 
 
 def place_of(place: str | None) -> tuple[int, int]:
-    """Parse a position `seq.n`, as events are numbered; None: before the first event. Raises `PlaceInvalid`."""
+    """Parse a position `seq.n`, as events are numbered; None: before the first event. Raises `PositionInvalid`."""
     if not place:
         return 0, -1
     seq, dot, number = place.partition(".")
     if len(place) > PLACE_CHARS_MAX or not _is_number(seq) or (dot and not _is_number(number)):
-        raise PlaceInvalid(
+        raise PositionInvalid(
             f"{place[:PLACE_CHARS_MAX]!r} is not a place in a journal", hint="It is `seq.n`, as in `17.0`."
         )
     return int(seq), int(number) if dot else -1
@@ -228,11 +228,11 @@ def _is_number(text: str) -> bool:
 
 
 def place_of_list(before: str) -> tuple[float, ExecutionId]:
-    """Parse a position that `place_in` returned. Raises `PlaceInvalid`."""
+    """Parse a position that `place_in` returned. Raises `PositionInvalid`."""
     try:
         started, execution = msgspec.json.decode(before, type=tuple[float, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
-        raise PlaceInvalid(
+        raise PositionInvalid(
             f"{before[:PLACE_CHARS_MAX]!r} is not a place in a list", hint="Use `next` of a page."
         ) from None
     return Instant(started), ExecutionId(execution)

@@ -400,7 +400,7 @@ _CONTENT: Final = ("input", "state", "output", "waiting", "answers", "progress")
 """Fields of the execution view."""
 
 
-class NotTold(CallerError):
+class HiddenByRedaction(CallerError):
     """The execution's redaction level does not allow this."""
 
     code = "not-told"
@@ -446,9 +446,9 @@ async def level_of(app: AppContext, execution: str) -> Observability:
 
 
 async def must_be_told(app: AppContext, execution: str, what: str) -> None:
-    """Raises `NotTold`, `UnknownExecution`."""
+    """Raises `HiddenByRedaction`, `UnknownExecution`."""
     if await level_of(app, execution) == "minimal":
-        raise NotTold(
+        raise HiddenByRedaction(
             f"{execution!r} is observed at 'minimal': {what} would tell its content",
             hint="`pointsman export` exports it for an operator of the store.",
         )

@@ -38,10 +38,12 @@ from pointsman.auth.policy import must_own_session, must_see_workflow, sees_exec
 from pointsman.auth.rate_limiter import RateLimiter
 from pointsman.context import AppContext, Part, Services
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.engine.compile.partial_run import TrialUnfit as TrialUnfit  # Faces do not import the engine.
+from pointsman.engine.compile.partial_run import (
+    PartialRunInvalid as PartialRunInvalid,  # for faces
+)
 from pointsman.engine.state import ENDED, SCRIPT_OPTION, ExecutionState
 from pointsman.executions.authority import OF_DOCUMENT, AppRights, GuardedExecutors
-from pointsman.executions.concurrency_limits import Places
+from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
 from pointsman.executions.opening import PLACES, StartRequest, Starts, driver_for, new_id, save_turn
@@ -236,7 +238,7 @@ async def try_out(
 ) -> Execution:
     """Start a partial run of a document or of a saved workflow for a caller. `written_by`: as for `Pointsman.start`.
 
-    Raises `TrialUnfit` before anything is written.
+    Raises `PartialRunInvalid` before anything is written.
     """
     trigger: JsonObject = {"kind": TRIAL_TRIGGER, "by": caller.name}
     return await start(
@@ -268,7 +270,7 @@ def is_fleeting(definition: WorkflowDefinition) -> bool:
     return definition.config is not None and definition.config.persistence == "none"
 
 
-class Fleeting:
+class EphemeralExecutions:
     """The ephemeral executions of one installation."""
 
     def __init__(self, app: AppContext, store: MemoryStore, services: Services, emitted: EventSink) -> None:
@@ -290,7 +292,7 @@ class Fleeting:
             emitted=self._emitted,
         )
         self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._services.executors)
-        self._places = Places(self.store, app.clock, self.runtime.open)
+        self._places = ConcurrencyLimits(self.store, app.clock, self.runtime.open)
         self._held: WeakValueDictionary[ExecutionId, Execution] = WeakValueDictionary()
         self._ended: dict[ExecutionId, float] = {}
         """Time of the end, in the order of ending."""
@@ -344,7 +346,7 @@ class Fleeting:
         await self._told(name, data, key, by)
 
 
-EPHEMERAL: Final = Part[Fleeting]("ephemeral executions", close=Fleeting.close)
+EPHEMERAL: Final = Part[EphemeralExecutions]("ephemeral executions", close=EphemeralExecutions.close)
 """Bound by wiring, which makes its services."""
 
 

@@ -47,7 +47,7 @@ from pointsman.store.usage import (
     About,
     UsageAmounts,
     UsageName,
-    UsagePlace,
+    UsagePosition,
     UsageQuery,
     UsageRecord,
 )
@@ -387,9 +387,9 @@ class ExecutionUsage:
     """The usage of one execution, built row by row."""
 
     def __init__(self) -> None:
-        self.days: dict[str, dict[UsagePlace, UsageAmounts]] = {}
+        self.days: dict[str, dict[UsagePosition, UsageAmounts]] = {}
         self._begun: dict[Step, float] = {}
-        self._ended: dict[str, tuple[str, UsagePlace]] = {}
+        self._ended: dict[str, tuple[str, UsagePosition]] = {}
         """The day and place to which the usage of a step is added, by the step's name."""
 
     def take(self, row: Row) -> None:
@@ -422,16 +422,16 @@ class ExecutionUsage:
         if step in self._ended:
             self._at(*self._ended[step]).tool_calls += 1
 
-    def _at(self, day: str, place: UsagePlace) -> UsageAmounts:
+    def _at(self, day: str, place: UsagePosition) -> UsageAmounts:
         return self.days.setdefault(day, {}).setdefault(place, UsageAmounts())
 
     def _begin(self, step: Step, at: float, *, runs: bool) -> None:
-        self._ended[str(step)] = day_of(at), UsagePlace(step.node)
+        self._ended[str(step)] = day_of(at), UsagePosition(step.node)
         if runs:
             self._begun[step] = at
 
     def _end(self, step: Step, at: float, taken: UsageAmounts) -> None:
-        day, place = self._ended[str(step)] = day_of(at), UsagePlace(step.node)
+        day, place = self._ended[str(step)] = day_of(at), UsagePosition(step.node)
         since = self._begun.pop(step, None)
         taken.micros = 0 if since is None else round((at - since) * MICROS)
         self._at(day, place).add(taken)

@@ -28,7 +28,7 @@ from pointsman.auth.verbs import Verbs, verb
 from pointsman.engine.replay import Replay
 from pointsman.errors import CallerError
 from pointsman.executions.authority import join
-from pointsman.executions.bulk import BulkResult, Which, each, fitting, named, runnable
+from pointsman.executions.bulk import BulkResult, BulkSelection, each, fitting, named, runnable
 from pointsman.executions.bulk import Verb as BulkAction
 from pointsman.executions.deletion import delete
 from pointsman.executions.dry_run import DryRun, dry_run
@@ -426,7 +426,7 @@ class ExecutionVerbs(Verbs):
     async def bulk(
         self,
         action: BulkAction,
-        which: Which | None = None,
+        which: BulkSelection | None = None,
         *,
         executions: Iterable[str] = (),
         dry_run: bool = False,

@@ -29,7 +29,7 @@ from pointsman.executors.conversation import (
     system_of,
 )
 from pointsman.executors.decisions import DecisionExecutor
-from pointsman.executors.effect_ledger import TOO_LONG, Ledger, ToolOutcome, World, attempt, fingerprint
+from pointsman.executors.effect_ledger import TOO_LONG, EffectLedger, ExecutorDeps, ToolOutcome, attempt, fingerprint
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.guardrails import AttemptGuardrails
 from pointsman.executors.model_answers import EMPTY, REASKS_MAX, Expected, Wrong
@@ -58,7 +58,7 @@ class AgentExecutor:
     An agent with `choices` is a decision: see `decision`.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
         self._decision = DecisionExecutor(world)
 
@@ -69,7 +69,7 @@ class AgentExecutor:
         if "choices" in spec.config:
             return await self._decision.execute(command, spec, run)
 
-        async def work(ledger: Ledger) -> WorkDone:
+        async def work(ledger: EffectLedger) -> WorkDone:
             settings = agent_settings(spec)
             await self._world.tools.prepare(settings.tools or ())
             files = AttachmentSources(self._world.fetch, self._world.keep, run.execution)
@@ -105,7 +105,7 @@ class AgentLoop:
         *,
         settings: AgentSettings,
         tools: Tools,
-        ledger: Ledger,
+        ledger: EffectLedger,
         files: AttachmentSources = NO_FILES,
     ) -> None:
         self._command = command
@@ -317,7 +317,13 @@ class ToolRounds:
     """Runs the tool calls of an agent, round by round."""
 
     def __init__(
-        self, command: Execute, spec: WorkSpec, run: ExecutionPort, *, allowed: dict[str, ToolSpec], ledger: Ledger
+        self,
+        command: Execute,
+        spec: WorkSpec,
+        run: ExecutionPort,
+        *,
+        allowed: dict[str, ToolSpec],
+        ledger: EffectLedger,
     ) -> None:
         self._command = command
         self._spec = spec

@@ -1,6 +1,6 @@
 """Observers of model and tool calls, for metrics and tracing; free when there are no listeners.
 
-executors ─▶ HeardModels ─▶ models        without listeners the call goes straight through
+executors ─▶ ObservedModels ─▶ models     without listeners the call goes straight through
                  └─▶ CallObservers ─▶ listeners
 """
 
@@ -66,7 +66,7 @@ class CallObservers:
             listener(called)
 
 
-class HeardModels:
+class ObservedModels:
     """`Models` port that reports its calls to observers."""
 
     def __init__(self, models: Models, calls: CallObservers, clock: Clock) -> None:
@@ -91,7 +91,7 @@ class HeardModels:
         return answer
 
 
-class HeardTools:
+class ObservedTools:
     """`Tools` port that reports its calls to observers."""
 
     def __init__(self, tools: Tools, calls: CallObservers, clock: Clock) -> None:

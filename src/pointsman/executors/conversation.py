@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.executors.effect_ledger import Ledger, fingerprint
+from pointsman.executors.effect_ledger import EffectLedger, fingerprint
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.transcript import (
     SUMMARY,
@@ -181,7 +181,7 @@ class Recalled(NamedTuple):
 class TranscriptWindow:
     """Keeps one agent's transcript within its budget. One per attempt: it learns the length of a token here."""
 
-    def __init__(self, ledger: Ledger, memory: HistorySettings, asks: ModelRequest, *, name: str) -> None:
+    def __init__(self, ledger: EffectLedger, memory: HistorySettings, asks: ModelRequest, *, name: str) -> None:
         """`asks`: the agent's model request, without messages."""
         self._ledger = ledger
         self._memory = memory

@@ -12,7 +12,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
 from pointsman.executors.conversation import AgentSettings, agent_settings, model_of, with_value
-from pointsman.executors.effect_ledger import Ledger, World, attempt
+from pointsman.executors.effect_ledger import EffectLedger, ExecutorDeps, attempt
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.model_answers import ask_for_json
 from pointsman.models.transcript import as_text, text_of, user_message
@@ -31,7 +31,7 @@ class DecisionChoice(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionExecutor:
     """Input: {"system"?, "prompt", "value"?}. Config: `choices`, labels or {value, label?, …}."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
@@ -39,7 +39,7 @@ class DecisionExecutor:
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
         """Ask the model. `next` is the choice; the result is {"choice", "reason"}."""
 
-        async def decide(ledger: Ledger) -> WorkDone:
+        async def decide(ledger: EffectLedger) -> WorkDone:
             choices = _choices(spec)
             request = _decision_request(command, spec, agent_settings(spec), choices)
             answer = await ask_for_json(ledger, request, _choice_schema(choices))
@@ -112,13 +112,13 @@ class JudgeExecutor:
     Questions to the same model are asked in one call.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        async def judge(ledger: Ledger) -> WorkDone:
+        async def judge(ledger: EffectLedger) -> WorkDone:
             result: JsonObject = {}
             questions = _questions(command)
             for model in dict.fromkeys(question.model for question in questions):
@@ -179,7 +179,7 @@ class RecoveryExecutor:
     Works for steps of every kind; the model is the node's own if it has one, else the workflow's.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
@@ -194,7 +194,7 @@ class RecoveryExecutor:
             purpose="recover",
         )
 
-        async def recover(ledger: Ledger) -> WorkDone:
+        async def recover(ledger: EffectLedger) -> WorkDone:
             result = await ask_for_json(ledger, request, _recovery_schema(routes))
             return WorkDone(step=command.step, attempt=command.attempt, result=result, usage=ledger.usage)
 

@@ -82,7 +82,7 @@ class _None:
 NO_SECRETS: Final[Secrets] = _None()
 
 
-class World(msgspec.Struct, frozen=True, kw_only=True):
+class ExecutorDeps(msgspec.Struct, frozen=True, kw_only=True):
     """The ports that executors use."""
 
     models: Models
@@ -153,10 +153,10 @@ def _seconds(said: Json) -> float | None:
     return said if isinstance(said, int | float) else None
 
 
-class Ledger:
+class EffectLedger:
     """The calls of one attempt, each limited in time (`CallTimes`); the runtime limits the whole attempt."""
 
-    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
+    def __init__(self, world: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
         self._world = world
         self._command = command
         self._spec = spec
@@ -383,10 +383,14 @@ class Ledger:
 
 
 async def attempt(
-    world: World, command: Execute, spec: WorkSpec, run: ExecutionPort, work: Callable[[Ledger], Awaitable[WorkDone]]
+    world: ExecutorDeps,
+    command: Execute,
+    spec: WorkSpec,
+    run: ExecutionPort,
+    work: Callable[[EffectLedger], Awaitable[WorkDone]],
 ) -> WorkDone | WorkFailed | ToolCallsProposed:
     """Perform one attempt. Its failure, or the calls that people must approve first, become its report."""
-    ledger = Ledger(world, command, spec, run)
+    ledger = EffectLedger(world, command, spec, run)
     try:
         return await work(ledger)
     except CallsNeedApproval as why:

@@ -14,7 +14,7 @@ from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.executors.conversation import AgentSettings, model_of, with_value
-from pointsman.executors.effect_ledger import Ledger
+from pointsman.executors.effect_ledger import EffectLedger
 from pointsman.executors.failures import WorkRefused
 from pointsman.executors.model_answers import Expected, Wrong, ask_for_json
 from pointsman.expressions.environment import Environment, Names
@@ -63,7 +63,7 @@ class GuardrailContext(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 class AttemptGuardrails:
     """The guardrails of one attempt."""
 
-    def __init__(self, command: Execute, spec: WorkSpec, settings: AgentSettings, ledger: Ledger) -> None:
+    def __init__(self, command: Execute, spec: WorkSpec, settings: AgentSettings, ledger: EffectLedger) -> None:
         self._command = command
         self._spec = spec
         self._settings = settings

@@ -17,7 +17,7 @@ import msgspec
 
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.failures import Failure
-from pointsman.executors.effect_ledger import Ledger
+from pointsman.executors.effect_ledger import EffectLedger
 from pointsman.executors.failures import WorkRefused
 from pointsman.models.repair import ParsedJson, read_json, read_whole
 from pointsman.models.transcript import assistant_message, user_message
@@ -97,7 +97,7 @@ class Expected:
         )
 
 
-async def ask_for_json(ledger: Ledger, request: ModelRequest, schema: JsonObject) -> JsonObject:
+async def ask_for_json(ledger: EffectLedger, request: ModelRequest, schema: JsonObject) -> JsonObject:
     """Return the answer to a question whose schema is an object. Raises `WorkRefused`, `ModelFailed`."""
     expected = Expected(schema, "json")
     messages: list[Json] = [*request.messages]

@@ -18,7 +18,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.conversation import AgentSettings, agent_settings
-from pointsman.executors.effect_ledger import Ledger, World, attempt
+from pointsman.executors.effect_ledger import EffectLedger, ExecutorDeps, attempt
 from pointsman.expressions.environment import Environment, Names
 from pointsman.expressions.templates import compile_template
 from pointsman.models.transcript import as_text, text_of
@@ -94,13 +94,13 @@ class PlannerExecutor:
     Result: {"tasks": [{"id", "title", "description", "assigned_agent"?, "result"?}], "text"?}.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        async def plan(ledger: Ledger) -> WorkDone:
+        async def plan(ledger: EffectLedger) -> WorkDone:
             return ledger.done(await _Planning(self._world, command, spec, run, ledger).perform())
 
         return await attempt(self._world, command, spec, run, plan)
@@ -109,7 +109,9 @@ class PlannerExecutor:
 class _Planning:
     """One attempt."""
 
-    def __init__(self, world: World, command: Execute, spec: WorkSpec, run: ExecutionPort, ledger: Ledger) -> None:
+    def __init__(
+        self, world: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort, ledger: EffectLedger
+    ) -> None:
         self._world = world
         self._command = command
         self._spec = spec

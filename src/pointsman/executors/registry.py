@@ -15,7 +15,7 @@ from pointsman.errors import OperatorError
 from pointsman.executors.agent_loop import AgentExecutor
 from pointsman.executors.attachments import Fetch, Keep
 from pointsman.executors.decisions import DecisionExecutor, JudgeExecutor, RecoveryExecutor
-from pointsman.executors.effect_ledger import NO_SECRETS, World
+from pointsman.executors.effect_ledger import NO_SECRETS, ExecutorDeps
 from pointsman.executors.planner import PlannerExecutor
 from pointsman.executors.verifier import VerifierExecutor
 from pointsman.executors.work_without_models import CodeExecutor, PendingCallsExecutor, RecordExecutor, ToolExecutor
@@ -28,7 +28,7 @@ from pointsman.values import Json
 RECOVERY: Final = ""
 """Stands for the kind of work of recoveries."""
 GROUP: Final = "pointsman.executors"
-"""Entry points by which installed packages add kinds of work: kind -> a function `World -> Executor`."""
+"""Entry points by which installed packages add kinds of work: kind -> a function `ExecutorDeps -> Executor`."""
 
 
 class KindUnknown(OperatorError):
@@ -107,7 +107,7 @@ class Executors:
         input. `fetch` gets files by their addresses, `keep` reads those that executions keep; None: not available.
         """
         self._later: dict[str, Callable[[], Executor]] = {} if http is None else {"http": http}
-        self._world = World(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
+        self._world = ExecutorDeps(models=models, tools=tools, fetch=fetch, keep=keep, memory=memory, secrets=secrets)
         self._reaches = reaches
         self._basis = basis
         self._looks_for_plugins = plugins
@@ -187,7 +187,7 @@ class Executors:
             hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."
             raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint, needs=f"executor:{kind}")
         try:
-            made = cast("Callable[[World], Executor]", load_plugin(plugin))
+            made = cast("Callable[[ExecutorDeps], Executor]", load_plugin(plugin))
             return _Printing(made(self._world))
         except Exception as why:
             raise ExecutorNotLoaded(

@@ -19,7 +19,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.executors.agent_loop import AgentLoop
 from pointsman.executors.conversation import AgentSettings, agent_settings
-from pointsman.executors.effect_ledger import Ledger, World, attempt
+from pointsman.executors.effect_ledger import EffectLedger, ExecutorDeps, attempt
 from pointsman.models.transcript import as_text, text_of
 from pointsman.ports import ExecutionPort
 from pointsman.values import Json, JsonObject
@@ -73,13 +73,13 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 class VerifierExecutor:
     """Input: {"criteria", "system"?, "value", "before"?}. Result: a `Judgement`; `next` is its verdict."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        async def verify(ledger: Ledger) -> WorkDone:
+        async def verify(ledger: EffectLedger) -> WorkDone:
             settings, bounds = _settings(spec), msgspec.convert(spec.config, VerifierLimits)
             before = _before(command.input.get("before"))
             await self._world.tools.prepare(settings.tools or ())

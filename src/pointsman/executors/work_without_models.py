@@ -11,7 +11,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import EngineBug
-from pointsman.executors.effect_ledger import Ledger, ToolOutcome, World
+from pointsman.executors.effect_ledger import EffectLedger, ExecutorDeps, ToolOutcome
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed
 from pointsman.executors.tool_calls import CallsNeedApproval
 from pointsman.models.repair import read_json
@@ -27,7 +27,7 @@ from pointsman.values import Json, JsonObject
 class ToolExecutor:
     """Input: {"tool": name, "parameters": {…}}. Result: the tool's result."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
@@ -36,7 +36,7 @@ class ToolExecutor:
         name, parameters = command.input.get("tool"), command.input.get("parameters")
         if not isinstance(name, str) or not isinstance(parameters, dict | None):
             raise EngineBug(f"a tool step was given {command.input!r}")
-        ledger = Ledger(self._world, command, spec, run)
+        ledger = EffectLedger(self._world, command, spec, run)
         try:
             if spec.secrets:
                 self._must_stay_here(name)
@@ -78,7 +78,7 @@ class PendingCallsExecutor:
     leaves by the first of them that has an edge.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ExecutorDeps) -> None:
         self._world = world
 
     async def execute(
@@ -87,7 +87,7 @@ class PendingCallsExecutor:
         listed = command.input.get("calls")
         calls = [call for one in (listed if isinstance(listed, list) else []) if (call := read_call(one)) is not None]
         caller = text_of(command.input.get("caller")) or spec.name or spec.node
-        ledger = Ledger(self._world, command, spec, run)
+        ledger = EffectLedger(self._world, command, spec, run)
         try:
             outcomes = await ledger.call(calls)
         except CallsNeedApproval as why:

@@ -49,7 +49,7 @@ class KeyLease:
     """If not granted: seconds that each key rests which was rate-limited in another process."""
 
 
-class Turns(Protocol):
+class KeyLeases(Protocol):
     """Coordinates calls with other processes."""
 
     async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
@@ -158,7 +158,7 @@ class KeyPool:
         keys: int,
         pacing: Pacing | None = None,
         clock: Clock | None = None,
-        turns: Turns | None = None,
+        turns: KeyLeases | None = None,
     ) -> None:
         """`name`: the provider, for messages and `turns`. A provider without keys has one nameless key."""
         self._name = name
@@ -210,7 +210,7 @@ class KeyPool:
             self._serve()
             raise
 
-    async def _agreed(self, turns: Turns, key: int) -> bool:
+    async def _agreed(self, turns: KeyLeases, key: int) -> bool:
         """Return whether the other processes grant the turn, after any wait. Meanwhile no key is granted here."""
         pacing = self._pacing
         try:

@@ -14,7 +14,7 @@ from pointsman.definition.problems import did_you_mean
 from pointsman.extras import install_hint, is_importable, is_installed
 from pointsman.models.failures import ModelUnusable
 from pointsman.models.key_budgets import DayLimit
-from pointsman.models.key_pool import KeyPool, Turns
+from pointsman.models.key_pool import KeyLeases, KeyPool
 from pointsman.models.provider import KINDS, Provider
 from pointsman.ports import Clock
 
@@ -56,7 +56,7 @@ class Providers:
     """Opens models and keeps them open: one client per model and key, one key pool per provider."""
 
     def __init__(
-        self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None, turns: Turns | None = None
+        self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None, turns: KeyLeases | None = None
     ) -> None:
         """`turns`: coordinates providers that share keys with other processes."""
         self._known = dict(known or {})

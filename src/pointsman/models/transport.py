@@ -30,7 +30,7 @@ from pointsman.errors import Outage, PointsmanError
 from pointsman.models.embedding import Embedded, Embedders
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable, key_redaction, redacted
 from pointsman.models.key_budgets import BUDGET_SPENT, Days, Spending
-from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeyPool, KeysExhausted, LoopClock, Turns
+from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeyLeases, KeyPool, KeysExhausted, LoopClock
 from pointsman.models.prices import Prices
 from pointsman.models.provider import Provider
 from pointsman.models.providers import ModelRoute, Providers
@@ -108,7 +108,7 @@ class PydanticModels:
         sleep: Sleep = asyncio.sleep,
         clock: Clock | None = None,
         spending: Spending | None = None,
-        turns: Turns | None = None,
+        turns: KeyLeases | None = None,
         prices: Prices | None = None,
     ) -> None:
         """Requests without a model use that of their purpose, or else `default`; requests without a temperature use

@@ -28,7 +28,7 @@ from pointsman.errors import CallerError
 from pointsman.settings import Settings
 from pointsman.store.chain import first_hash, row_hash
 from pointsman.store.compression import Form
-from pointsman.tools.files import Jail, names_in
+from pointsman.tools.files import ArtifactFolder, names_in
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.sources import FileUnreadable
@@ -278,7 +278,7 @@ async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[Archi
     found, room = list[ArchivedFile](), FILES_BYTES_MAX
     most = min(FILE_BYTES_MAX, app.settings.files.file_bytes_max)
     for member in members:
-        for file in await asyncio.to_thread(Jail(app.settings.files, member).files):
+        for file in await asyncio.to_thread(ArtifactFolder(app.settings.files, member).files):
             goes = file.size <= min(most, room)
             room -= file.size if goes else 0
             found.append(ArchivedFile(member, file.path, file.size, goes))
@@ -289,7 +289,7 @@ async def file_lines(app: AppContext, kept: Iterable[ArchivedFile]) -> AsyncIter
     """Yield a line for each file that still exists."""
     assert app.settings.files is not None, "somebody keeps files"
     for one in kept:
-        jail = Jail(app.settings.files, one.execution)
+        jail = ArtifactFolder(app.settings.files, one.execution)
         try:
             if one.goes:
                 line = file_line(one.execution, one.path, await asyncio.to_thread(jail.read, one.path))
@@ -343,7 +343,7 @@ async def must_have_room(settings: Settings, sizes: Sizes, new: Mapping[str, Exe
                 "raise files_max, bytes_max or file_bytes_max under [files].",
             )
         name = new[execution]
-        if await asyncio.to_thread(Jail(bounds, name).files):
+        if await asyncio.to_thread(ArtifactFolder(bounds, name).files):
             hint = "Give the copy a name of its own: --new-id."
             raise ImportRefused(f"there are files of {name!r} in the directory already", hint=hint)
 
@@ -353,4 +353,4 @@ async def bring_file(settings: Settings, execution: ExecutionId, line: FileLine)
     content = file_content(line)
     if content is not None:
         assert settings.files is not None, "there is room"
-        await asyncio.to_thread(Jail(settings.files, execution).write, line.file, content)
+        await asyncio.to_thread(ArtifactFolder(settings.files, execution).write, line.file, content)

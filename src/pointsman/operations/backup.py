@@ -30,7 +30,7 @@ from pointsman.store.sqlite.connection import connect, explained
 from pointsman.store.sqlite.schema import MIGRATIONS, is_ours, migrate, pragma
 from pointsman.store.sqlite.transfer import executions_in, find_damage, read_parts, write_new
 from pointsman.store.transfer import COPIED, TransferPart, transfer_of
-from pointsman.tools.files import Jail
+from pointsman.tools.files import ArtifactFolder
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import ExecutionId, JsonObject
 from pointsman.version import VERSION
@@ -144,16 +144,16 @@ def has_content(part: TransferPart) -> bool:
     return part.table != "last_version"
 
 
-def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[KeptFile]:
+def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[BackupFile]:
     """Yield the files of these executions. A file that is replaced meanwhile is read as it is then; a deleted one is
     skipped."""
     if settings.files is None:
         return
     for execution in executions:
-        jail = Jail(settings.files, execution)
+        jail = ArtifactFolder(settings.files, execution)
         for file in jail.files():
             try:
-                yield KeptFile(execution, file.path, jail.read(file.path))
+                yield BackupFile(execution, file.path, jail.read(file.path))
             except ToolFailed as why:
                 if why.failure.code != "file-missing":
                     raise
@@ -167,11 +167,11 @@ def check_files(settings: Settings, said: About) -> None:
         )
 
 
-def put_files(settings: Settings, files: Iterable[KeptFile]) -> None:
+def put_files(settings: Settings, files: Iterable[BackupFile]) -> None:
     for execution, path, data in files:
         assert settings.files is not None, "checked before anything is written"
         try:
-            Jail(settings.files, execution).write(path, data)
+            ArtifactFolder(settings.files, execution).write(path, data)
         except ToolFailed as why:
             raise BackupRefused(str(why.failure.message), hint="See `files` in the settings.") from None
 
@@ -207,7 +207,7 @@ class BackupFailed(OperatorError):
     code: ClassVar[str] = "backup-failed"
 
 
-class KeptFile(NamedTuple):
+class BackupFile(NamedTuple):
     """A file of an execution."""
 
     execution: ExecutionId
@@ -225,7 +225,7 @@ class About(NamedTuple):
     files: int
 
 
-Files = Callable[[list[ExecutionId]], Iterable[KeptFile]]
+Files = Callable[[list[ExecutionId]], Iterable[BackupFile]]
 """Returns the files of these executions."""
 
 
@@ -373,6 +373,6 @@ def parts_of(connection: sqlite3.Connection) -> Iterator[TransferPart]:
     return read_parts(connection)
 
 
-def files_of(connection: sqlite3.Connection) -> Iterator[KeptFile]:
+def files_of(connection: sqlite3.Connection) -> Iterator[BackupFile]:
     for execution, name, data in connection.execute("SELECT execution, path, data FROM kept_files"):
-        yield KeptFile(ExecutionId(execution), name, data)
+        yield BackupFile(ExecutionId(execution), name, data)

@@ -81,7 +81,7 @@ class Bounded:
         return value
 
 
-class TimedLedger:
+class TimedEffectLedger:
     """A journal whose writes are timed."""
 
     def __init__(self, ledger: StoreJournal, took: Callable[[float], None]) -> None:
@@ -135,7 +135,7 @@ class Measuring:
         self._of_calls()
         ProcessCollector(registry=self.registry)
         self._ledger = app.runtime.journal
-        app.runtime.journal = TimedLedger(self._ledger, self._writes.observe)
+        app.runtime.journal = TimedEffectLedger(self._ledger, self._writes.observe)
         self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
 
     def close(self) -> None:

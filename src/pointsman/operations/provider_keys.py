@@ -134,7 +134,7 @@ async def _provider(
     except ModelUnusable as why:
         missing = sentences(str(why), why.hint)
     pool = pool or KeyPool(name, keys=len(provider.keys), pacing=provider.pacing)
-    rests = await KeptTurns(app.store, app.clock).rests(name) if one.shared else {}
+    rests = await StoredKeyLeases(app.store, app.clock).rests(name) if one.shared else {}
     names = _names(one, provider)
     keys: list[ModelKeyView] = []
     for state in pool.look() if missing is None else ():
@@ -235,7 +235,7 @@ class ProviderState(Struct, frozen=True, omit_defaults=True):
         return ProviderState(self.next if self.next <= now + ahead_s else now, keys, rests)
 
 
-class KeptTurns:
+class StoredKeyLeases:
     """Key leases that are kept in the store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
@@ -297,7 +297,7 @@ def _not_yet(standing: ProviderState, now: float) -> KeyLease:
 SPENDING: Final = "key-spending"
 
 
-class KeptSpending:
+class StoredKeySpending:
     """Usage per key and day. There is one entry per key, which the next day replaces, so that the
     store does not grow."""
 

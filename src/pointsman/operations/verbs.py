@@ -57,7 +57,7 @@ class OperationVerbs(Verbs):
         """Return the lines of an export file of an execution and its sub-workflows, which the caller must see.
 
         An export is exact, so an execution at the redaction level `minimal` is exported only at the command line.
-        Raises `UnknownExecution`, `NotAllowed`, `NotTold`.
+        Raises `UnknownExecution`, `NotAllowed`, `HiddenByRedaction`.
         """
         await must_see_family(self.app, self.caller, execution)
         if self.caller.entrance != "shell":

@@ -26,7 +26,7 @@ from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
 from pointsman.server.json_responses import JsonReply
-from pointsman.server.mcp_transport import McpDoor
+from pointsman.server.mcp_transport import McpMiddleware
 from pointsman.server.middleware.requests import Heard, Requests, counted
 from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
 from pointsman.server.openapi_document import document_of, operation_id
@@ -51,7 +51,7 @@ from pointsman.server.routes import (
     triggers,
     workflows,
 )
-from pointsman.server.routes.openai import InTheirWords
+from pointsman.server.routes.openai import OpenAiErrorMiddleware
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.sse import WIRE
 from pointsman.values import JsonObject
@@ -119,7 +119,7 @@ ROUTERS: Final = (
 """The order matters: pages match every remaining path, so they are last."""
 
 
-def make_desk(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = None) -> ServerContext:
+def make_server_context(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = None) -> ServerContext:
     """Create the server context for an open installation."""
     app.context[DOCUMENTS].use_workers(app.settings.documents, JOBS)
     access = app.settings.access
@@ -157,7 +157,7 @@ def make_desk(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle | None = N
 
 
 def make_application(
-    desk: ServerContext, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
+    server: ServerContext, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
 ) -> ASGIApp:
     """Wrap the API into all middleware.
 
@@ -165,10 +165,10 @@ def make_application(
     `heard` are called after every completed request.
     """
     known = frozenset(name.lower() for name in names)
-    own = OWN_NAMES | known if desk.is_local or known else None
-    attended = ContextMiddleware(McpDoor(api(), desk), desk, body_bytes_max=body_bytes_max)
+    own = OWN_NAMES | known if server.is_local or known else None
+    attended = ContextMiddleware(McpMiddleware(api(), server), server, body_bytes_max=body_bytes_max)
     gate = SecurityMiddleware(attended, names=own)
-    return Requests(InTheirWords(gate), counted(desk.measuring), *heard)
+    return Requests(OpenAiErrorMiddleware(gate), counted(server.measuring), *heard)
 
 
 @cache

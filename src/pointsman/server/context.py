@@ -229,11 +229,11 @@ class ServerContext:
 
 
 class ContextMiddleware:
-    """ASGI middleware: gives requests their server context (`desk_of`) and a body with a size limit (`body_of`)."""
+    """ASGI middleware: gives requests their server context (`server_of`) and a body with a size limit (`body_of`)."""
 
-    def __init__(self, app: ASGIApp, desk: ServerContext, *, body_bytes_max: int) -> None:
+    def __init__(self, app: ASGIApp, server: ServerContext, *, body_bytes_max: int) -> None:
         self._app = app
-        self._desk = desk
+        self._server = server
         self._body_bytes_max = body_bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -241,17 +241,17 @@ class ContextMiddleware:
             await self._app(scope, receive, send)
             return
         body = RequestBody(scope, receive, self._body_bytes_max)
-        scope.setdefault("state", {}).update({"desk": self._desk, STATE: body})
+        scope.setdefault("state", {}).update({"server": self._server, STATE: body})
         await self._app(scope, body, send)
 
 
-def desk_of(request: Request) -> ServerContext:
-    return cast("ServerContext", request.state.desk)
+def server_of(request: Request) -> ServerContext:
+    return cast("ServerContext", request.state.server)
 
 
 async def current_server(request: Request) -> ServerContext:
     """Dependency on the server context. Async, because FastAPI calls sync dependencies in another thread."""
-    return desk_of(request)
+    return server_of(request)
 
 
 async def caller_of(request: Request) -> Caller:
@@ -262,12 +262,12 @@ async def caller_of(request: Request) -> Caller:
     known = cast("Caller | None", request.scope["state"].get(CALLER))
     if known is not None:
         return known
-    desk = desk_of(request)
-    caller = await _let_in(request, desk, await BEARER(request), await LOGIN(request))
+    server = server_of(request)
+    caller = await _let_in(request, server, await BEARER(request), await LOGIN(request))
     request.scope["state"][CALLER] = caller
     if caller.entrance != "local":
         request.scope["state"][ADMITTED] = True
-        desk.rate_limiter.take(caller.name)
+        server.rate_limiter.take(caller.name)
     return caller
 
 
@@ -291,19 +291,19 @@ async def note_refusal(request: Request, code: str) -> None:
 
 
 async def _let_in(
-    request: Request, desk: ServerContext, shown: HTTPAuthorizationCredentials | None, cookie: str | None
+    request: Request, server: ServerContext, shown: HTTPAuthorizationCredentials | None, cookie: str | None
 ) -> Caller:
     if shown is None:
-        caller = None if cookie is None else await desk.visitor(cookie, address_of(request))
+        caller = None if cookie is None else await server.visitor(cookie, address_of(request))
         if caller is not None:
             _must_be_own_page(request)
             return _noted(request, caller)
-        if await desk.asks_nobody():
+        if await server.asks_nobody():
             return _local(request)
         raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
-    if await desk.asks_nobody():
+    if await server.asks_nobody():
         return _local(request)  # Clients of model APIs always send some key.
-    return _noted(request, await desk.caller(shown.credentials, address_of(request)))
+    return _noted(request, await server.caller(shown.credentials, address_of(request)))
 
 
 def _local(request: Request) -> Caller:
@@ -346,7 +346,7 @@ async def open_session(request: Request) -> Caller:
     """Authenticate a request and open its session: the verbs of all domains for its caller. Raises as `caller_of`."""
     caller = await caller_of(request)
     what, target = named_action(request)
-    session = desk_of(request).app.acting_as(caller, via=what, target=target, origin=address_of(request))
+    session = server_of(request).app.acting_as(caller, via=what, target=target, origin=address_of(request))
     request.scope["state"][SESSION] = session
     return caller
 

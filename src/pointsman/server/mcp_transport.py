@@ -88,17 +88,17 @@ async def _end(manager: StreamableHTTPSessionManager, scope: Scope, session: str
     await manager.handle_request({**scope, "method": "DELETE", "headers": headers}, nothing, unheard)
 
 
-class McpDoor:
+class McpMiddleware:
     """ASGI middleware that answers `/mcp` and passes on all other paths."""
 
-    def __init__(self, app: ASGIApp, desk: ServerContext) -> None:
+    def __init__(self, app: ASGIApp, server: ServerContext) -> None:
         self._app = app
-        self._desk = desk
+        self._server = server
         self._serving: asyncio.Task[None] | None = None
         self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
         self._sessions = ClientSessions()
         self._stopped = asyncio.Event()
-        desk.on_stop.append(self._stopped.set)
+        server.on_stop.append(self._stopped.set)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] != PATH:
@@ -125,7 +125,7 @@ class McpDoor:
                 await Response(content, HTTPStatus.BAD_REQUEST, media_type="application/json")(scope, receive, send)
                 return
             scope = {**scope, CALLER: caller, "user": _user(request, caller)}
-            seat = self._desk.presence.enter(caller, lambda: None)
+            seat = self._server.presence.enter(caller, lambda: None)
             opened: list[str] = []
             await while_seated(seat, manager.handle_request(scope, receive, _noting(send, opened)))
             for session in self._sessions.used(caller.name, request.headers.get(SESSION) or "".join(opened)):
@@ -143,7 +143,7 @@ class McpDoor:
 
         from pointsman.mcp.server import McpEndpoint  # Imports the SDK.
 
-        face = McpEndpoint(self._desk.app, _caller, origin=lambda context: address_of(_request(context)))
+        face = McpEndpoint(self._server.app, _caller, origin=lambda context: address_of(_request(context)))
         manager = StreamableHTTPSessionManager(face.server, max_request_body_size=BODY_BYTES_MAX)
         async with manager.run(), face.watching():
             opened.set_result(manager)

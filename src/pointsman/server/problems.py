@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 from pointsman.auth.rate_limiter import TooManyRequests
 from pointsman.definition.problems import Problem, ProblemView, near_to
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
-from pointsman.executions.start import TrialUnfit
+from pointsman.executions.start import PartialRunInvalid
 from pointsman.executions.views import ExecutionView
 from pointsman.server.json_responses import JsonReply
 
@@ -180,7 +180,7 @@ def refusal(why: PointsmanError) -> JsonReply:
         hint=over_http(why.hint),
         headers=headers,
         problems=[one.to_json() for one in problems],
-        more={"node": why.node, "why": why.why} if isinstance(why, TrialUnfit) else None,
+        more={"node": why.node, "why": why.why} if isinstance(why, PartialRunInvalid) else None,
     )
 
 

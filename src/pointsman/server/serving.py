@@ -28,7 +28,7 @@ from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import Lifecycle
 from pointsman.operations.worker_role import ReportFailure, drain, first_of, keeping
-from pointsman.server.application import make_application, make_desk
+from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.requests import logged
 from pointsman.settings.sections import ServerSettings
@@ -150,21 +150,21 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     Raises `Unguarded`, `AddressTaken`, and, without `standby`, `LeaderExists` if another process leads the store.
     """
     host, lifecycle, hurry = settings.host, Lifecycle(), asyncio.Event()
-    desk = make_desk(
+    context = make_server_context(
         app, is_local=is_loopback(host) and not settings.names and not settings.proxies, lifecycle=lifecycle
     )
-    if desk.tokens is not None:
-        await desk.keys.require()  # Removing the provider from the settings must not give access without a key.
-    if not desk.is_local and desk.tokens is None and not await desk.keys.are_made():
+    if context.tokens is not None:
+        await context.keys.require()  # Removing the provider from the settings must not give access without a key.
+    if not context.is_local and context.tokens is None and not await context.keys.are_made():
         raise Unguarded(
             f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"
             " everybody could do everything",
             hint="Make one: pointsman keys add NAME --role admin. Or leave out --host.",
         )
     heard = [logged] if app.settings.logs.access else []
-    application = make_application(desk, *heard, names=settings.names, body_bytes_max=settings.body_bytes_max)
+    application = make_application(context, *heard, names=settings.names, body_bytes_max=settings.body_bytes_max)
     with listening(host, settings.port) as listener:
-        server = Server(configured(application, settings), desk.disconnect)
+        server = Server(configured(application, settings), context.disconnect)
         try:
             async with kept(app, lifecycle, said, standby=standby), watched():
                 with stopped_by_signals(server, lifecycle, hurry):
@@ -175,7 +175,7 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
                     await drain(app.runtime, patience=settings.drain.seconds, hurry=hurry)
         except BaseExceptionGroup as several:
             raise first_of(several) from None
-        await desk.close()
+        await context.close()
 
 
 def exception_handler(other: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None) -> ExceptionHandler:

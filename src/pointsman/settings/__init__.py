@@ -96,7 +96,7 @@ else:
     Secret = Annotated[SecretSettings, BeforeValidator(_secret)]
 
 
-class KeptSecrets(Protocol):
+class SecretSource(Protocol):
     """Secrets that are kept outside the settings, such as those of the store."""
 
     @property
@@ -217,7 +217,7 @@ class Settings(BaseModel):
     """Address, names and limits of the server."""
     documents: DocumentSettings = DocumentSettings()
     """Limits for work on documents of callers."""
-    _kept: KeptSecrets | None = PrivateAttr(default=None)
+    _kept: SecretSource | None = PrivateAttr(default=None)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict[str, str])
 
     @property
@@ -236,7 +236,7 @@ class Settings(BaseModel):
             raise SettingsInvalid("the address of the store is empty", hint="Leave it out for a file of yours.")
         return self if store is None else self.model_copy(update={"store": store})
 
-    def with_kept(self, kept: KeptSecrets) -> Settings:
+    def with_kept(self, kept: SecretSource) -> Settings:
         """Return a copy that looks up secrets here if the settings do not have them."""
         found = self.model_copy()
         found._kept = kept
@@ -263,7 +263,7 @@ class Settings(BaseModel):
         return cast("Mapping[str, SecretSettings]", self.secrets)
 
     @property
-    def kept(self) -> KeptSecrets | None:
+    def kept(self) -> SecretSource | None:
         """Secrets that are kept outside the settings."""
         return self._kept
 
@@ -285,7 +285,7 @@ class Settings(BaseModel):
 
     def secret(self, name: str, environment: Mapping[str, str] | None = None) -> str | None:
         """Return the value of a secret from the environment, these settings or outside them, in this order; None if it
-        does not exist. Raises the errors of `KeptSecrets.secret`."""
+        does not exist. Raises the errors of `SecretSource.secret`."""
         env = os.environ if environment is None else environment
         known = self.own_secrets.get(name)
         own = env.get(f"{PREFIX}SECRET_{name}") or (known.value if known is not None else "")

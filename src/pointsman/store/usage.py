@@ -21,7 +21,7 @@ NANOS: Final = 1_000_000_000
 """Of a dollar."""
 
 
-class UsagePlace(NamedTuple):
+class UsagePosition(NamedTuple):
     """The subject of an entry. `model` and `key` are empty for the steps of the node."""
 
     node: str
@@ -67,7 +67,7 @@ class UsageRecord(Struct, frozen=True, kw_only=True):
     revision: int
     owner: str = ""
     """The user who started it; empty: unknown."""
-    entries: tuple[tuple[UsagePlace, UsageAmounts], ...] = ()
+    entries: tuple[tuple[UsagePosition, UsageAmounts], ...] = ()
     """Each place occurs once."""
 
 

@@ -30,7 +30,7 @@ from pointsman.store.usage import (
     About,
     UsageAmounts,
     UsageName,
-    UsagePlace,
+    UsagePosition,
     UsageQuery,
     UsageRecord,
     added_up,
@@ -498,14 +498,14 @@ def taking(number: int, day: str = DAYS[0], **about: str) -> UsageRecord:
         workflow=about.get("workflow", "desk"),
         revision=1,
         owner=about.get("owner", ""),
-        entries=((UsagePlace(about.get("node", "ask"), "gpt-5", "openai/1"), amounts),),
+        entries=((UsagePosition(about.get("node", "ask"), "gpt-5", "openai/1"), amounts),),
     )
 
 
 def any_taking(chance: random.Random) -> UsageRecord:
     """Draw from few executions and names, so that they repeat often."""
     places = {
-        UsagePlace(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
+        UsagePosition(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
         for _ in range(chance.randrange(4))
     }
     amounts = UsageAmounts.__struct_fields__

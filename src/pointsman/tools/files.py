@@ -68,7 +68,7 @@ class FileEntry(NamedTuple):
     size: int
 
 
-class Jail:
+class ArtifactFolder:
     """The directory of one execution, created with its first file."""
 
     def __init__(self, settings: FileSettings, execution: str) -> None:
@@ -98,7 +98,7 @@ class Jail:
             digest = file_digest(opened, sha256).hexdigest()
             return opened.tell(), digest
 
-    def take_over(self, other: Jail) -> None:
+    def take_over(self, other: ArtifactFolder) -> None:
         """Copy all files of another execution, without checking the size limits again. Raises `ToolFailed`."""
         for file in other.files():
             with other._opened(file.path) as opened:
@@ -272,7 +272,7 @@ class FileTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Run the operation. Raises `ToolFailed`."""
-        jail = Jail(self._settings, context.execution)
+        jail = ArtifactFolder(self._settings, context.execution)
         path = str(arguments.get("path", ""))
         match self._does:
             case "read_file":
@@ -285,7 +285,7 @@ class FileTool:
                 return [{"path": file.path, "bytes": file.size} for file in await asyncio.to_thread(jail.files)]
 
 
-def _write(jail: Jail, path: str, data: bytes) -> None:
+def _write(jail: ArtifactFolder, path: str, data: bytes) -> None:
     with _writing:
         jail.write(path, data)
 

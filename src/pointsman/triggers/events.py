@@ -41,7 +41,7 @@ PAGE: Final = 1000
 NO_HEADERS: Final[Mapping[str, str]] = {}
 
 
-class Untold(NamedTuple):
+class UndeliveredEvent(NamedTuple):
     """An execution that could not be notified or a trigger that could not start, and why."""
 
     who: str
@@ -59,7 +59,7 @@ class Published(NamedTuple):
     """The executions that accepted it. An execution that waits for the name, but whose `match` rejects the data,
     records nothing."""
     started: tuple[ExecutionId, ...] = ()
-    untold: tuple[Untold, ...] = ()
+    untold: tuple[UndeliveredEvent, ...] = ()
 
 
 class Events:
@@ -88,7 +88,7 @@ class Events:
         key = key or os.urandom(16).hex()
         report = EventReceived(name=name, data=data, by=by, key=key)
         waiting = [one for one in await self._waiting(name) if one.execution != by and await self._sees(caller, one)]
-        told: list[Untold | bool] = []
+        told: list[UndeliveredEvent | bool] = []
         for begin in range(0, len(waiting), AT_ONCE):
             told += await asyncio.gather(
                 *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
@@ -98,7 +98,7 @@ class Events:
             key,
             tuple(one.execution for one, taken in zip(waiting, told, strict=True) if taken is True),
             tuple(started),
-            (*(one for one in told if isinstance(one, Untold)), *failed),
+            (*(one for one in told if isinstance(one, UndeliveredEvent)), *failed),
         )
 
     async def publish_for(
@@ -121,7 +121,7 @@ class Events:
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
         return found
 
-    async def _tell(self, execution: ExecutionId, report: EventReceived) -> Untold | bool:
+    async def _tell(self, execution: ExecutionId, report: EventReceived) -> UndeliveredEvent | bool:
         """Resume an execution that accepts the event and notify it. Return whether it accepted the event. Retries if
         another process takes the execution over meanwhile."""
         for attempt in range(1, TRIES_MAX + 1):
@@ -133,20 +133,20 @@ class Events:
                 return bool(await driver.deliver(report))
             except (JournalMoved, DriverLost) as why:
                 if attempt == TRIES_MAX:
-                    return Untold(execution, why.code, str(why), why.hint)
+                    return UndeliveredEvent(execution, why.code, str(why), why.hint)
             except Outage:
                 raise
             except (AuthorError, CallerError, OperatorError) as why:
-                return Untold(execution, why.code, str(why), why.hint)
+                return UndeliveredEvent(execution, why.code, str(why), why.hint)
         return False
 
     async def start(
         self, name: str, data: Json, key: str, headers: Mapping[str, str] = NO_HEADERS, *, caller: Caller
-    ) -> tuple[list[ExecutionId], list[Untold]]:
+    ) -> tuple[list[ExecutionId], list[UndeliveredEvent]]:
         """Start the workflows that this event triggers and that `caller` may execute. Other triggers are skipped
         without an error."""
         started: list[ExecutionId] = []
-        failed: list[Untold] = []
+        failed: list[UndeliveredEvent] = []
         for entry in await self._app.store.entries.list(EVENT):
             declared = read_declared(entry.value)
             if declared.event != name:
@@ -158,7 +158,7 @@ class Events:
                 if declared.accepts(data, headers):
                     started.append(await self.begin(declared, data, key, headers, caller=caller))
             except PointsmanError as why:
-                failed.append(Untold(declared.id, why.code, str(why), why.hint))
+                failed.append(UndeliveredEvent(declared.id, why.code, str(why), why.hint))
         return started, failed
 
     async def emitted(self, name: str, data: Json, key: str, *, caller: Caller) -> None:

@@ -129,7 +129,7 @@ class DueTimes(TypedDict):
     times: list[float]
 
 
-class UntoldView(TypedDict):
+class UndeliveredView(TypedDict):
     """An execution that did not receive an event, or a trigger that did not start."""
 
     who: str
@@ -146,7 +146,7 @@ class PublishedView(TypedDict):
     delivered: list[str]
     """The executions that accepted it, as far as the caller sees them."""
     started: list[str]
-    untold: list[UntoldView]
+    untold: list[UndeliveredView]
     """The recipients that could not be reached, and why."""
 
 
@@ -259,7 +259,7 @@ def fired_view(fired: Fired) -> FiredView:
 
 async def published_view(app: AppContext, caller: Caller, published: Published) -> PublishedView:
     """Return the outcome of an event. Only admins receive the recipients that could not be reached."""
-    untold: list[UntoldView] = [
+    untold: list[UndeliveredView] = [
         {"who": one.who, "code": one.code, "message": one.message, "hint": one.hint or None} for one in published.untold
     ]
     return {

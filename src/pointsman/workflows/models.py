@@ -45,7 +45,7 @@ from pointsman.engine.state import ExecutionState, PendingArrival
 from pointsman.errors import OperatorError, PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
 from pointsman.models.key_budgets import Spending
-from pointsman.models.key_pool import Turns
+from pointsman.models.key_pool import KeyLeases
 from pointsman.models.prices import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
 from pointsman.models.provider import KINDS, Provider, ProviderSettings
 from pointsman.models.script import Script
@@ -64,7 +64,7 @@ def models_for(
     model: str | None,
     script: Script | None,
     spending: Spending | None = None,
-    turns: Turns | None = None,
+    turns: KeyLeases | None = None,
 ) -> PydanticModels:
     """Return the models of the settings. Providers are connected to on the first call."""
     return PydanticModels(

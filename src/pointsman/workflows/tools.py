@@ -30,7 +30,7 @@ from pointsman.workflows.workflow_tools import ShippedTool
 if TYPE_CHECKING:
     from pointsman.tools.egress.addresses import Address
     from pointsman.tools.egress.http_calls import Outgoing
-    from pointsman.tools.egress.transport import Door
+    from pointsman.tools.egress.transport import EgressTransport
     from pointsman.tools.mcp.server import McpServerDescription
     from pointsman.tools.pages import PageSettings
     from pointsman.tools.web_search import SearchSettings
@@ -66,13 +66,13 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
     return registry
 
 
-def _door(settings: Settings, server: McpServerDescription) -> Door:
+def _door(settings: Settings, server: McpServerDescription) -> EgressTransport:
     """Return the transport to an MCP server. The operator chose its address, so internal addresses and any port are
     allowed."""
     from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.
-    from pointsman.tools.egress.transport import Door, EgressPolicy
+    from pointsman.tools.egress.transport import EgressPolicy, EgressTransport
 
-    return Door(EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain))
+    return EgressTransport(EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain))
 
 
 _ANYTHING: Final[JsonObject] = {"type": "object"}

@@ -31,7 +31,7 @@ from tests.tools.mcp.registries import tools
 pytestmark = pytest.mark.integration
 
 if TYPE_CHECKING:
-    from pointsman.tools.egress.transport import Door
+    from pointsman.tools.egress.transport import EgressTransport
 
 PEER = str(Path(__file__).with_name("peer.py"))
 LISTED = ["add", "die", "fail", "flood", "hang", "who.am/i"]
@@ -198,7 +198,9 @@ async def test_secrets_in_headers_are_sent_only_to_the_server_and_allowed_hosts(
     described = McpServerDescription(url="https://desk.example/mcp", headers=headers)
     values = {"secret.T": "a-long-secret", "sales": "sales"}
     rule = SecretRule(hosts=("other.example",))
-    server = McpServer("desk", described, door=lambda: cast("Door", Peer()), resolved=values.get, rule=lambda _: rule)
+    server = McpServer(
+        "desk", described, door=lambda: cast("EgressTransport", Peer()), resolved=values.get, rule=lambda _: rule
+    )
     elsewhere = ("https://evil.example", "http://desk.example", "https://desk.example:8443", "https://a.desk.example")
     async with server.http_client() as client:
         for host in ("desk.example", "other.example"):

@@ -31,7 +31,7 @@ export const me = () =>
 export const ways = () =>
   queryOptions({
     queryKey: ["ways"],
-    queryFn: ({ signal }) => ask<Schemas["LoginWays"]>("/api/login", { signal }),
+    queryFn: ({ signal }) => ask<Schemas["LoginOptions"]>("/api/login", { signal }),
     staleTime: 60_000,
   });
 

@@ -2968,10 +2968,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description What would be said at a gate. */
+        DryRunAnswerBody: {
+            action: string;
+            data?: unknown;
+            /** @description The gate, or its node. */
+            node: string;
+        };
         /** @description What a dry run is given. */
         DryRunBody: {
             /** @description Each is said once. */
-            answers?: components["schemas"]["SaidAtGate"][];
+            answers?: components["schemas"]["DryRunAnswerBody"][];
             /** @description What the workflow's `input` schema takes. */
             input?: unknown;
         };
@@ -3635,6 +3642,14 @@ export interface components {
             /** @description An API key, or a token. */
             key: string;
         };
+        /** @description How to log in. */
+        LoginOptions: {
+            /** @description Whether the server requires a key. */
+            asks: boolean;
+            provider: components["schemas"]["ProviderView"] | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description Logins, newest first. */
         LoginPage: {
             logins: components["schemas"]["LoginView"][];
@@ -3650,14 +3665,6 @@ export interface components {
             expiresAt: number;
             id: string;
             name: string;
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description How to log in. */
-        LoginWays: {
-            /** @description Whether the server requires a key. */
-            asks: boolean;
-            provider: components["schemas"]["ProviderView"] | null;
         } & {
             [key: string]: unknown;
         };
@@ -4146,7 +4153,7 @@ export interface components {
             key: string;
             started: string[];
             /** @description The recipients that could not be reached, and why. */
-            untold: components["schemas"]["UntoldView"][];
+            untold: components["schemas"]["UndeliveredView"][];
         } & {
             [key: string]: unknown;
         };
@@ -4388,13 +4395,6 @@ export interface components {
             email?: string | null;
             goal?: string | null;
         };
-        /** @description What would be said at a gate. */
-        SaidAtGate: {
-            action: string;
-            data?: unknown;
-            /** @description The gate, or its node. */
-            node: string;
-        };
         /** @description A revision that was saved. */
         SavedRevision: {
             digest: string;
@@ -4402,18 +4402,6 @@ export interface components {
             revision: number;
         } & {
             [key: string]: unknown;
-        };
-        /** @description What is said to an agent. */
-        SayBody: {
-            /** @description Its description as it would be saved. Absent: as it is saved. */
-            agent?: {
-                [key: string]: unknown;
-            } | null;
-            message: string;
-            /** @description Answers instead of its own. */
-            model?: string | null;
-            /** @description Of the answer before, to go on with that conversation. */
-            sessionId?: string | null;
         };
         /** @description When to start a workflow: by `cron`, `every` so many seconds, or once `at` an instant. */
         ScheduleBody: {
@@ -4917,6 +4905,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description What is said to an agent. */
+        TryAgentBody: {
+            /** @description Its description as it would be saved. Absent: as it is saved. */
+            agent?: {
+                [key: string]: unknown;
+            } | null;
+            message: string;
+            /** @description Answers instead of its own. */
+            model?: string | null;
+            /** @description Of the answer before, to go on with that conversation. */
+            sessionId?: string | null;
+        };
         /** @description Arguments to try a tool with. */
         TryBody: {
             arguments?: {
@@ -4928,7 +4928,7 @@ export interface components {
             data?: unknown;
         };
         /** @description An execution that did not receive an event, or a trigger that did not start. */
-        UntoldView: {
+        UndeliveredView: {
             code: string;
             hint: string | null;
             message: string;
@@ -5406,7 +5406,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SayBody"];
+                "application/json": components["schemas"]["TryAgentBody"];
             };
         };
         responses: {
@@ -5760,7 +5760,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LoginWays"];
+                    "application/json": components["schemas"]["LoginOptions"];
                 };
             };
         };

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from pointsman.definition.checks.subject import Subject
 from pointsman.definition.naming_rules import names_of, names_within, spelling_of
 from pointsman.definition.problems import Problem, error, note, pointer_to, warning
-from pointsman.definition.text_locations import Site
+from pointsman.definition.text_locations import TextLocation
 from pointsman.expressions.environment import Names
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import Expression, compile_expression
@@ -180,14 +180,14 @@ class _FormulaReader:
         self.anywhere = replace(self.at_large, as_names=frozenset(inputs | {"text"}))
         """Names for agents defined outside of nodes: they see the inputs of every node that uses them."""
 
-    def read(self, site: Site) -> None:
+    def read(self, site: TextLocation) -> None:
         place, names = self.place(site), self.names_at(site)
         try:
             self.compile(site, place, names)
         except ExpressionError as why:
             self.found.problems.append(self.problem(site, why))
 
-    def compile(self, site: Site, place: FormulaLocation, names: Names) -> None:
+    def compile(self, site: TextLocation, place: FormulaLocation, names: Names) -> None:
         match site.kind:
             case "expression":
                 expression = compile_expression(site.text, names=names)
@@ -212,7 +212,7 @@ class _FormulaReader:
             case _:
                 pass
 
-    def template(self, site: Site, place: FormulaLocation, names: Names) -> Template:
+    def template(self, site: TextLocation, place: FormulaLocation, names: Names) -> Template:
         template = compile_template(site.text, names=names, spelling=self.spelling)
         if _computes(template):
             self.found.templates.append((place, names, template))
@@ -222,7 +222,7 @@ class _FormulaReader:
             self.found.texts.append(CheckedTemplate(place, names, template.literal, whole))
         return template
 
-    def path(self, site: Site, place: FormulaLocation, names: Names) -> None:
+    def path(self, site: TextLocation, place: FormulaLocation, names: Names) -> None:
         segments = compile_path(site.text, names=names).segments
         keys = tuple(None if isinstance(key, ItemKey) else key for key in segments)
         if not site.writes:
@@ -239,7 +239,7 @@ class _FormulaReader:
             single = place.text.startswith("{", read.offset - 1) and not place.text.startswith("{{", read.offset - 2)
             self.found.readings.append(FormulaRead(place, read, demands and single and not read.guarded))
 
-    def place(self, site: Site) -> FormulaLocation:
+    def place(self, site: TextLocation) -> FormulaLocation:
         head, *rest = site.parts
         if head == "nodes" and isinstance(rest[0], int):
             return FormulaLocation(rest[0], None, site.pointer, site.text)
@@ -248,7 +248,7 @@ class _FormulaReader:
             return FormulaLocation(source if source >= 0 else None, rest[0], site.pointer, site.text)
         return FormulaLocation(None, None, site.pointer, site.text)
 
-    def names_at(self, site: Site) -> Names:
+    def names_at(self, site: TextLocation) -> Names:
         head, *rest = site.parts
         if head == "agents":
             return self.anywhere
@@ -267,7 +267,7 @@ class _FormulaReader:
             self.within = (node, key, Names(names.as_names | own, names.fields_first, names.declared) if own else names)
         return self.within[2]
 
-    def problem(self, site: Site, why: ExpressionError) -> Problem:
+    def problem(self, site: TextLocation, why: ExpressionError) -> Problem:
         return error(why.code, pointer_to(*site.parts), f"{why} (column {why.offset + 1})", hint=why.hint)
 
 
@@ -275,7 +275,7 @@ def _computes(template: Template) -> bool:
     return any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces)
 
 
-def _reads_of_trigger(site: Site, expression: Expression) -> Iterator[Problem]:
+def _reads_of_trigger(site: TextLocation, expression: Expression) -> Iterator[Problem]:
     for read in expression.reads:
         if read.root not in OF_TRIGGERS:
             name = site.text[read.offset : read.offset + read.length]

@@ -15,7 +15,7 @@ from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, Repair, error, meant, pointer_to, question, remove_at, warning
-from pointsman.definition.text_locations import Site
+from pointsman.definition.text_locations import TextLocation
 from pointsman.values import END
 
 REMOVED_MAX: Final = 20
@@ -163,7 +163,7 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
                 pass
 
 
-def _takes_failure(subject: Subject, site: Site, code: str) -> bool:
+def _takes_failure(subject: Subject, site: TextLocation, code: str) -> bool:
     """Return whether the author routes or handles a failure of the location's node with this error code."""
     match site.parts:
         case ("nodes", int(position), "config", "tool"):
@@ -177,12 +177,12 @@ def _takes_failure(subject: Subject, site: Site, code: str) -> bool:
     return any(isinstance(one, OnError) and (one.codes is None or code in one.codes) for one in conditions)
 
 
-def _is_unknown(site: Site, name: str, known: Collection[str] | None) -> bool:
+def _is_unknown(site: TextLocation, name: str, known: Collection[str] | None) -> bool:
     # A text with `{` is filled in when the step runs, and `${NAME}` when the document is loaded.
     return known is not None and name not in known and "{" not in site.text
 
 
-def _unknown(problem: Problem, site: Site, near: str | None) -> Problem:
+def _unknown(problem: Problem, site: TextLocation, near: str | None) -> Problem:
     hint = question(near, "Register it with the installation, or name another.")
     return replace(problem, hint=hint, fix=meant(site.pointer, near))
 

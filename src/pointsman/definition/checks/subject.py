@@ -16,7 +16,7 @@ from pointsman.definition.model.nodes import Node, Routing
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import is_imported, names_at_large
 from pointsman.definition.problems import Suggestions, pointer_to, renamed
-from pointsman.definition.text_locations import Site, sites_of
+from pointsman.definition.text_locations import TextLocation, sites_of
 from pointsman.expressions.environment import Names
 from pointsman.values import JsonObject
 
@@ -89,7 +89,7 @@ class Subject:
         return any(schema and (schema.get("properties") or schema.get("type") != "object") for schema in schemas)
 
     @cached_property
-    def sites(self) -> tuple[Site, ...]:
+    def sites(self) -> tuple[TextLocation, ...]:
         return tuple(sites_of(self.workflow))
 
     @cached_property

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.definition.problems import Problem, error, note, placed, pointer_parts, pointer_to, warning
-from pointsman.definition.reading.json_reader import JsonPlaces, read_exactly
+from pointsman.definition.reading.json_reader import JsonPositions, read_exactly
 from pointsman.definition.reading.results import ReadText, Unreadable, ValuePosition, standard
 from pointsman.definition.reading.yaml_reader import read_yaml
 from pointsman.values import Json
@@ -97,9 +97,9 @@ class Document:
         return place
 
     @cached_property
-    def _json_places(self) -> JsonPlaces | None:
+    def _json_places(self) -> JsonPositions | None:
         """The positions of plain JSON; None if the reader already found them or the document is unreadable."""
-        return JsonPlaces(self.text) if self.reading is None and self.is_readable else None
+        return JsonPositions(self.text) if self.reading is None and self.is_readable else None
 
     @cached_property
     def _lines(self) -> list[int]:

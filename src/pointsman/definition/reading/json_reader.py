@@ -3,9 +3,9 @@
 It makes one pass over the text with its own stack, so that depth costs no recursion. It stops at the first thing that
 it cannot read and proposes a repair.
 
-`JsonPlaces` finds the positions of the values in valid plain JSON, only for documents with problems. An object or list
-is read again when a pointer first leads into it. The decoder of the standard library, which is written in C, skips the
-values inside.
+`JsonPositions` finds the positions of the values in valid plain JSON, only for documents with problems. An object or
+list is read again when a pointer first leads into it. The decoder of the standard library, which is written
+in C, skips the values inside.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ _decoded: Final[Callable[[str, int], tuple[Json, int]]] = json.JSONDecoder().raw
 """Return the value at an offset, and the offset where it ends."""
 
 
-class JsonPlaces:
+class JsonPositions:
     """Positions in one text, which must be valid JSON without comments."""
 
     def __init__(self, text: str) -> None:

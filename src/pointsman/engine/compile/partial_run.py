@@ -31,7 +31,7 @@ Unfit: TypeAlias = Literal[
 """Reason why a mock or an option of a partial run is invalid, for clients that translate it."""
 
 
-class TrialUnfit(CallerError):
+class PartialRunInvalid(CallerError):
     """A partial run names something that its workflow lacks or cannot run in this way. Nothing was started.
 
     `node` is the node concerned, `why` the reason.
@@ -48,8 +48,8 @@ class TrialUnfit(CallerError):
 def must_fit(node: PlanNode, value: Json) -> None:
     """Check a mocked value against its node.
 
-    Raises `TrialUnfit` for a branch or an answer that no edge takes, and for a value that an agent's output schema
-    forbids.
+    Raises `PartialRunInvalid` for a branch or an answer that no edge takes, and for a value that an agent's output
+    schema forbids.
     """
     match node.action:
         case DecisionAction():
@@ -79,9 +79,9 @@ def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
     return any(edge.label in labels for edge in node.exits.edges)
 
 
-def _leads_nowhere(node: PlanNode, said: str) -> TrialUnfit:
+def _leads_nowhere(node: PlanNode, said: str) -> PartialRunInvalid:
     known = [edge.label for edge in node.exits.edges if edge.label is not None]
-    return TrialUnfit(
+    return PartialRunInvalid(
         f"{node.id!r} is pinned to {said}, and no edge takes that",
         node=node.id,
         why="leads-nowhere",
@@ -95,7 +95,7 @@ def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
     wrong = next(iter(JsonSchema(schema).misfits(said, most=1)), None)
     if wrong is not None:
         place = "/".join(str(part) for part in wrong.path)
-        raise TrialUnfit(
+        raise PartialRunInvalid(
             f"{node.id!r} is pinned to what its output schema forbids: {f'{place}: ' if place else ''}{wrong.message}",
             node=node.id,
             why="schema-forbids",
@@ -103,14 +103,14 @@ def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
         )
 
 
-__all__ = ["TrialUnfit", "tried"]
+__all__ = ["PartialRunInvalid", "tried"]
 
 _STEP: Final = re.compile(r"(?:.*/)?(?P<node>[^/~#]+)(?:~[^/#]*)?(?:#\d+)?")
 """The written form of a step id; the group is its node (`engine.steps`)."""
 
 
 def tried(plan: Plan, said: JsonObject) -> Plan:
-    """Return the plan of a partial run. `said` is the option of its execution. Raises `TrialUnfit`."""
+    """Return the plan of a partial run. `said` is the option of its execution. Raises `PartialRunInvalid`."""
     alone = said.get("node")
     pinned = said.get("pinned")
     values, steps = _by_node_and_step(plan, pinned if isinstance(pinned, dict) else {})
@@ -120,7 +120,7 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
         until = {str(alone)}
     leading: set[str] = set() if alone is not None else {before for node in until for before in _leading(plan, node)}
     if alone is None and until and plan.entry not in until | leading:
-        raise TrialUnfit(
+        raise PartialRunInvalid(
             f"control never comes to {', '.join(map(repr, sorted(until)))}",
             node=min(until),
             why="never-reached",
@@ -149,7 +149,7 @@ def _known(plan: Plan, name: str, what: str) -> PlanNode:
     node = plan.nodes.get(name)
     if node is None or node.hidden:
         known = ", ".join(one.id for one in plan.nodes.values() if not one.hidden)
-        raise TrialUnfit(
+        raise PartialRunInvalid(
             f"there is no node {name!r} to be {what}",
             node=name,
             why="no-such-node",
@@ -176,7 +176,7 @@ def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonO
 
 def _must_be_pinned(node: PlanNode) -> None:
     if isinstance(node.action, ParallelAction | JoinAction | LoopAction | StartAction | EndAction):
-        raise TrialUnfit(
+        raise PartialRunInvalid(
             f"{node.id!r} is a {node.type}: it leads control and brings nothing of its own",
             node=node.id,
             why="only-leads",
@@ -186,7 +186,7 @@ def _must_be_pinned(node: PlanNode) -> None:
 
 def _must_stand_alone(node: PlanNode) -> None:
     if isinstance(node.action, ParallelAction | JoinAction | LoopAction):
-        raise TrialUnfit(
+        raise PartialRunInvalid(
             f"{node.id!r} is a {node.type}: alone it has nothing to lead",
             node=node.id,
             why="not-alone",
@@ -199,7 +199,7 @@ def _end_of(node: PlanNode, plan: Plan) -> str:
     if not isinstance(node.action, ParallelAction):
         return node.id
     if node.action.join is None or node.action.join not in plan.nodes:
-        raise TrialUnfit(
+        raise PartialRunInvalid(
             f"{node.id!r} has no join: nobody knows when it is over",
             node=node.id,
             why="never-over",

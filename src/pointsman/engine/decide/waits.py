@@ -26,7 +26,7 @@ KEPT_MAX: Final = 100
 """Maximum number of events that one execution buffers for later waits."""
 
 
-class TooManyKept(CallerError):
+class TooManyBufferedEvents(CallerError):
     """The event buffer of the execution is full, and no step waits for this event. Nothing was written."""
 
     code = "too-many-kept"
@@ -68,14 +68,14 @@ def _seconds(entry: Entry, value: Json) -> float:
 
 
 def receive(ctx: DecisionContext, report: EventReceived) -> None:
-    """Process an event from outside. Raises `TooManyKept` if it must be buffered and the buffer is full."""
+    """Process an event from outside. Raises `TooManyBufferedEvents` if it must be buffered and the buffer is full."""
     takers = _takers(ctx, report.name, report.data)
     if not takers and not report.keeps:
         return
     event_must_fit(ctx, report)
     kept = report.keeps and not takers
     if kept and len(ctx.state.events.buffered) >= KEPT_MAX:
-        raise TooManyKept(
+        raise TooManyBufferedEvents(
             f"{len(ctx.state.events.buffered)} events wait in {ctx.state.id!r} for steps that take them",
             hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
         )

@@ -139,7 +139,7 @@ async def uses(session: CallerSession, name: Name) -> Response:
     return JsonReply(await session.agents.uses(name))
 
 
-class SayBody(Body):
+class TryAgentBody(Body):
     """What is said to an agent."""
 
     model_config = sample(message="Write to the harbour office.", agent={"system": "You write short letters."})
@@ -183,7 +183,7 @@ example(
     status_code=202,
     summary="Say something to an agent",
 )
-async def try_(session: CallerSession, name: Name, body: SayBody) -> Response:
+async def try_(session: CallerSession, name: Name, body: TryAgentBody) -> Response:
     """As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
     it where they are asked for trials. Its tools do what they do."""
     said = await session.authoring.try_agent(

@@ -78,7 +78,7 @@ class Work(Protocol):
 class DesignRequestContext(NamedTuple):
     """Session, idempotency key and accepted media type of a design request."""
 
-    desk: ServerContext
+    server: ServerContext
     session: Session
     request: Request
     key: str | None
@@ -91,12 +91,12 @@ class DesignRequestContext(NamedTuple):
         """
         if MEDIA_TYPE not in (self.accept or "").lower():
             return await self.whole(work)
-        return await streamed(partial(self._behind, work), self.desk.take_stream(self.session.caller))
+        return await streamed(partial(self._behind, work), self.server.take_stream(self.session.caller))
 
     async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonView:
         if self.key is None:
             return await work(hear=hear)
-        reply = await self.desk.background.finish(self.whole(partial(work, hear=hear)))
+        reply = await self.server.background.finish(self.whole(partial(work, hear=hear)))
         return cast("JsonObject", msgspec.json.decode(reply.body))
 
     async def whole(self, work: Callable[[], Awaitable[JsonView]]) -> Response:
@@ -109,9 +109,9 @@ class DesignRequestContext(NamedTuple):
 
 
 async def _asked(
-    request: Request, desk: CurrentServer, session: CallerSession, key: Key = None, accept: Accept = None
+    request: Request, server: CurrentServer, session: CallerSession, key: Key = None, accept: Accept = None
 ) -> DesignRequestContext:
-    return DesignRequestContext(desk, session, request, key, accept)
+    return DesignRequestContext(server, session, request, key, accept)
 
 
 Designing = Annotated[DesignRequestContext, Depends(_asked)]

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from pointsman.app import Execution
 from pointsman.auth.callers import Caller
 from pointsman.errors import CallerError
-from pointsman.executions.bulk import BulkResultView, Which, bulk_result_view
+from pointsman.executions.bulk import BulkResultView, BulkSelection, bulk_result_view
 from pointsman.executions.pages import EventPage, ExecutionDefinition, ExecutionPage
 from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import ExecutionStatus, ExecutionView, StartedExecution, scripted_warnings
@@ -253,7 +253,7 @@ BOARD: Final[Described] = {
     summary="Stream all executions",
 )
 async def stream_all(
-    desk: CurrentServer,
+    server: CurrentServer,
     session: CallerSession,
     workflow: Of = None,
     of_session: Annotated[
@@ -270,8 +270,8 @@ async def stream_all(
     """
     shown = await session.executions.watch(workflow=workflow, session=of_session)
     after = moment_of(last_event_id)
-    seat = desk.take_stream(session.caller)
-    return EventStream(desk.broker.board.changes(shown, after=after), seat)
+    seat = server.take_stream(session.caller)
+    return EventStream(server.broker.board.changes(shown, after=after), seat)
 
 
 @router.get(
@@ -283,7 +283,7 @@ async def stream_all(
 )
 async def stream(
     *,
-    desk: CurrentServer,
+    server: CurrentServer,
     session: CallerSession,
     eid: Eid,
     begin: Annotated[
@@ -301,11 +301,11 @@ async def stream(
 ) -> Response:
     """What is in its journal and then what comes, without loss or repeat, until it ends."""
     await session.executions.check(eid)
-    joined = await join(desk.app.context, desk.broker, eid, begin=begin, last=last_event_id or after)
+    joined = await join(server.app.context, server.broker, eid, begin=begin, last=last_event_id or after)
     if joined is None:
         return Response(status_code=204)
-    seat = desk.take_stream(session.caller)
-    frames = while_seen(session, eid, desk.broker.frames(eid, after=joined.after))
+    seat = server.take_stream(session.caller)
+    frames = while_seen(session, eid, server.broker.frames(eid, after=joined.after))
     return EventStream(begun(_first(joined, begin), frames), seat)
 
 
@@ -401,7 +401,7 @@ example(BulkResults, {"executions": [{"executionId": EXECUTION_ID, "status": "ca
 async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
     """Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
     Deleting is for admins."""
-    which = Which(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
+    which = BulkSelection(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
 
     async def work() -> Response:
         found = await session.executions.bulk(

@@ -57,7 +57,7 @@ class ProviderView(TypedDict):
     """The page at which a browser starts; the parameter `to` is the page to which it returns."""
 
 
-class LoginWays(TypedDict):
+class LoginOptions(TypedDict):
     """How to log in."""
 
     asks: bool
@@ -74,19 +74,19 @@ LOGIN: Final[LoginView] = {
 }
 PROVIDER: Final[ProviderView] = {"name": "id.example.com", "address": BY_PROVIDER}
 example(ProviderView, PROVIDER)
-example(LoginWays, {"asks": True, "provider": PROVIDER})
+example(LoginOptions, {"asks": True, "provider": PROVIDER})
 example(LoginView, LOGIN)
 example(LoginPage, {"logins": [LOGIN], "next": None})
 example(EndedLogins, {"ended": 2})
 
 
-@router.get("/api/login", responses=answer(LoginWays, "The ways in."), summary="How to log in")
+@router.get("/api/login", responses=answer(LoginOptions, "The ways in."), summary="How to log in")
 async def ways(server: CurrentServer) -> Response:
     """Whether one must, and whether an identity provider lets browsers in. Needs no key."""
     provider: ProviderView | None = None
     if server.provider is not None:
         provider = {"name": server.provider.name, "address": BY_PROVIDER}
-    ways: LoginWays = {"asks": not await server.asks_nobody(), "provider": provider}
+    ways: LoginOptions = {"asks": not await server.asks_nobody(), "provider": provider}
     return JsonReply(ways)
 
 

@@ -99,7 +99,7 @@ def _in_chat(status: int, one: dict[str, Any]) -> dict[str, Any]:
     return {"description": one["description"], "content": content}
 
 
-class InTheirWords:
+class OpenAiErrorMiddleware:
     """ASGI middleware that converts every problem document under `/v1` to an error of OpenAI."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -284,7 +284,7 @@ async def model(session: CallerSession, id: Id) -> Response:
     summary="Talk to a workflow",
 )
 async def complete(
-    desk: CurrentServer,
+    server: CurrentServer,
     session: CallerSession,
     body: ChatBody,
     x_session_id: Annotated[
@@ -296,16 +296,16 @@ async def complete(
     messages = [cast("JsonObject", one.model_dump()) for one in body.messages]
     asked = ChatRequest(body.model, messages, None if kept is None else str(kept))
     if body.stream:
-        seat = desk.take_stream(session.caller)
+        seat = server.take_stream(session.caller)
         try:
-            written = _Written(await session.conversations.begin(asked), body.model, int(desk.app.clock.now()))
+            written = _Written(await session.conversations.begin(asked), body.model, int(server.app.clock.now()))
         except BaseException:
             seat.leave()
             raise
         with_usage = bool((body.stream_options or {}).get("include_usage"))
         return EventStream(written.chunks(with_usage=with_usage), seat)
     dialogue = await session.conversations.begin(asked)
-    written = _Written(dialogue, body.model, int(desk.app.clock.now()))
+    written = _Written(dialogue, body.model, int(server.app.clock.now()))
     async for _ in dialogue.pieces():
         pass
     return JsonReply(written.whole())

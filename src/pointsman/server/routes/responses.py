@@ -70,7 +70,7 @@ Told: TypeAlias = tuple[str, JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TextItemFormat:
     """Members and event names of one type of text item."""
 
     item: JsonObject
@@ -86,7 +86,7 @@ class Shape:
     """Further members of its text events."""
 
 
-MESSAGE: Final = Shape(
+MESSAGE: Final = TextItemFormat(
     item={"type": "message", "role": "assistant", "status": "in_progress"},
     mark="msg",
     parts="content",
@@ -96,7 +96,7 @@ MESSAGE: Final = Shape(
     text_event="response.output_text",
     more={"logprobs": []},
 )
-THOUGHT: Final = Shape(
+THOUGHT: Final = TextItemFormat(
     item={"type": "reasoning"},
     mark="rs",
     parts="summary",
@@ -109,10 +109,10 @@ THOUGHT: Final = Shape(
 
 
 @dataclass(slots=True)
-class Growing:
+class TextItem:
     """Unfinished text item."""
 
-    shape: Shape
+    shape: TextItemFormat
     id: str
     index: int
     text: str = ""
@@ -132,7 +132,7 @@ class Growing:
 
 
 @dataclass(slots=True)
-class Telling:
+class ResponseBuilder:
     """Response under construction."""
 
     dialogue: Dialogue
@@ -140,7 +140,7 @@ class Telling:
     """The response as it begins."""
     now: Callable[[], float]
     output: list[Json] = field(default_factory=list["Json"])
-    _growing: Growing | None = None
+    _growing: TextItem | None = None
     _spoke: bool = False
 
     async def events(self) -> AsyncGenerator[bytes, None]:
@@ -187,7 +187,7 @@ class Telling:
         elif kind == "thought" and not self._spoke:
             yield from self._grown(THOUGHT, text)
 
-    def _grown(self, shape: Shape, text: str) -> Iterator[Told]:
+    def _grown(self, shape: TextItemFormat, text: str) -> Iterator[Told]:
         growing = self._growing
         if growing is not None and growing.shape is not shape:
             yield from self._finished(growing)
@@ -204,11 +204,11 @@ class Telling:
             growing.text += fresh
             yield f"{shape.text_event}.delta", {**growing.where(), "delta": fresh, **shape.more}
 
-    def _new(self, shape: Shape) -> Growing:
+    def _new(self, shape: TextItemFormat) -> TextItem:
         index = len(self.output)
-        return Growing(shape, f"{shape.mark}_{self.dialogue.execution.id}_{index}", index)
+        return TextItem(shape, f"{shape.mark}_{self.dialogue.execution.id}_{index}", index)
 
-    def _finished(self, growing: Growing) -> Iterator[Told]:
+    def _finished(self, growing: TextItem) -> Iterator[Told]:
         shape, item = growing.shape, growing.item(is_done=True)
         self._growing = None
         self.output.append(item)
@@ -259,7 +259,7 @@ class Telling:
         return {**self._as("completed"), "completed_at": int(self.now()), "usage": usage}
 
 
-def _opened(growing: Growing) -> Iterator[Told]:
+def _opened(growing: TextItem) -> Iterator[Told]:
     shape, item = growing.shape, growing.item(is_done=False)
     yield "response.output_item.added", {"output_index": growing.index, "item": item}
     yield f"{shape.part_event}.added", {**growing.where(), "part": growing.part()}
@@ -409,7 +409,7 @@ example(OpenAiResponse, MADE)
     summary="Talk to a workflow, in responses",
 )
 async def respond(
-    desk: CurrentServer,
+    server: CurrentServer,
     caller_session: CallerSession,
     body: ResponsesBody,
     x_session_id: Annotated[
@@ -423,11 +423,11 @@ async def respond(
     session = _session_of(body) or x_session_id
     asked = ChatRequest(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
     if not body.stream:
-        telling = _telling(desk, body, session, await caller_session.conversations.begin(asked))
+        telling = _telling(server, body, session, await caller_session.conversations.begin(asked))
         return JsonReply(await telling.whole())
-    seat = desk.take_stream(caller_session.caller)
+    seat = server.take_stream(caller_session.caller)
     try:
-        telling = _telling(desk, body, session, await caller_session.conversations.begin(asked))
+        telling = _telling(server, body, session, await caller_session.conversations.begin(asked))
     except BaseException:
         seat.leave()
         raise
@@ -452,11 +452,11 @@ def _previous(body: ResponsesBody) -> ExecutionId | None:
     return ExecutionId(found[1])
 
 
-def _telling(desk: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> Telling:
+def _telling(server: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> ResponseBuilder:
     envelope: OpenAiResponse = {
         "id": f"resp_{dialogue.execution.id}",
         "object": "response",
-        "created_at": int(desk.app.clock.now()),
+        "created_at": int(server.app.clock.now()),
         "status": "in_progress",
         "model": body.model,
         "output": [],
@@ -474,4 +474,4 @@ def _telling(desk: ServerContext, body: ResponsesBody, session: str | None, dial
         "tools": [],
         "truncation": "disabled",
     }
-    return Telling(dialogue, envelope, desk.app.clock.now)
+    return ResponseBuilder(dialogue, envelope, server.app.clock.now)

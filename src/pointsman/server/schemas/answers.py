@@ -173,7 +173,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "no-such-step": (404, "there is no open gate 'review'", "`GET` the execution: `waiting` lists them."),
     "no-such-trigger": (404, "'letter' has no webhook 'order' in effect", "GET /api/webhooks lists them."),
     "not-allowed": (403, "'ada' is a viewer and may not run workflows", "It takes an operator, or more."),
-    "not-an-approver": (403, "'ada' is not asked at 'review'", "It asks members of desk."),
+    "not-an-approver": (403, "'ada' is not asked at 'review'", "It asks members of server."),
     "not-delegable": (403, "anyone may answer this gate", "There is nothing to pass on."),
     "not-signed-in": (401, "no key was shown", "Send `Authorization: Bearer KEY`; `pointsman keys add` makes one."),
     "not-told": (403, f"{EXECUTION_ID!r} is observed at 'minimal'", "`pointsman export` does it."),

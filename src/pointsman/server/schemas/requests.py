@@ -270,7 +270,7 @@ class ConvertBody(Body):
     )
 
 
-class SaidAtGate(Body):
+class DryRunAnswerBody(Body):
     """What would be said at a gate."""
 
     node: str = Field(min_length=1, max_length=500, description="The gate, or its node.")
@@ -283,6 +283,6 @@ class DryRunBody(Body):
 
     model_config = sample(input={"goal": "tides"}, answers=[{"node": "review", "action": "approve"}])
     input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes.")
-    answers: list[SaidAtGate] = Field(
-        default_factory=list[SaidAtGate], max_length=200, description="Each is said once."
+    answers: list[DryRunAnswerBody] = Field(
+        default_factory=list[DryRunAnswerBody], max_length=200, description="Each is said once."
     )

@@ -31,7 +31,7 @@ from pointsman.engine.events.steps import StepCancelled, StepFailed, StepSucceed
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.executions.families import seen
-from pointsman.executions.pages import PlaceInvalid, place_of
+from pointsman.executions.pages import PositionInvalid, place_of
 from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
 from pointsman.executions.views import ExecutionView, observability_of
 from pointsman.ports import Row
@@ -370,7 +370,7 @@ async def join(
     """Return where a subscription begins. `last`: the id of the last received event. None: the execution has ended and
     no event is left.
 
-    Raises `PlaceInvalid` if the journal has no event `last`: continuing after it would leave out the events before it.
+    Raises `PositionInvalid` if the journal has no event `last`: continuing after it would skip the events before it.
     """
     name = ExecutionId(execution)
     if last:
@@ -392,7 +392,7 @@ async def join(
 async def _must_be_told(app: AppContext, execution: ExecutionId, place: StreamPosition) -> None:
     row = await _row(app, execution, place[0])
     if place[0] and (row is None or place > _end_of(execution, row)):
-        raise PlaceInvalid(
+        raise PositionInvalid(
             f"{execution!r} has no event {place[0]}.{max(place[1], 0)}",
             hint="Begin again without an id; it is that of another execution, or of a store that was put back.",
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pointsman.background import retried
 from pointsman.context import AppContext
 from pointsman.executions.lists import Sees, summary_view
-from pointsman.executions.pages import DIGITS_MAX, PlaceInvalid
+from pointsman.executions.pages import DIGITS_MAX, PositionInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.runtime.feed import Committed, Delta
 from pointsman.store.records import ExecutionQuery, Summary
@@ -191,11 +191,11 @@ class LiveFeed:
 
 
 def moment_of(place: str | None) -> float | None:
-    """Parse the id of a change. Raises `PlaceInvalid`."""
+    """Parse the id of a change. Raises `PositionInvalid`."""
     if not place:
         return None
     seconds, _, fraction = place.partition(".")
     digits = seconds + fraction
     if not (digits.isascii() and digits.isdigit() and seconds and max(len(seconds), len(fraction)) <= DIGITS_MAX):
-        raise PlaceInvalid(f"{place[:40]!r} is no id of a change", hint="Come back with the last one, or without.")
+        raise PositionInvalid(f"{place[:40]!r} is no id of a change", hint="Come back with the last one, or without.")
     return float(place)

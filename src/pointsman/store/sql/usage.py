@@ -16,7 +16,7 @@ from pointsman.store.usage import (
     About,
     UsageAmounts,
     UsageName,
-    UsagePlace,
+    UsagePosition,
     UsageQuery,
     UsageRecord,
 )
@@ -139,5 +139,5 @@ def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
     ]
 
 
-def place_of(taking: UsageRecord, place: UsagePlace) -> bytes:
+def place_of(taking: UsageRecord, place: UsagePosition) -> bytes:
     return hashlib.sha256(msgspec.msgpack.encode((taking.workflow, taking.revision, *place))).digest()

@@ -19,7 +19,7 @@ from pointsman.tools.egress.addresses import (
     RedirectRefused,
 )
 from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
-from pointsman.tools.egress.transport import Door, EgressPolicy, Resolve, resolve
+from pointsman.tools.egress.transport import EgressPolicy, EgressTransport, Resolve, resolve
 from pointsman.values import Bytes
 
 TRACEPARENT: Final[ContextVar[str | None]] = ContextVar("traceparent", default=None)
@@ -77,9 +77,9 @@ class Outgoing:
         self._redirects_max = redirects_max
         self._resolve: Resolve = resolve
 
-    def door(self) -> Door:
+    def door(self) -> EgressTransport:
         """Return a transport with the same rules for the HTTP client of a library."""
-        return Door(self.rules, resolve=self._resolve)
+        return EgressTransport(self.rules, resolve=self._resolve)
 
     async def send(self, call: HttpCall, guards: Sequence[SecretHosts] = ()) -> HttpResponse:
         """Return the response, whatever its status. `guards`: the secrets that the call carries.

@@ -100,7 +100,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
-class Door(httpx2.AsyncBaseTransport):
+class EgressTransport(httpx2.AsyncBaseTransport):
     """Transport of one HTTP client. Checks every request, including redirects."""
 
     def __init__(self, rules: EgressPolicy, *, resolve: Resolve = resolve) -> None:

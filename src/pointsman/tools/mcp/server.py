@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-    from pointsman.tools.egress.transport import Door
+    from pointsman.tools.egress.transport import EgressTransport
 
     Place = tuple[str | int, ...]
 
@@ -146,7 +146,7 @@ class McpServer:
         name: str,
         described: McpServerDescription,
         *,
-        door: Callable[[], Door],
+        door: Callable[[], EgressTransport],
         resolved: Callable[[str], str | None],
         rule: Callable[[str], SecretRule] = lambda _: SecretRule(),
         known: Callable[[], Redaction] = lambda: NOTHING,
