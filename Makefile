@@ -22,7 +22,7 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-unit test-pythons test-core test-web check static house lint ui types bench bench-peers bench-growth \
-	bench-check reliability fuzz soak requirements lock clean
+	bench-instructions bench-check reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
@@ -40,6 +40,7 @@ help:
 	@echo "make bench         what a step costs, through the public API and in the engine alone"
 	@echo "make bench-peers   the same shapes beside other products, each in an environment of its own"
 	@echo "make bench-growth  a server with thousands of open executions, streams, subscribers and schedules"
+	@echo "make bench-instructions  machine instructions per call of a node function, counted by valgrind"
 	@echo "make bench-check   what reading and checking a document cost for each node"
 	@echo "make reliability   the scorecard: what tries to lose, repeat or corrupt something, and what it found"
 	@echo "make fuzz          schemathesis over the API: what its document allows, and what it does not"
@@ -97,6 +98,9 @@ bench-peers: $(VENV)/dev.stamp
 
 bench-growth: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.growth $(ARGS)
+
+bench-instructions: $(VENV)/dev.stamp
+	$(BIN)/python -m bench.instructions $(ARGS)
 
 bench-check: $(VENV)/dev.stamp
 	$(BIN)/python -m bench.checking $(ARGS)
