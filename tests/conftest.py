@@ -11,7 +11,7 @@ import signal
 import socket
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 import httpcore2
@@ -173,6 +173,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if tiers.is_integration(item)]
         items[:] = [item for item in items if not tiers.is_integration(item)]
         config.hook.pytest_deselected(items=left)
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
+LONGEST: Final = ("tests/web/", "tests/reliability/", "tests/server/test_fuzzing.py")
+"""Tests that begin first, so that no process is left alone with a long one at the end."""
 
 
 def check_requirements(items: list[pytest.Item]) -> None:

@@ -56,6 +56,7 @@ CALLS: Final[dict[str, Call]] = {
     "AgentVerbs.delete": lambda s: s.agents.delete("writer"),
     "ToolVerbs.list": lambda s: s.tools.list(limit=10),
     "ToolVerbs.read": lambda s: s.tools.read("workflow__letter"),
+    "ToolVerbs.inspect": lambda s: s.tools.inspect(),
     "ToolVerbs.try_tool": lambda s: s.tools.try_tool("workflow__letter", {}),
 }
 RULES: Final[dict[str, VerbRule]] = {

@@ -404,15 +404,16 @@ class Execution:
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "", step: bool = False) -> None:
         """Continue after a pause or a limit, and return once everything that is due is carried out.
 
-        After a crash, opening the execution has continued it already, and it may have ended since. `step`: continue
-        only until the next step would begin.
+        After a crash, opening the execution has continued it already: it may have ended since, or paused again. `step`:
+        continue only until the next step would begin.
 
         Raises `TakenOver` if another process resumed it at the same moment; `ModelUnusable` or `ModelUnnamed` if a
         model that it still needs cannot be called from here. Nothing has changed then.
         """
+        known, was_halted = self._driver, self._driver.state.is_halted
         driver = await self._alive()
         await self._must_go_on(driver)
-        if driver.state.is_halted:
+        if was_halted if driver is known else driver.state.is_halted:
             await self._tell(lambda driver: self._resume(driver, limits or {}, by, step=step))
         elif limits and not driver.state.ended:
             raise WrongStatus(
