@@ -220,7 +220,8 @@ class PydanticModels:
             if not is_scripted(name):
                 self._providers.check(*split_name(name))
         except (ModelUnusable, ModelUnnamed) as why:
-            return why
+            # It is kept as long as the checked workflow; the traceback would keep all frames of this call.
+            return why.with_traceback(None)
         return None
 
     async def _ask(self, name: str, request: ModelRequest, ear: TextListener) -> ModelReply:
