@@ -75,7 +75,7 @@ static: lint
 	$(BIN)/lint-imports --no-logo
 
 house: $(VENV)/dev.stamp ui
-	$(BIN)/python -m pytest tests/house -q
+	$(BIN)/python -m pytest tests/house -q -n $(WORKERS)
 
 lint: $(VENV)/dev.stamp ui
 	$(BIN)/ruff check

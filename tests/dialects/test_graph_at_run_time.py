@@ -47,7 +47,7 @@ def test_the_goal_is_the_input_and_the_final_text_the_output(tmp_path: Path, mon
         script = "rules: [{node: only, contains: cranes, text: All about cranes, delay: 2s}]"
         async with installation(script, settings={"variables_from_env": ["AGENT_ID_*"]}) as app:
             execution = await app.start(Workflow.load(path), "cranes")
-            return await execution.output(), await timeline(app.context, execution.id)
+            return await execution.output(), json_of(await timeline(app.context, execution.id))
 
     output, measured = run_virtually(run())
     assert output == "All about cranes"

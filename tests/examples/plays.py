@@ -18,7 +18,7 @@ from pointsman.models.transport import PydanticModels
 from pointsman.ports import Hear, ModelReply, ModelRequest
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import load_script, parse_script
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
@@ -83,7 +83,7 @@ def play(
             unused = await drive(execution, answers)
             assert unused == ()
             return Played(
-                cast("JsonObject", await execution.view()), await timeline(app.context, execution.id), tuple(asked)
+                json_of(await execution.view()), json_of(await timeline(app.context, execution.id)), tuple(asked)
             )
 
     with overheard() as asked:

@@ -108,7 +108,7 @@ async def ran(server: ModelServer, folder: Path) -> tuple[JsonObject, JsonObject
         begun = time.time()
         execution = await app.start(Workflow.load(EXAMPLES / "agentforge/agentforge.yaml"), {"goal": "Write a memo"})
         await execution.settled()
-        return json_of(await execution.view()), await timeline(app.context, execution.id), begun
+        return json_of(await execution.view()), json_of(await timeline(app.context, execution.id)), begun
 
 
 def kept(folder: Path) -> bytes:

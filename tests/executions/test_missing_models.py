@@ -84,4 +84,4 @@ async def test_memory_without_semantic_search_reports_it() -> None:
 async def test_a_ping_of_the_scripted_model_reports_that_it_is_scripted() -> None:
     async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         [told] = await ping_models(app.context)
-    assert (told["name"], told["scripted"]) == ("scripted", True)
+    assert (told["name"], told.get("scripted")) == ("scripted", True)

@@ -13,7 +13,7 @@ import pytest
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.subjects import InputInvalid, UnknownSession
 from pointsman.chat.commands import parse_command
-from pointsman.chat.conversations import free_session, records_of
+from pointsman.chat.conversations import SessionRecords, free_session, records_of
 from pointsman.settings import Settings
 from pointsman.store.records import Summary
 from pointsman.values import Json, JsonObject, json_of
@@ -49,8 +49,8 @@ async def ran(app: Pointsman, command: str = COMMAND) -> tuple[str, JsonObject]:
     return session, json_of(await execution.view())
 
 
-def listed(found: JsonObject, name: str) -> list[JsonObject]:
-    return cast("list[JsonObject]", found.get(name, []))
+def listed(found: SessionRecords, name: str) -> list[JsonObject]:
+    return cast("list[JsonObject]", json_of(found).get(name, []))
 
 
 @pytest.mark.requirement("S2-06")

@@ -12,7 +12,7 @@ from pointsman.executions.timeline import timeline
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool, ToolFailed
-from pointsman.values import Json, JsonObject
+from pointsman.values import Json, JsonObject, json_of
 from tests.scenarios import Played, installation, play, written
 
 
@@ -138,7 +138,7 @@ def test_each_node_has_its_duration_retries_cache_hits_and_status() -> None:
             execution = await app.start(written(document), {"q": "cranes"})
             await execution.output()
             leave()
-            return await timeline(app.context, execution.id), seen
+            return json_of(await timeline(app.context, execution.id)), seen
 
     measured, seen = run_virtually(run())
     (look,) = [row for row in cast("list[JsonObject]", measured["nodes"]) if row["node"] == "look"]
