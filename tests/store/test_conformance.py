@@ -42,6 +42,7 @@ async def test_the_postgresql_store_conforms(rule: Rule, postgres_url: str) -> N
     await rule(postgres_url)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("rule", VECTOR_RULES, ids=name_of)
 async def test_sqlite_vec_compares_vectors_like_this_process(rule: Rule, tmp_path: Path) -> None:
     with closing(sqlite3.connect(":memory:")) as connection:
