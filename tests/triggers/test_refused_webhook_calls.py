@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,9 @@ async def kept(app: Pointsman, path: str = "issues") -> int | None:
 
 
 async def until(app: Pointsman, many: int) -> None:
-    """Threads write in real time, so virtual time may be far ahead of them."""
+    """Threads write in real time: another thread gets its turn before virtual time goes on."""
     while await kept(app) != many:
+        await asyncio.to_thread(lambda: None)
         await app.clock.sleep_until(app.clock.now() + HELD_S)
 
 
