@@ -387,3 +387,23 @@ async def test_several_processes_can_open_a_new_store_concurrently(tmp_path: Pat
     assert [await store.verify() for store in stores] == [[], [], [], []]
     for store in stores:
         await store.close()
+
+
+@pytest.mark.parametrize("why", [sqlite3.DatabaseError("malformed"), UnicodeDecodeError("utf-8", b"x", 0, 1, "bad")])
+async def test_a_brief_query_that_fails_on_the_loop_is_tried_and_explained_in_a_thread(
+    tmp_path: Path, why: Exception
+) -> None:
+    await (await open_sqlite(f"sqlite:///{tmp_path}/store.db")).close()
+    pool = connection.ReaderPool(tmp_path / "store.db")
+    threads: list[int] = []
+
+    def damaged(_: sqlite3.Connection) -> None:
+        threads.append(threading.get_ident())
+        raise why
+
+    try:
+        with pytest.raises(OperatorError):
+            await pool.run_brief(damaged)
+    finally:
+        pool.close()
+    assert threads[0] == threading.get_ident() != threads[1]

@@ -264,7 +264,7 @@ class ReaderPool:
         try:
             if not self._closed:
                 return self._timed(query, self._own)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             pass  # The thread below waits if the file is locked, and explains other errors.
         finally:
             self._own_in_use.release()
