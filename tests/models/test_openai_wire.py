@@ -245,6 +245,8 @@ MESSAGES: dict[str, list[bytes | Exception]] = {
     "nothing": whole({}),
     "cut off": whole({}, finish="length"),
     "filtered": whole({"content": ""}, finish="content_filter"),
+    "cut off after text": whole({"content": "fin"}, finish="length"),
+    "filtered after text": whole({"content": "fin"}, finish="content_filter"),
     "no reason": whole({"content": "fine"}, finish=None),
     "an empty reason": whole({"content": "fine"}, finish=""),
     "parts": whole({"content": [{"type": "text", "text": "fine"}]}),
@@ -290,6 +292,8 @@ STREAMS: dict[str, list[bytes | Exception]] = {
     "a refusal after text": [*events({"content": "Well. "}, {"refusal": "No."})],
     "nothing": [*events()],
     "cut off": [*events(finish="length")],
+    "cut off after text": [*events({"content": "fi"}, {"content": "n"}, finish="length", usage=USAGE)],
+    "filtered after text": [*events({"content": "fin"}, finish="content_filter")],
     "no reason": [*events({"content": "fine"}, finish=None)],
     "no end": [*events({"content": "fine"}, done=False)],
     "no end and no reason": [*events({"content": "fine"}, finish=None, done=False)],
@@ -343,6 +347,21 @@ async def test_replies_are_read_as_pydantic_ai_reads_them(kind: str, model: str,
 @pytest.mark.parametrize("name", STREAMS)
 async def test_streams_are_read_as_pydantic_ai_reads_them(kind: str, model: str, name: str) -> None:
     await compared(Service((200, {"content-type": "text/event-stream"}, STREAMS[name])), kind, model, streams=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"), [("cut off after text", "maxTokens"), ("filtered after text", "content filter")]
+)
+@pytest.mark.parametrize("streams", [False, True])
+async def test_an_answer_that_ends_early_has_a_warning(name: str, cause: str, *, streams: bool) -> None:
+    kind, pieces = ("text/event-stream", STREAMS[name]) if streams else ("application/json", MESSAGES[name])
+    reply, _ = await compared(
+        Service((200, {"content-type": kind}, [*pieces])), "openai-chat", "small", streams=streams
+    )
+    assert isinstance(reply, ModelReply)
+    assert reply.text == "fin"
+    (warning,) = reply.warnings
+    assert cause in warning
 
 
 @pytest.mark.parametrize("streams", [False, True])

@@ -12,12 +12,14 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from pointsman import Pointsman, Workflow
 from pointsman.engine.failures import Failure
 from pointsman.models.failures import ModelFailed
 from pointsman.models.provider import KINDS, Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels
 from pointsman.ports import ModelReply, ModelRequest, ToolSpec
+from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from tests.http_server import http_server
 
@@ -73,8 +75,13 @@ ANTHROPIC: JsonObject = {
     "stop_sequence": None,
     "usage": {"input_tokens": 10, "output_tokens": 2},
 }
+CANDIDATE: JsonObject = {
+    "content": {"role": "model", "parts": [{"text": "fine"}]},
+    "finishReason": "STOP",
+    "index": 0,
+}
 GOOGLE: JsonObject = {
-    "candidates": [{"content": {"role": "model", "parts": [{"text": "fine"}]}, "finishReason": "STOP", "index": 0}],
+    "candidates": [CANDIDATE],
     "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12},
     "modelVersion": "small-1",
     "responseId": "g1",
@@ -182,6 +189,43 @@ async def test_every_provider_kind_sends_its_wire_with_its_key_and_reads_the_ans
         assert KEY in str(heard.headers), "the key is sent as this wire sends it"
         assert reply.key == 0
         assert heard.headers["x-team"] == "desk"
+
+
+CUT_OFF: dict[str, JsonObject] = {
+    "openai-chat": {**CHAT, "choices": [{**CHOICE, "finish_reason": "length"}]},
+    "openai": {**RESPONSES, "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+    "anthropic": {**ANTHROPIC, "stop_reason": "max_tokens"},
+    "google": {**GOOGLE, "candidates": [{**CANDIDATE, "finishReason": "MAX_TOKENS"}]},
+    "mistral": {**CHAT, "choices": [{**CHOICE, "finish_reason": "length"}]},
+    "groq": {**CHAT, "choices": [{**CHOICE, "finish_reason": "length"}]},
+    "bedrock": {**BEDROCK, "stopReason": "max_tokens"},
+}
+
+
+@pytest.mark.parametrize("kind", CUT_OFF)
+async def test_every_wire_warns_about_an_answer_that_was_cut_off(server: HTTPServer, kind: str) -> None:
+    answer(server, CUT_OFF[kind])
+    reply = await ask(server, kind)
+    assert reply.text == "fine"
+    (warning,) = reply.warnings
+    assert "cut off" in warning
+    assert "maxTokens" in warning
+
+
+async def test_an_execution_keeps_the_warning_about_an_answer_that_was_cut_off(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    answer(server, CUT_OFF["openai-chat"])
+    config: JsonObject = {"model": "house:small", "prompt": "Tell.", "maxTokens": 20}
+    workflow = Workflow.of({"pointsman": 1, "id": "tale", "nodes": [{"id": "a", "type": "agent", "config": config}]})
+    providers = {"house": {"kind": "openai-chat", "base_url": server.url_for("/v1")}}
+    async with Pointsman("memory:", settings=Settings.model_validate({"providers": providers})) as app:
+        execution = await app.start(workflow)
+        await execution.settled()
+        view = await execution.view()
+    assert [(one["code"], one["nodeId"]) for one in view["warnings"]] == [("work", "a")]
+    assert "maxTokens (20)" in view["warnings"][0]["message"]
 
 
 @pytest.mark.parametrize("kind", ["openai-chat", "openai", "anthropic", "google", "mistral", "groq", "bedrock"])

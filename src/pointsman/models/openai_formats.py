@@ -66,6 +66,8 @@ class ReadReply(NamedTuple):
     model: str
     """Empty: the response does not name it."""
     tokens: TokenCounts
+    finish_reason: str = ""
+    """Why the answer ends, as the service reports it."""
 
 
 class StreamReader(Protocol):
@@ -283,7 +285,8 @@ class ChatFormat:
             if call.type is None or call.function is None or call.function.arguments is None:
                 raise Unfamiliar
             calls.append(called(call.id, call.function.name, call.function.arguments, dialect))
-        return ReadReply(text, tuple(calls), found.model, found.usage.tokens if found.usage else TokenCounts())
+        tokens = found.usage.tokens if found.usage else TokenCounts()
+        return ReadReply(text, tuple(calls), found.model, tokens, choice.finish_reason or "")
 
     def stream(self, dialect: WireDialect) -> StreamReader:
         return _ChatStream(dialect)
@@ -304,7 +307,7 @@ class _ChatStream:
         self._calls: dict[int, _StreamedCall] = {}
         self._model = ""
         self._usage: _Usage | None = None
-        self._ended = False
+        self._finish_reason = ""
 
     def feed(self, data: bytes) -> str:
         chunk = _chunk(data)
@@ -317,7 +320,7 @@ class _ChatStream:
         choice = chunk.choices[0]
         if choice.delta is None:
             raise Unfamiliar
-        self._ended = self._ended or bool(choice.finish_reason)
+        self._finish_reason = choice.finish_reason or self._finish_reason
         return self._delta(choice.delta)
 
     def _delta(self, delta: _Message) -> str:
@@ -353,12 +356,13 @@ class _ChatStream:
             known.arguments.append(function.arguments)
 
     def answer(self) -> ReadReply:
-        if not self._ended:
+        if not self._finish_reason:
             raise Unfamiliar
         calls = tuple(
             called(call.id, call.name, "".join(call.arguments), self._dialect) for call in self._calls.values()
         )
-        return ReadReply("".join(self._texts), calls, self._model, self._usage.tokens if self._usage else TokenCounts())
+        tokens = self._usage.tokens if self._usage else TokenCounts()
+        return ReadReply("".join(self._texts), calls, self._model, tokens, self._finish_reason)
 
 
 class ResponsesFormat:

@@ -30,7 +30,15 @@ from pointsman.models.client_warnings import gathering_warnings
 from pointsman.models.openai_formats import SPECIAL_TOKEN, Format, ReadReply, Unfamiliar, WireDialect
 from pointsman.models.provider_http import ProviderClient, SentRequest, answering, expect_stream
 from pointsman.models.transcript import role_of, text_of
-from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings, usage_of, without_output_tool
+from pointsman.models.wire import (
+    cut_off,
+    to_messages,
+    to_parameters,
+    to_reply,
+    to_settings,
+    usage_of,
+    without_output_tool,
+)
 from pointsman.ports import EncodedMessages, Hear, ModelReply, ModelRequest, Thought
 from pointsman.values import Json, JsonObject
 
@@ -335,7 +343,9 @@ class OpenAIWire:
             cache_read_tokens=tokens.cache_read,
             cache_write_tokens=tokens.cache_write,
         )
-        warnings = () if frame is None else frame.warnings
+        warnings = cut_off(answer.finish_reason, request)
+        if frame is not None:
+            warnings = (*frame.warnings, *warnings)
         return ModelReply(text=text, tool_calls=calls, usage=usage, model=answer.model, warnings=warnings)
 
 

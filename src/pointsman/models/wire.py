@@ -185,7 +185,20 @@ def to_reply(response: ModelResponse, request: Request) -> ModelReply:
         cache_read_tokens=used.cache_read_tokens,
         cache_write_tokens=used.cache_write_tokens,
     )
-    return ModelReply(text=text, tool_calls=calls, usage=usage, model=name, raw=_to_echo(response))
+    warnings = cut_off(response.finish_reason, request)
+    return ModelReply(text=text, tool_calls=calls, usage=usage, model=name, raw=_to_echo(response), warnings=warnings)
+
+
+def cut_off(finish_reason: str | None, request: Request) -> tuple[str, ...]:
+    """Return the warning about an answer that ends early, for its finish reason; empty: the answer is whole."""
+    match finish_reason:
+        case "length":
+            limit = "its limit of tokens" if request.max_tokens is None else f"maxTokens ({request.max_tokens})"
+            return (f"the model's answer was cut off at {limit}, its end is missing: raise maxTokens",)
+        case "content_filter":
+            return ("the provider's content filter cut the model's answer off, its end is missing: change the prompt",)
+        case _:
+            return ()
 
 
 def without_output_tool(text: str, calls: tuple[ToolCall, ...], request: Request) -> tuple[str, tuple[ToolCall, ...]]:
