@@ -20,7 +20,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from io import TextIOBase
-from typing import TYPE_CHECKING, BinaryIO, Final, Self, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, Self, TextIO, cast
+
+from pointsman.errors import OperatorError, PointsmanError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -135,15 +137,34 @@ class gathering:  # noqa: N801 - as above
         _gathered.reset(self._token)
 
 
+class PackageFailed(OperatorError):
+    """The code of an installed package raised an error, at its import or when Pointsman called it."""
+
+    code: ClassVar[str] = "package-failed"
+
+
 def load_plugin(plugin: EntryPoint) -> object:
     """Import the object of an installed package. What the import prints goes where the output of tools goes.
 
-    Raises `ImportError` for a package that ends the process, and everything that its import raises."""
-    with printing():
-        try:
-            return plugin.load()
-        except SystemExit as why:
-            raise ImportError(f"its import ends the process: SystemExit: {why}") from why
+    Raises `PackageFailed`."""
+    with printing(), package_errors(plugin, "cannot be loaded"):
+        return plugin.load()
+
+
+@contextmanager
+def package_errors(plugin: EntryPoint, what: str) -> Generator[None]:
+    """Convert what the code of an installed package raises to `PackageFailed`. `what`: the failed part, as a verb."""
+    try:
+        yield
+    except PointsmanError:
+        raise
+    except (Exception, SystemExit) as why:
+        package = f" of the package {plugin.dist.name!r}" if plugin.dist is not None else ""
+        raise PackageFailed(
+            f"{plugin.value!r}{package}, announced as {plugin.name!r} in {plugin.group!r}, {what}: "
+            f"{type(why).__name__}: {why}",
+            hint="Repair or uninstall the package. --debug shows its traceback.",
+        ) from why
 
 
 _of_command: ContextVar[bool] = ContextVar("of_command", default=False)

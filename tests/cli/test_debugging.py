@@ -139,3 +139,48 @@ def test_show_prints_the_traceback_after_the_process_has_ended(package: Path) ->
     assert error["details"]["output"] == "booking\n"
     shown = pointsman("show", view["executionId"], "--debug")
     assert 'return order["date"]' in shown.stdout
+
+
+BROKEN = {
+    "import": "raise RuntimeError('no licence')",
+    "end": "raise SystemExit(3)",
+    "use": """
+class dialect:
+    @staticmethod
+    def matches(document, **_):
+        raise RuntimeError("no licence")
+    read = matches
+
+async def store(url):
+    raise RuntimeError("no licence")
+""",
+}
+PARTS = {
+    "a dialect by its name": ("check", "plain.json", "--dialect", "broken"),
+    "a dialect by comparison": ("check", "odd.json"),
+    "a store": ("list", "--store", "broken:x"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize("part", PARTS)
+def test_an_error_in_the_code_of_a_package_names_the_package(part: str, fault: str, package: Path) -> None:
+    about = package / "broken_things-1.0.dist-info"
+    about.mkdir()
+    (package / "broken_things.py").write_text(BROKEN[fault])
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-things\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[pointsman.dialects]\nbroken = broken_things:dialect\n[pointsman.journals]\nbroken = broken_things:store\n"
+    )
+    Path("plain.json").write_text("{}")
+    Path("odd.json").write_text(json.dumps({"odd": 1}))
+    command = [sys.executable, "-m", "pointsman", *PARTS[part]]
+    ran = subprocess.run([*command, "--debug"], capture_output=True, text=True, timeout=WAITS_S, check=False)
+    assert "error [package-failed]" in ran.stderr
+    assert "'broken-things'" in ran.stderr
+    assert "bug" not in ran.stderr.replace("--debug", "")
+    assert "Traceback (most recent call last)" in ran.stderr
+    assert f'File "{package}/broken_things.py"' in ran.stderr
+    plain = subprocess.run(command, capture_output=True, text=True, timeout=WAITS_S, check=False)
+    assert plain.returncode == ran.returncode != 0
+    assert "Traceback" not in plain.stderr

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -24,7 +24,7 @@ from pointsman.dialects.results import (
 )
 from pointsman.dialects.shapes import DIALECTS, ENVELOPES, TABLES, Candidate, dialects_of, unwrapped
 from pointsman.errors import CallerError
-from pointsman.tool_output import load_plugin
+from pointsman.tool_output import load_plugin, package_errors
 from pointsman.values import Json, JsonObject
 
 ENTRY_POINTS: Final = "pointsman.dialects"
@@ -56,6 +56,26 @@ class Plugin(DialectModule, Protocol):
     def matches(self, document: JsonObject) -> bool:
         """Return whether a document is in this dialect."""
         ...
+
+
+class _InstalledDialect:
+    """A dialect of an installed package. An error of its code names the package."""
+
+    def __init__(self, plugin: EntryPoint) -> None:
+        self._plugin = plugin
+        self._module = cast(Plugin, load_plugin(plugin))
+
+    def matches(self, document: JsonObject) -> bool:
+        with package_errors(self._plugin, "cannot compare a document"):
+            return self._module.matches(document)
+
+    def read(self, document: JsonObject, *, name: str) -> ImportedDocument:
+        with package_errors(self._plugin, "cannot read a document"):
+            return self._module.read(document, name=name)
+
+    def write(self, workflow: WorkflowDefinition, original: JsonObject | None) -> WrittenDocument:
+        with package_errors(self._plugin, "cannot write a document"):
+            return self._module.write(workflow, original)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +136,7 @@ def _read(document: Document, candidate: Candidate, *, dialect: str | None, name
         found = [
             plugin.name
             for plugin in entry_points(group=ENTRY_POINTS)
-            if _matches(load_plugin(plugin), candidate.document)
+            if _InstalledDialect(plugin).matches(candidate.document)
         ]
     if len(found) != 1:
         problem = _undecided(candidate)
@@ -164,17 +184,13 @@ def _undecided(candidate: Candidate) -> Problem:
     return error("unknown-dialect", pointer, f"this is not a workflow of a known dialect; it has {keys}", hint=hint)
 
 
-def _matches(plugin: object, document: JsonObject) -> bool:
-    return cast(Plugin, plugin).matches(document)
-
-
 def _module_of(dialect: str) -> DialectModule:
     """Return the module of a dialect, imported on first use."""
     if dialect in DIALECTS:
         return cast(DialectModule, import_module(f"pointsman.dialects.{dialect}.dialect"))
     installed = {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
     if dialect in installed:
-        return cast(DialectModule, load_plugin(installed[dialect]))
+        return _InstalledDialect(installed[dialect])
     known = [*DIALECTS, *installed]
     hint = f"{did_you_mean(dialect, known)} Known dialects: {', '.join(known)}.".strip()
     raise UnknownDialect(f"there is no dialect {dialect!r}", hint=hint)

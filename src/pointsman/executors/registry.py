@@ -21,7 +21,7 @@ from pointsman.executors.verifier import VerifierExecutor
 from pointsman.executors.work_without_models import CodeExecutor, PendingCallsExecutor, RecordExecutor, ToolExecutor
 from pointsman.ports import ExecutionPort, Executor, Models, Secrets, Tools
 from pointsman.redaction import hiding
-from pointsman.tool_output import load_plugin, printing
+from pointsman.tool_output import PackageFailed, load_plugin, package_errors, printing
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
 
@@ -187,11 +187,8 @@ class Executors:
             hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."
             raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint, needs=f"executor:{kind}")
         try:
-            made = cast("Callable[[ExecutorDeps], Executor]", load_plugin(plugin))
-            return _Printing(made(self._world))
-        except Exception as why:
-            raise ExecutorNotLoaded(
-                f"the executor {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
-                hint="Repair or uninstall the package that announces it.",
-                needs=f"executor:{kind}",
-            ) from why
+            make = cast("Callable[[ExecutorDeps], Executor]", load_plugin(plugin))
+            with package_errors(plugin, "cannot be loaded"):
+                return _Printing(make(self._world))
+        except PackageFailed as why:
+            raise ExecutorNotLoaded(f"the executor {why}", hint=why.hint, needs=f"executor:{kind}") from why

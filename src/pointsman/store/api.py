@@ -38,7 +38,7 @@ from pointsman.store.records import (
     WorkflowEntry,
 )
 from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord
-from pointsman.tool_output import load_plugin
+from pointsman.tool_output import load_plugin, package_errors
 from pointsman.values import ExecutionId, Json, WorkflowId
 
 ENTRY_POINTS: Final = "pointsman.journals"
@@ -368,7 +368,13 @@ def opener_for(scheme: str, url: str) -> Opener:
     if scheme not in found:
         known = ", ".join(sorted({"memory:", "sqlite:", "postgresql:", *(f"{name}:" for name in found)}))
         raise StoreUnknown(f"no store is installed for {masked_address(url)!r}", hint=f"Known kinds: {known}")
-    return cast("Opener", load_plugin(found[scheme]))
+    opener = cast("Opener", load_plugin(found[scheme]))
+
+    async def opened(url: str) -> Store:
+        with package_errors(found[scheme], "cannot open the store"):
+            return await opener(url)
+
+    return opened
 
 
 def postgres_opener() -> Opener:

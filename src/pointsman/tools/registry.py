@@ -18,7 +18,7 @@ from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
-from pointsman.tool_output import load_plugin, printing
+from pointsman.tool_output import PackageFailed, load_plugin, printing
 from pointsman.tools.functions import FunctionTool, not_json
 from pointsman.tools.tool import (
     RESERVED,
@@ -282,12 +282,8 @@ def _is_running(task: asyncio.Task[object]) -> bool:
 def _load(plugin: EntryPoint) -> Tool:
     try:
         return cast("Tool", load_plugin(plugin))
-    except Exception as why:
-        raise ToolNotLoaded(
-            f"the tool {plugin.name!r} of {plugin.value!r} cannot be loaded: {why}",
-            hint="Repair or uninstall the package that announces it.",
-            needs=f"tool:{plugin.name}",
-        ) from why
+    except PackageFailed as why:
+        raise ToolNotLoaded(f"the tool {why}", hint=why.hint, needs=f"tool:{plugin.name}") from why
 
 
 def _bounded(tool: Tool, result: Json) -> Json:
