@@ -37,7 +37,6 @@ async def test_other_packages_can_provide_stores(monkeypatch: pytest.MonkeyPatch
         return EntryPoints([found]).select(group=group)
 
     monkeypatch.setattr(stores, "entry_points", entry_points)
-
     async with opened("mine:x") as store:
         assert store.warnings() == ["memory: nothing outlives this process"]
 
