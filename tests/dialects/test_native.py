@@ -144,6 +144,41 @@ def test_an_unknown_key_is_kept_with_a_warning_and_a_suggestion() -> None:
     assert all(problem.severity == "warning" for problem in read.problems)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [
+        ("outputVariable", "draft", "config"),
+        ("userPrompt", "Write.", "config"),
+        ("prompt", "Write.", "config"),
+        ("modelId", "m", "config"),
+        ("maxTokens", 5, "config"),
+        ("timeout", 5000, "execution"),
+        ("retries", 2, "execution"),
+        ("errorHandler", "continue", "execution"),
+    ],
+)
+def test_a_key_of_another_part_of_a_node_is_an_error_that_names_the_part(key: str, value: Json, place: str) -> None:
+    misplaced: JsonObject = {**node("p", "prompt"), key: value}
+    (problem,) = [one for one in load(old(misplaced)).problems if one.pointer == f"/nodes/0/{key}"]
+    assert (problem.code, problem.severity, problem.hint) == (
+        "misplaced-key",
+        "error",
+        f"Move it to the node's {place!r}.",
+    )
+    unused: JsonObject = {**node("p", "prompt"), key: None}
+    assert codes(load(old(unused))) == [("kept-key", f"/nodes/0/{key}")]
+
+
+def test_a_key_of_another_type_of_node_is_kept_with_a_warning() -> None:
+    misplaced: JsonObject = {**node("p", "prompt"), "toolId": "webSearch", "appId": 3}
+    assert {*codes(load(old(misplaced)))} == {("kept-key", "/nodes/0/toolId"), ("kept-key", "/nodes/0/appId")}
+
+
+def test_a_key_of_the_configuration_of_a_workflow_is_an_error_beside_it() -> None:
+    (problem,) = load(old(node("p", "prompt", prompt="x"), defaultModelId="m", maxIterations=5)).problems[:1]
+    assert (problem.code, problem.severity, problem.hint) == ("misplaced-key", "error", "Move it to 'config'.")
+
+
 def test_a_timeout_in_the_configuration_becomes_the_timeout_of_the_node() -> None:
     assert node_of(old(node("h", "http", url="https://x", timeout=5000)), "h")["execution"] == {"timeout": "5s"}
     assert node_of(old(node("h", "human", message="m", timeout=5000)), "h")["config"]["timeout"] == "5s"

@@ -15,10 +15,11 @@ from typing import Final
 from pointsman.definition.model.base import EXTENSION_PREFIX, read_duration
 from pointsman.definition.model.edges import CONDITIONS, Edge
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
-from pointsman.definition.model.policies import Config
+from pointsman.definition.model.policies import Config, Execution
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to
 from pointsman.dialects.native.old_nodes import (
+    KEPT,
     READ_CONFIG,
     ImportNotes,
     NodePart,
@@ -55,6 +56,8 @@ _WORKFLOW_KEYS: Final = document_keys(WorkflowDefinition)
 _CONFIG_KEYS: Final = document_keys(Config)
 _NODE_KEYS: Final = document_keys(Node)
 _EDGE_KEYS: Final = document_keys(Edge)
+_EXECUTION_KEYS: Final = document_keys(Execution)
+_OF_CONFIG: Final = _CONFIG_KEYS | _OLD_CONFIG
 
 
 def read(document: JsonObject, *, name: str) -> ImportedDocument:
@@ -69,7 +72,7 @@ def read(document: JsonObject, *, name: str) -> ImportedDocument:
     nodes, edges = part.take("nodes"), part.take("edges")
     if isinstance(part.said.get("config"), dict):
         made["config"] = _config(object_of(part.take("config")), notes)
-    part.keep_rest(_WORKFLOW_KEYS, where="the workflow")
+    part.keep_rest(_WORKFLOW_KEYS, where="the workflow", place_of=lambda key: "'config'" if key in _OF_CONFIG else "")
     _node_time(made)
     if notes.tolerant:
         _defaults(made, len(flat.nodes))
@@ -189,8 +192,23 @@ def _node(found: InlineNode, native: str, notes: ImportNotes) -> JsonObject:
             made["config"] = inner.made
     elif config is not None:
         made["config"] = config
-    node.keep_rest(_NODE_KEYS, where=f"node {part.id!r}")
+    node.keep_rest(
+        _NODE_KEYS, where=f"node {part.id!r}", place_of=lambda key: _place_of(key, kind, object_of(found.node))
+    )
     return made
+
+
+def _place_of(key: str, kind: str, node: JsonObject) -> str:
+    """Return the part of a node where a key of the node has an effect; empty: none, or the part has it too."""
+    if key in _EXECUTION_KEYS:
+        return "" if key in object_of(node.get("execution")) else "the node's 'execution'"
+    if kind not in CONFIG_OF or key in object_of(node.get("config")) or key.startswith("_"):
+        return ""
+    # Reading a configuration with the key alone shows whether the type, in its present or older form, has it.
+    notes = ImportNotes(tolerant=True)
+    inner = Part({key: "x"}, {}, "", "", notes)
+    _read_config(NodePart(Part({}, {}, "", "", notes), inner, kind, ""))
+    return "" if key in object_of(inner.made.get(KEPT)) else "the node's 'config'"
 
 
 def _is_of_today(node: JsonObject, notes: ImportNotes) -> bool:

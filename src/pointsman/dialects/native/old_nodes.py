@@ -11,7 +11,7 @@ from typing import Final
 
 from pointsman.definition.model.base import EXTENSION_PREFIX, Model
 from pointsman.definition.model.nodes import CONFIG_OF
-from pointsman.definition.problems import Problem, did_you_mean, note, pointer_to, warning
+from pointsman.definition.problems import Problem, did_you_mean, error, note, pointer_to, warning
 from pointsman.dialects.readers import field_path, list_of, member, object_of, text_of
 from pointsman.values import Json, JsonObject
 
@@ -65,19 +65,32 @@ class Part:
         for old, new in pairs.items():
             self.rename(old, new)
 
-    def keep_rest(self, known: frozenset[str], *, where: str) -> None:
-        """Copy the remaining keys. In tolerant mode, keys that are not native move to `x-native`."""
+    def keep_rest(self, known: frozenset[str], *, where: str, place_of: Callable[[str], str] = lambda _: "") -> None:
+        """Copy the remaining keys. In tolerant mode, keys that are not native move to `x-native`.
+
+        `place_of`: the place where a key has an effect; empty: nowhere. A value in the wrong place is an error, because
+        it would be lost.
+        """
         odd: JsonObject = {}
         for key, value in self.said.items():
             if self.notes.tolerant and key not in known and not key.startswith(EXTENSION_PREFIX):
                 odd[key] = value
-                if not key.startswith("_"):
-                    hint = did_you_mean(key, known) or "The key is stored and exported, but has no effect."
-                    self.notes.warn(
-                        "kept-key", self.author + pointer_to(key), f"{where} has the key {key!r}", hint=hint
+                pointer = self.author + pointer_to(key)
+                if value not in (None, "", [], {}) and (place := place_of(key)):
+                    hint = f"Move it to {place}."
+                    self.notes.losses.append(
+                        error(
+                            "misplaced-key",
+                            pointer,
+                            f"{where} has the key {key!r}, which has no effect here",
+                            hint=hint,
+                        )
                     )
+                elif not key.startswith("_"):
+                    hint = did_you_mean(key, known) or "The key is stored and exported, but has no effect."
+                    self.notes.warn("kept-key", pointer, f"{where} has the key {key!r}", hint=hint)
                 else:
-                    self.notes.note("kept-key", self.author + pointer_to(key), f"{where} keeps the private key {key!r}")
+                    self.notes.note("kept-key", pointer, f"{where} keeps the private key {key!r}")
             else:
                 self.made[key] = value
         if odd:
