@@ -278,6 +278,24 @@ def test_an_answer_to_one_gate_of_a_step_does_not_count_for_the_next() -> None:
     assert (world.working, world.gates) == ([], ["tool1"])
 
 
+def test_an_approval_of_a_step_covers_its_attempts_and_an_approval_of_a_call_only_one() -> None:
+    world = started("start -> tool1", nodes={"tool1": {"requiresApproval": True, "execution": {"retries": 2}}})
+    world.answer("tool1", "approve")
+    world.fails("tool1", retryable=True).ring()
+    step, attempt = world.at("tool1")
+    assert (world.working, world.gates, attempt) == (["tool1"], [], 2)
+    call = ProposedCall(number=1, name="pay", arguments={"to": "ada"})
+    world.simulation.asked.work.clear()
+    world.tell(ToolCallsProposed(step=step, attempt=2, calls=(call,)))
+    world.answer("tool1", "approve")
+    world.tell(ToolCallsProposed(step=step, attempt=2, calls=(call,)))
+    assert world.gates == [], "the same attempt repeats the approved call"
+    world.fails("tool1", retryable=True).ring()
+    world.simulation.asked.work.clear()
+    world.tell(ToolCallsProposed(step=step, attempt=3, calls=(call,)))
+    assert world.gates == ["tool1"]
+
+
 def replayed(world: World) -> tuple[list[ReplayDifference], list[int]]:
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
     return again.differences, again.untold
