@@ -210,6 +210,24 @@ async def test_an_invalid_file_is_refused_by_name(file: Json, code: str) -> None
     assert caught.value.failure.hint != ""
 
 
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ({}, "an empty object cannot"),
+        ({"size": 3, "name": "x"}, "an object with the keys 'name', 'size' cannot"),
+        (7, "a value of the type 'number' cannot"),
+        ("just text", "'just text' cannot"),
+        ("/etc/passwd", "'/etc/passwd' cannot"),
+    ],
+)
+async def test_the_refusal_of_a_file_lists_the_forms_of_files(file: Json, message: str) -> None:
+    with pytest.raises(WorkRefused) as caught:
+        await with_files(user_message("Look."), file, AttachmentSources(fetch))
+    failure = caught.value.failure
+    assert failure.message.startswith(message)
+    assert all(form in failure.hint for form in ("an address", "a data URL", "{path}", "fileName"))
+
+
 async def test_files_are_sent_with_the_present_task() -> None:
     stage = Stage()
     files: list[Json] = [f"data:image/png;base64,{PNG}"]

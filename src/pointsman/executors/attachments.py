@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.executors.failures import WorkRefused
+from pointsman.expressions.operators import type_name
 from pointsman.models.transcript import content_of, text_of
 from pointsman.redaction import head
 from pointsman.tools.tool import ToolFailed
@@ -56,6 +57,12 @@ class AttachmentSources(NamedTuple):
 
 
 NO_FILES: Final = AttachmentSources()
+
+
+FORMS_HINT: Final = (
+    "A file is an address, a data URL, {url}, {data: base64, mediaType}, {path} of a kept file, or an upload "
+    "{fileName, fileType, content}."
+)
 
 
 async def with_files(message: Json, files: Json, sources: AttachmentSources) -> Json:
@@ -122,9 +129,12 @@ async def _read(value: Json, sources: AttachmentSources) -> tuple[str, bytes]:
         case {"path": str(path)}:
             return await _kept(path, sources)
         case _:
-            what = f"a {type(value).__name__}" if not isinstance(value, dict) else f"an object with {sorted(value)}"
-            hint = "Give an address, a data URL, {url}, {data: base64, mediaType}, or the {path} of a kept file."
-            raise _refused("file-unreadable", f"{what} is no file", hint)
+            if isinstance(value, dict):
+                keys = ", ".join(map(repr, sorted(value)))
+                what = head(f"an object with the keys {keys}", 200) if keys else "an empty object"
+            else:
+                what = f"a value of the type {type_name(value)!r}"
+            raise _refused("file-unreadable", f"{what} cannot be attached as a file", FORMS_HINT)
 
 
 def _embedded(url: str) -> tuple[str, bytes]:
@@ -165,7 +175,9 @@ def _is_text(body: bytes) -> bool:
 async def _fetched(url: str, fetch: Fetch | None) -> tuple[str, bytes]:
     if urlsplit(url).scheme not in ("http", "https"):
         raise _refused(
-            "file-unreadable", f"{head(url, 100)!r} is no web address", "Files of this machine cannot be attached."
+            "file-unreadable",
+            f"{head(url, 100)!r} cannot be attached as a file: it is not an address that begins with http:// or https://",
+            f"{FORMS_HINT} A path of this machine cannot be attached; a text belongs in the prompt.",
         )
     if fetch is None:
         raise _refused("file-not-fetched", "this installation fetches no files", "Attach it as a data URL.")

@@ -220,7 +220,9 @@ def _told(path: str) -> Generator[None]:
         yield
     except FileNotFoundError as why:
         raise ToolFailed(
-            Failure(code="file-missing", message=f"there is no file {head(path, 200)!r}", hint="`list_files` tells.")
+            Failure(
+                code="file-missing", message=f"there is no file {head(path, 200)!r}", hint="`list_files` lists them."
+            )
         ) from why
     except OSError as why:
         raise _refused(path, os.strerror(why.errno or 0)) from why
