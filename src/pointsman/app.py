@@ -17,7 +17,7 @@ from pointsman.engine.replay import Replay
 from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
-from pointsman.executions.families import look, view_of
+from pointsman.executions.families import as_shown, look, view_of
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
 from pointsman.executions.opening import PLACES, open_execution, reach_execution
 from pointsman.executions.public_events import See, bulletins_of, watcher_for
@@ -231,8 +231,10 @@ class Pointsman:
         return await bulletins_of(self.runtime, ExecutionId(execution), self.settings, after=after)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
-        """Return executions, newest first."""
-        return await self.store.executions.list(query if query is not None else ExecutionQuery())
+        """Return executions, newest first, with the statuses of their views. A `query` selects by stored statuses,
+        where an execution whose sub-workflows wait is `running`."""
+        found = await self.store.executions.list(query if query is not None else ExecutionQuery())
+        return [await as_shown(self.runtime, one) for one in found]
 
     async def schedule(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
         """Start a saved workflow by cron, at an interval, or once. See `ScheduleTimes`."""

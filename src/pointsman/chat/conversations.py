@@ -30,7 +30,7 @@ from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
 from pointsman.engine.instants import instant_text
 from pointsman.etags import NOTHING, delete_after, etag_of, held, mark_at, mark_of, moved, put_after
 from pointsman.executions.deletion import TITLE
-from pointsman.executions.lists import ExecutionEntry, summary_view
+from pointsman.executions.lists import ExecutionEntry, entries_of
 from pointsman.executions.opening import finish_last_turn, new_session, open_turn
 from pointsman.executions.pages import place_in, place_of_list
 from pointsman.executions.usage_rollup import UsageRollup
@@ -229,7 +229,7 @@ async def conversation_view(app: AppContext, session: str) -> ConversationView:
         "sessionId": session,
         "closed": said.closed,
         "messages": [*said.messages],
-        "executions": [summary_view(one) for one in turns],
+        "executions": await entries_of(app, turns),
         "openTurn": await open_turn(app.runtime, session),
     }
 

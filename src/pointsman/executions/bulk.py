@@ -14,6 +14,7 @@ from pointsman.context import AppContext
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.authority import join
 from pointsman.executions.deletion import delete, summaries
+from pointsman.executions.families import as_shown
 from pointsman.executions.lists import is_shown_as, stored_statuses
 from pointsman.executions.opening import drive, open_execution, reach_execution
 from pointsman.executions.views import status_shown
@@ -81,7 +82,8 @@ async def fitting(app: AppContext, verb: Verb, which: BulkSelection) -> list[Sum
         limit=PAGE,
     )
     found: list[Summary] = []
-    async for one in summaries(app, query):
+    async for stored in summaries(app, query):
+        one = await as_shown(app.runtime, stored)
         if which.since is not None and one.started < which.since:
             break
         if one.parent == which.parent and is_shown_as(one, statuses):
@@ -99,7 +101,9 @@ async def named(
         summary = await app.store.executions.find(name)
         if summary is None or not await sees(summary):
             others.append(_refused(name, UnknownExecution(f"there is no execution {name!r}")))
-        elif not is_shown_as(summary, FITTING[verb]):
+            continue
+        summary = await as_shown(app.runtime, summary)
+        if not is_shown_as(summary, FITTING[verb]):
             status = status_shown(summary.status, summary.worker)
             others.append(_refused(name, VerbUnfit(f"{name!r} is {status}: there is nothing to {verb}")))
         else:

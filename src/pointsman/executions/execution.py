@@ -33,6 +33,7 @@ from pointsman.executions.families import (
     is_still,
     pause_family,
     resume_family,
+    waits_of,
 )
 from pointsman.executions.inputs import check_event, edits_of, event_key
 from pointsman.executions.views import ExecutionView, GateView, event_view, waiting_view
@@ -175,8 +176,8 @@ class Execution:
         return is_still(self._runtime, self._driver)
 
     async def settled(self) -> str:
-        """Wait until nothing more happens by itself, and return the status: the execution has ended, is paused, or only
-        people and events can continue it.
+        """Wait until nothing more happens by itself, and return the status of its view: the execution has ended, is
+        paused, or only people and events can continue it or its sub-workflows (`waiting`).
 
         If another process continued it and left a step to a worker in this process, the wait goes on here. Raises
         `TakenOver` if another process drives it.
@@ -188,7 +189,10 @@ class Execution:
                 if not await self._handed_back():
                     raise self._taken_over() from why
             else:
-                return self.status
+                break
+        if self.status == "running" and (await waits_of(self._runtime, self.state)).still:
+            return "waiting"
+        return self.status
 
     async def _stand_still(self) -> None:
         driver = self._driver

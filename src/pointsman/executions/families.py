@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from pointsman.context import AppContext
 from pointsman.engine.decide import limits
 from pointsman.engine.decide.human_tasks import GateClosedAlready, same_answer
@@ -49,11 +51,15 @@ from pointsman.runtime.local import LocalRuntime, folded, unknown_execution
 from pointsman.settings import Settings
 from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved
-from pointsman.store.records import ExecutionQuery
+from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Json, JsonObject
 
 MOVING = frozenset({"wait", "retry", "delay"})
 """Purposes of timers that continue an execution by themselves; timers of gates only end a wait for people."""
+
+
+_CHILDREN_MAX: Final = 1000
+"""Sub-workflows of one execution that lists look at."""
 
 
 class OpenGate(NamedTuple):
@@ -152,6 +158,23 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
     return Waits(still, stopped, gates, awaited, needs, timers)
 
 
+async def as_shown(runtime: LocalRuntime, summary: Summary) -> Summary:
+    """Return the entry of a list with the status that `family_view` shows: a stored `running` is `waiting` if the
+    execution and its sub-workflows only wait. Journals are read only if all open sub-workflows wait."""
+    if summary.status != "running":
+        return summary
+    open_ = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
+    query = ExecutionQuery(parent=summary.execution, statuses=open_, trials=True, limit=_CHILDREN_MAX)
+    below = await runtime.store.executions.list(query)
+    if not below:
+        return summary
+    for child in below:
+        if (await as_shown(runtime, child)).status != "waiting":
+            return summary
+    waits = await waits_of(runtime, await runtime.load(summary.execution))
+    return replace(summary, status="waiting") if waits.still and not waits.stopped else summary
+
+
 async def _is_stopped(runtime: LocalRuntime, state: ExecutionState) -> bool:
     """Return whether a step was in progress in a process that has ended, and no process continued it."""
     execution = ExecutionId(state.id)
@@ -218,6 +241,13 @@ async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> lis
     names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
     begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
     return [await runtime.open(name, recover=recover) for name in begun]
+
+
+async def _open_below(runtime: LocalRuntime, driver: Driver) -> None:
+    """Open the sub-workflows at all levels. Recovery opens them in the background, and a gate is found only in an open
+    one."""
+    for child in await _below(runtime, driver, recover=driver.recovered):
+        await _open_below(runtime, child)
 
 
 async def seen(runtime: LocalRuntime, settings: Settings, execution: str) -> tuple[list[Row], ExecutionView]:
@@ -333,6 +363,7 @@ async def _told(
     runtime: LocalRuntime, driver: Driver, name: str, deliver: Callable[[OpenGate], Awaitable[None]]
 ) -> None:
     """Deliver to the current gate; look it up again when another process appends first."""
+    await _open_below(runtime, driver)
     for left in reversed(range(RACES_MAX)):
         gate = gate_named([*gates_of(runtime, driver)], name)
         try:

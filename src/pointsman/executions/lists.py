@@ -10,7 +10,7 @@ finds them without an index. The last `forked` event of each names its origin an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import ClassVar, Final, TypeAlias
 
 import msgspec
@@ -23,6 +23,7 @@ from pointsman.engine.events.lifecycle import ExecutionForked
 from pointsman.engine.events.steps import Event
 from pointsman.errors import CallerError
 from pointsman.executions.deletion import known
+from pointsman.executions.families import as_shown
 from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, need_text, status_shown
 from pointsman.ports import Row
@@ -183,7 +184,8 @@ async def list_executions(
     fitting: list[Summary] = []
     while len(fitting) < limit:
         found = await app.store.executions.list(query)
-        fitting += [one for one in found if is_shown_as(one, statuses)]
+        shown = [await as_shown(app.runtime, one) for one in found]
+        fitting += [one for one in shown if is_shown_as(one, statuses)]
         if len(found) < query.limit:
             break
         query = replace(query, before=(found[-1].started, found[-1].execution))
@@ -192,11 +194,13 @@ async def list_executions(
 
 def stored_statuses(shown: Collection[str]) -> frozenset[str]:
     """Return the stored statuses of executions that are shown with these statuses."""
-    return frozenset("running" if status == STOPPED else status for status in shown)
+    return frozenset("running" if status == STOPPED else status for status in shown) | (
+        frozenset({"running"} if "waiting" in shown else ())
+    )
 
 
 def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
-    """Return whether an execution is shown with one of these statuses; with no statuses, always."""
+    """Return whether an execution, after `as_shown`, has one of these statuses; with no statuses, always."""
     return not statuses or status_shown(one.status, one.worker) in statuses
 
 
@@ -219,12 +223,17 @@ async def found_executions(
     """
 
     async def fits(one: Summary) -> bool:
-        narrowed = is_shown_as(one, statuses) and workflow in (None, one.workflow)
+        narrowed = workflow in (None, one.workflow) and is_shown_as(await as_shown(app.runtime, one), statuses)
         narrowed = narrowed and (since is None or one.started >= since) and (until is None or one.started < until)
         narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
         return narrowed and session in (None, one.session) and (sees is None or await sees(one))
 
-    return [summary_view(one) for one in await UsageRollup(app).search(words, sees=fits, limit=limit)]
+    return await entries_of(app, await UsageRollup(app).search(words, sees=fits, limit=limit))
+
+
+async def entries_of(app: AppContext, summaries: Iterable[Summary]) -> list[ExecutionEntry]:
+    """Return the entries of a list, with the statuses that views of the executions show."""
+    return [summary_view(await as_shown(app.runtime, one)) for one in summaries]
 
 
 def summary_view(summary: Summary) -> ExecutionEntry:
@@ -294,7 +303,7 @@ async def relations_of(app: AppContext, execution: str, *, sees: Sees) -> Relati
     summary = await known(app, ExecutionId(execution))
     forks, all_forks = await _forks(app, summary, sees)
     children = await app.store.executions.list(ExecutionQuery(parent=summary.execution, limit=CHILDREN_MAX + 1))
-    shown = [summary_view(one) for one in reversed(children[:CHILDREN_MAX]) if await sees(one)]
+    shown = await entries_of(app, [one for one in reversed(children[:CHILDREN_MAX]) if await sees(one)])
     origin = _left(await _rows(app, summary.execution)) if summary.parent is None else None
     return {
         "parents": await _parents(app, summary, sees),
@@ -311,7 +320,7 @@ async def _parents(app: AppContext, summary: Summary, sees: Sees) -> list[Execut
         above = await app.store.executions.find(summary.parent)
         if above is None or not await sees(above):
             break
-        found.append(summary_view(above))
+        found += await entries_of(app, [above])
         summary = above
     return found[::-1]
 
@@ -328,7 +337,8 @@ async def _forks(app: AppContext, summary: Summary, sees: Sees) -> tuple[list[Fo
         if one.execution == summary.execution or one.parent is not None or not await sees(one):
             continue
         if await _began(app, one.execution) == began:
-            found.append({**summary_view(one), **(_left(await _rows(app, one.execution)) or _NOWHERE)})
+            (entry,) = await entries_of(app, [one])
+            found.append({**entry, **(_left(await _rows(app, one.execution)) or _NOWHERE)})
     return found, len(looked_at) < LOOKED_AT_MAX
 
 

@@ -21,6 +21,7 @@ from pointsman.context import AppContext, Part
 from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
+from pointsman.executions.families import as_shown
 from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view
 from pointsman.executions.public_events import Redact, event_told, level_of
 from pointsman.executions.views import (
@@ -127,8 +128,9 @@ async def executions_page(
         for one in found:
             if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
                 return page_of(seen, None)
-            if is_shown_as(one, statuses) and await sees(one):
-                seen.append(one)
+            shown = await as_shown(app.runtime, one)
+            if is_shown_as(shown, statuses) and await sees(one):
+                seen.append(shown)
             if len(seen) == limit:
                 return page_of(seen, place_in(one))
         looked_at += len(found)

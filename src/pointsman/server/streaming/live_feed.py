@@ -10,11 +10,12 @@ that reconnects gets the changes since a moment before it left; one that was awa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pointsman.background import retried
 from pointsman.context import AppContext
+from pointsman.executions.families import as_shown
 from pointsman.executions.lists import Sees, summary_view
 from pointsman.executions.pages import DIGITS_MAX, PositionInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
@@ -97,10 +98,19 @@ class LiveFeed:
         found = await self._app.store.executions.list(query)
         if len(found) > TOLD_MAX:
             return [self._reset()]
-        return [self._change(one) for one in sorted(found, key=lambda one: one.updated)]
+        return await self._changes_of(found)
 
-    def _change(self, summary: Summary) -> LiveChange:
-        return LiveChange(summary, self._wire.encode(CHANGED, json_of(summary_view(summary)), f"{summary.updated:.6f}"))
+    async def _changes_of(self, summaries: Iterable[Summary]) -> list[LiveChange]:
+        """Return the changes of executions, oldest first. Each is followed by the executions that it is a sub-workflow
+        of, because their status depends on it."""
+        changes: list[LiveChange] = []
+        for changed in sorted(summaries, key=lambda one: one.updated):
+            one: Summary | None = changed
+            while one is not None:
+                shown = json_of(summary_view(await as_shown(self._app.runtime, one)))
+                changes.append(LiveChange(one, self._wire.encode(CHANGED, shown, f"{changed.updated:.6f}")))
+                one = None if one.parent is None else await self._app.store.executions.find(one.parent)
+        return changes
 
     def _reset(self) -> LiveChange:
         told = self._wire.encode(RESET, {"reason": "more changed than is at hand: read the list"}, f"{self._mark:.6f}")
@@ -161,7 +171,7 @@ class LiveFeed:
             one.execution: (one.updated, one.status) for one in fresh
         }
         self._mark = max([self._mark, *(one.updated for one in found)])
-        self._put([self._change(one) for one in sorted(fresh, key=lambda one: one.updated)])
+        self._put(await self._changes_of(fresh))
 
     def _put(self, changes: list[LiveChange]) -> None:
         if not changes:
