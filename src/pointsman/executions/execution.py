@@ -347,6 +347,7 @@ class Execution:
             self._known = await self._runtime.open(self.id, recover=False)
         elif not known.state.ended and known.execution not in self._runtime.drivers:
             self._known = await self._runtime.open(self.id)
+        await self._known.decided()
         return self._known
 
     async def _tell(self, say: Callable[[Driver], Awaitable[T]]) -> T:

@@ -214,6 +214,7 @@ async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
     """Pause an execution and its running sub-workflows. A repeated call pauses what a crash left running."""
     await driver.deliver(PauseRequested(by=by))
     for child in await _below(runtime, driver, recover=False):
+        await child.decided()
         if child.state.status in ("running", "paused"):
             await pause_family(runtime, child, by)
 
@@ -225,6 +226,7 @@ async def resume_family(
     at a time."""
     await driver.deliver(ResumeRequested(limits=limits, by=by, step=step))
     for child in await _below(runtime, driver, recover=True):
+        await child.decided()
         if child.state.status == "paused":
             await resume_family(runtime, child, {}, by)
 

@@ -276,6 +276,7 @@ async def move(
     Raises `MigrationRefused`, `WrongStatus`.
     """
     plan = await library.pinned(onto.definition, onto.options)
+    await driver.decided()
     found = [*misfits(plan, driver.state, driver.plan)]
     found += [
         MigrationMismatch("state-schema", dotted(path), message)

@@ -182,6 +182,7 @@ class ChildExecutions:
             await self._hold(child)
 
     async def _hold(self, child: Driver) -> None:
+        await child.decided()
         if child.state.status == "running":
             await child.deliver(PauseRequested(by=_as_parent(child)))
         for below in await self._below(child):
@@ -201,6 +202,7 @@ class ChildExecutions:
 
     async def _let_go_on(self, child: Driver) -> None:
         """Resume a child that was paused only because its parent was halted."""
+        await child.decided()
         if stands_still_for_parent(child):
             await child.deliver(ResumeRequested(by=_as_parent(child)))
             for below in await self._below(child):
@@ -211,6 +213,7 @@ class ChildExecutions:
             if name not in self._runtime.drivers and await self._runtime.store.journal.last(name) == 0:
                 return
             driver = await self._runtime.opened(name, recover=False)
+        await driver.decided()
         if not driver.state.ended:
             await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
 

@@ -6,20 +6,30 @@
 
 Any task of the event loop may call `deliver`: deciding is synchronous and appends keep their order, so no queue is
 needed. A worker task that finished a step takes the next one itself; a chain of steps is one task.
+
+A decision about many steps without work takes longer. It is made in parts, and other tasks get a turn between them:
+
+    report ─▶ part ─▶ turn of others ─▶ part ─▶ … ─▶ append       still one row
+                        └─ further reports wait until the decision is finished
+
+Meanwhile the state counts as not durable (`committing`): nothing is concluded from it. A caller that stops waiting does
+not stop the decision; a driver that is closed discards it as a whole.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pointsman.engine import commands
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import Command, Execute, OutboxMessage
-from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.context import DecisionContext
+from pointsman.engine.decide.dispatch import advance, begin
 from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure, failure_by
@@ -39,7 +49,7 @@ from pointsman.engine.reports import (
     WorkerOffered,
     WorkFailed,
 )
-from pointsman.engine.state import ENDED, ExecutionState
+from pointsman.engine.state import ENDED, ExecutionState, Status
 from pointsman.engine.steps import Step
 from pointsman.errors import Outage, PointsmanError
 from pointsman.ports import Row
@@ -53,10 +63,17 @@ from pointsman.runtime.timers import Timers
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
+T = TypeVar("T")
+Settled: TypeAlias = tuple[tuple[Event, ...], tuple[Command, ...]]
+"""The durable events of a report, and the commands that they cause."""
 GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateAnswered, WorkerOffered})
 """Reports after which attempts may continue that had started before."""
 ABSENT: Final = "absent"
 """Option of an execution: what the process that started it lacked, as in `Failure.needs`."""
+MOVES_MAX: Final = 4
+"""Moves of a decision before the time is read: almost all decisions make fewer."""
+PART_S: Final = 0.02
+"""Time after which a decision yields to the event loop, in seconds."""
 IN_A_ROW_MAX: Final = 64
 """Attempts before yielding to the event loop: work that returns at once would block other tasks."""
 
@@ -98,7 +115,9 @@ class Driver:
         self._asked_early = False
         """The state was read while a row was being written: notify again once it is durable."""
         self._changed: list[asyncio.Future[None]] = []
-        self.tasks: set[asyncio.Task[None]] = set()
+        self._deciding: asyncio.Event | None = None
+        """Set when the decision is finished that is being made in parts; None: no such decision."""
+        self.tasks: set[asyncio.Task[Any]] = set()
         self.told: list[str] = []
         """Delivered messages whose delivery is not in the journal yet."""
         self.recovered = False
@@ -119,7 +138,7 @@ class Driver:
         or
         subscribe in time.
         """
-        events, asked = await self._settle(report)
+        events, asked = await self._settle(report, performs=True)
         self._perform(asked)
         return events
 
@@ -128,27 +147,83 @@ class Driver:
         self.passivation.urgent = True
         await self._settle(report)
 
-    async def _settle(
-        self, report: Report, attempt: LocalAttempt | None = None
-    ) -> tuple[tuple[Event, ...], tuple[Command, ...]]:
-        """Decide about a report, and commit the row with the answers that its attempt has not stored yet."""
+    async def _settle(self, report: Report, attempt: LocalAttempt | None = None, *, performs: bool = False) -> Settled:
+        """Decide about a report, and commit the row with the answers that its attempt has not stored yet.
+
+        `performs`: the caller performs the commands.
+        """
+        if self._deciding is not None:
+            await self.decided()
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
-        state = self.state
-        before = state.status
+        before = self.state.status
         report = storable(report)
-        decision = decide(self.plan, state, report, self.world.clock.now())
-        events = decision.events
+        ctx = begin(self.plan, self.state, report, self.world.clock.now())
+        if ctx is None:
+            return (), ()
+        if advance(ctx, MOVES_MAX) or _part(ctx):
+            return await self._commit(ctx, report, before, attempt)
+        self._deciding = asyncio.Event()
+        task = self._task(self._in_parts(ctx, report, before, attempt))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if performs:
+                task.add_done_callback(self._perform_settled)
+            raise
+
+    @property
+    def is_deciding(self) -> bool:
+        """Return whether a decision is being made in parts."""
+        return self._deciding is not None
+
+    async def decided(self) -> None:
+        """Return when no decision is being made: the state is that after a row."""
+        while self._deciding is not None:
+            await self._deciding.wait()
+
+    async def _in_parts(
+        self, ctx: DecisionContext, report: Report, before: Status, attempt: LocalAttempt | None
+    ) -> Settled:
+        """Finish a long decision, with a turn of the event loop between its parts, and commit it."""
+        assert self._deciding is not None
+        try:
+            while True:
+                await asyncio.sleep(0)
+                if _part(ctx):
+                    break
+        except asyncio.CancelledError:
+            self.failure = DriverLost(f"{self.execution!r} was closed before a decision was finished")
+            raise
+        except BaseException as why:
+            self.fail(why)
+            raise
+        finally:
+            self._deciding.set()
+            self._deciding = None
+        return await self._commit(ctx, report, before, attempt)
+
+    def _perform_settled(self, task: asyncio.Task[Settled]) -> None:
+        """Perform the commands of a decision whose caller did not wait for it."""
+        if not task.cancelled() and task.exception() is None:
+            self._perform(task.result()[1])
+
+    async def _commit(
+        self, ctx: DecisionContext, report: Report, before: Status, attempt: LocalAttempt | None
+    ) -> Settled:
+        """Commit a decision. `before`: the status before it."""
+        state = self.state
+        events, asked = tuple(ctx.events), tuple(ctx.commands)
         if not events:
             return (), ()
         row = Row(state.seq, state.at, events, cause_of(report, events))
         effects = () if attempt is None else attempt.take_unrecorded()
         summary = self.passivation.changed(self.execution, state, events)
-        if self.behind_s != 0.0 and can_wait(state, report, decision.commands):
+        if self.behind_s != 0.0 and can_wait(state, report, asked):
             await self.commits.later(self.journal, row, summary, effects, within_s=self.behind_s, spawn=self.spawn)
             if self.usage_meter.on_usage is not None:
                 self.usage_meter.notify()
-            return events, decision.commands
+            return events, asked
         await self.commits.now(self.journal, row, summary, effects)
         if state.status in ENDED:
             if before not in ENDED:
@@ -162,7 +237,7 @@ class Driver:
             if self.state.steps_without_worker and type(report) is not WorkerOffered:
                 self.offer()
         self._after_commit(changed=summary is not None or type(report) is DeliveryConfirmed)
-        return events, decision.commands
+        return events, asked
 
     def _after_commit(self, *, changed: bool) -> None:
         if self.usage_meter.on_usage is not None:
@@ -195,17 +270,18 @@ class Driver:
 
     def on_foreign_row(self, last: int) -> None:
         """Handle a journal that ends with row `last`: if it is foreign, another process drives the execution."""
-        durable = self.state.seq - self.commits.behind
+        durable = self.state.seq - self.committing
         if self.failure is None and last > (self.state.seq if self.commits.writing else durable):
             self._lost(JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process"))
 
     @property
     def committing(self) -> int:
-        """Return the number of rows that are decided and not durable yet."""
-        return self.commits.behind
+        """Return the number of rows that are being decided, or decided and not durable yet."""
+        return self.commits.behind if self._deciding is None else self.commits.behind + 1
 
     async def move(self, plan: Plan, report: MigrationRequested) -> None:
         """Continue with another plan. Raises the errors of the decision; then nothing has changed."""
+        await self.decided()
         was, self.plan = self.plan, plan
         try:
             await self.deliver(report)
@@ -299,11 +375,15 @@ class Driver:
         await self.deliver(DeliveryConfirmed(orders=tuple(told)))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task(work)
+
+    def _task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _ended(self, task: asyncio.Task[Any]) -> None:
         self.tasks.discard(task)
         if not task.cancelled() and (why := task.exception()) is not None and self.failure is None:
             self.fail(why)
@@ -491,14 +571,24 @@ class Driver:
     async def close(self) -> None:
         """Stop as if the process had ended here, except that decided rows become durable."""
         self.timers.stop()
+        driven = self.failure is None
         while self.tasks:
             for task in self.tasks:
                 task.cancel()
             await asyncio.wait(self.tasks)
-        if self.failure is None:
+        if driven and not self.commits.lost:
             for attempt in self.unrecorded:
                 await attempt.flush()
             await self.commits.flush(self.journal)
+
+
+def _part(ctx: DecisionContext) -> bool:
+    """Make one part of a decision; return whether the decision is finished."""
+    until = time.perf_counter() + PART_S
+    while not advance(ctx, MOVES_MAX):
+        if time.perf_counter() >= until:
+            return False
+    return True
 
 
 def revision_of(state: ExecutionState) -> str:

@@ -172,7 +172,8 @@ class LocalRuntime:
         try:
             await driver.deliver(report)
         except BaseException:
-            self.drivers.pop(driver.execution, None)
+            if not driver.is_deciding:  # A caller that stops waiting does not stop a decision.
+                self.drivers.pop(driver.execution, None)
             raise
         self._last_drivers[driver.execution] = driver
         return driver
@@ -437,17 +438,22 @@ class HoldingExecutor:
 
 
 async def drain(runtime: LocalRuntime, *, patience: Seconds, hurry: asyncio.Event) -> int:
-    """Wait until no attempt runs, for at most `patience` seconds or until `hurry`. Return the number of attempts
-    left.
+    """Wait until no attempt runs and no decision is being made, for at most `patience` seconds or until `hurry`.
+    Return the number of those that are left.
     """
     held = HoldingExecutor(runtime)
     runtime.executors = held
     until = runtime.clock.now() + patience
-    while (left := len(performed_attempts(runtime) - held.places)) and not hurry.is_set():
+    while (left := len(performed_attempts(runtime) - held.places) + decisions(runtime)) and not hurry.is_set():
         if runtime.clock.now() >= until:
             break
         await runtime.clock.sleep_until(runtime.clock.now() + DRAIN_POLL_S)
     return left
+
+
+def decisions(runtime: LocalRuntime) -> int:
+    """Return the number of decisions that are being made in parts: the results that they are about are not stored."""
+    return sum(driver.is_deciding for driver in runtime.drivers.values())
 
 
 def performed_attempts(runtime: LocalRuntime) -> set[AttemptKey]:

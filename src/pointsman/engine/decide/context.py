@@ -9,7 +9,8 @@ The queue replaces recursion: a loop of 100 000 rounds needs no deep stack, and 
 from __future__ import annotations
 
 from collections import ChainMap, Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import inf
 from typing import Final, TypeAlias, final
 
 from msgspec import Struct
@@ -64,7 +65,15 @@ class PropagateFailure(Struct, frozen=True, gc=False):
     failure: Failure
 
 
-Transition: TypeAlias = EnterNode | ExitStep | PropagateFailure
+@final
+class ContinueStep(Struct, frozen=True, gc=False):
+    """The rest of a step that takes no time. It is always the first transition in the queue."""
+
+    step: Step
+    rest: Callable[[], None]
+
+
+Transition: TypeAlias = EnterNode | ExitStep | PropagateFailure | ContinueStep
 
 
 def scope_key(move: Transition) -> Scope:
@@ -91,6 +100,8 @@ class DecisionContext:
         "commands",
         "dirty_scopes",
         "events",
+        "looked_at",
+        "moves_left",
         "plan",
         "produced_bytes",
         "queue",
@@ -114,6 +125,10 @@ class DecisionContext:
         """Bytes of values that joins and steps produced in this decision."""
         self.dirty_scopes: dict[Scope, None] = {}
         """Scopes whose tokens changed."""
+        self.looked_at = 0
+        """Events of this decision after which the open gates were computed again."""
+        self.moves_left = inf
+        """Moves that this part of the decision may still make."""
 
     def emit(self, event: Event) -> None:
         """Add an event to the row and fold it into the state."""
@@ -135,6 +150,12 @@ class DecisionContext:
             key = scope_key(move)
             self._counted[key] = self._counted.get(key, 0) + 1
         self.queue.append(move)
+
+    def continue_first(self, step: Step, rest: Callable[[], None]) -> None:
+        """Continue a step in the next part of this decision, before anything else happens."""
+        if self._counted is not None:
+            self._counted[step.scope] = self._counted.get(step.scope, 0) + 1
+        self.queue.appendleft(ContinueStep(step, rest))
 
     def dequeue(self) -> Transition:
         """Remove and return the next transition."""

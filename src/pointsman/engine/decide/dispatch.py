@@ -2,6 +2,12 @@
 
     decide(plan, state, report, at) ─▶ Decision(events, commands)
 
+    begin(plan, state, report, at) ─▶ context ─▶ advance(context, moves) ─▶ … ─▶ True: decided
+
+`decide` decides at once. `begin` and `advance` reach the same decision in parts of a bounded number of moves, so that
+the caller can do something else between two parts. Only the finished decision counts: until then no other report may
+be decided on the state.
+
 The state is folded while the events are decided, so a decision costs one pass. If the journal refuses the row, the
 owner of the state discards it and folds the journal again. A report about something that has closed decides
 nothing: no events, no row.
@@ -9,6 +15,7 @@ nothing: no events, no row.
 
 from __future__ import annotations
 
+from math import inf
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -29,7 +36,14 @@ from pointsman.engine.decide import (
     tool_approval,
     waits,
 )
-from pointsman.engine.decide.context import Decision, DecisionContext, EnterNode, ExitStep
+from pointsman.engine.decide.context import (
+    ContinueStep,
+    Decision,
+    DecisionContext,
+    EnterNode,
+    ExitStep,
+    PropagateFailure,
+)
 from pointsman.engine.decide.entry import execute
 from pointsman.engine.decide.outputs import check_messages, check_writes, evaluate_outputs
 from pointsman.engine.events.lifecycle import (
@@ -76,6 +90,17 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     The execution pauses before the step `before`. Raises `CallerError` for an invalid report of a person (closed gate,
     action not offered, wrong status); then nothing is decided.
     """
+    ctx = begin(plan, state, report, at, before=before)
+    if ctx is None:
+        return Decision((), ())
+    advance(ctx)
+    return Decision(tuple(ctx.events), tuple(ctx.commands))
+
+
+def begin(
+    plan: Plan, state: ExecutionState, report: Report, at: float, *, before: Step | None = None
+) -> DecisionContext | None:
+    """Begin a decision, as in `decide`. Return None if nothing is decided: no events, no row."""
     ctx = DecisionContext(plan, state, before)
     seq, since = state.seq, state.at
     begin_decision(state, seq + 1, max(at, since))
@@ -86,32 +111,37 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
         raise
     if not ctx.events and not ctx.queue:
         state.seq, state.at = seq, since
-        return Decision((), ())
+        return None
     if plan.limits.budgets and ctx.events:
         limits.warn_of_budgets(ctx)
-    _run(ctx)
-    return Decision(tuple(ctx.events), tuple(ctx.commands))
+    return ctx
 
 
-def _run(ctx: DecisionContext) -> None:
-    """Process transitions until the execution waits only for the world."""
+def advance(ctx: DecisionContext, moves: float = inf) -> bool:
+    """Process transitions until the execution waits only for the world; return whether that is reached.
+
+    It stops early after about `moves` transitions and operations of transforms. Call it again to continue.
+    """
     state, queue = ctx.state, ctx.queue
-    looked_at = 0
+    ctx.moves_left = moves
     while True:
         while queue and state.status not in ENDED:
+            if ctx.moves_left <= 0:
+                return False
+            ctx.moves_left -= 1
             move = ctx.dequeue()
             if type(move) is EnterNode:
                 enter_node.enter_node(ctx, move)
             elif type(move) is ExitStep:
                 exit_step.exit_step(ctx, move)
             else:
-                failure_handling.propagate(ctx, move)
+                _make_rare(ctx, move)
         if state.status in ENDED:
-            return
+            return True
         if enter_node.release(ctx) or queue:
             continue
-        if state.gates and len(ctx.events) > looked_at:
-            looked_at, since = len(ctx.events), looked_at
+        if state.gates and len(ctx.events) > ctx.looked_at:
+            ctx.looked_at, since = len(ctx.events), ctx.looked_at
             gate_questions.ask_again(ctx, since)
             if queue or ctx.dirty_scopes:
                 continue
@@ -120,7 +150,14 @@ def _run(ctx: DecisionContext) -> None:
         elif not state.steps and not state.held_arrivals and state.root.tokens == 0 and state.status == "running":
             completion.come_to_an_end(ctx)
         else:
-            return
+            return True
+
+
+def _make_rare(ctx: DecisionContext, move: PropagateFailure | ContinueStep) -> None:
+    if isinstance(move, ContinueStep):
+        move.rest()
+    else:
+        failure_handling.propagate(ctx, move)
 
 
 def _take(ctx: DecisionContext, report: Report) -> None:  # noqa: C901 - one flat list of all reports is the clearest

@@ -19,6 +19,8 @@ Branches of a parallel see the data as of its opening; they cannot race.
 
 from __future__ import annotations
 
+from functools import partial
+from math import inf
 from typing import Final, NamedTuple, assert_never
 
 from msgspec.structs import replace
@@ -73,6 +75,7 @@ from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import HALTED, ScopeState
 from pointsman.engine.steps import Arrival, Lineage, Write, are_concurrent, joint_lineage, merged_lineage
 from pointsman.errors import PointsmanError
+from pointsman.expressions.environment import Environment
 from pointsman.values import END, Json, JsonObject, Path
 
 AT_ONCE: Final = ("arrival", "each")
@@ -172,8 +175,13 @@ def release_scope(ctx: DecisionContext, scope: ScopeState) -> bool:
     starts = [_parked_start(ctx, scope, plan.nodes[node], before[node]) for node in ready]
     if len(ready) > 1 and _stops(ctx, scope, starts):
         return True
+    moves_left = ctx.moves_left
+    if len(starts) > 1:
+        ctx.moves_left = inf  # They start together: none of them may continue after the next one has started.
     for ready_start in starts:
         _start_parked(ctx, scope, ready_start)
+    if len(starts) > 1:
+        ctx.moves_left = moves_left - len(starts)
     return bool(ready)
 
 
@@ -491,18 +499,27 @@ def finish(ctx: DecisionContext, move: EnterNode) -> None:
 
 def _change(entry: Entry, does: TransformAction) -> None:
     """Apply the operations of a transform as one event; each sees the writes of the previous ones."""
+    _operate(entry, does, entry.environment(), Data(entry.scope.data.shared()), [])
+
+
+def _operate(
+    entry: Entry, does: TransformAction, env: Environment, draft: Data, writes: list[Write], done: int = 0
+) -> None:
+    """Apply the operations after the first `done`; leave to the next part of the decision what this one has no moves
+    for.
+    """
     ctx, scope, node = entry.ctx, entry.scope, entry.node
-    draft = Data(scope.data.shared())
-    writes: list[Write] = []
-    result: Json = None
-    env = entry.environment()
-    for operation in does.steps:
+    for number, operation in enumerate(does.steps[done:] if done else does.steps, done):
+        if ctx.moves_left < 0:
+            ctx.continue_first(entry.step, partial(_operate_on, entry, does, env, draft, writes, number))
+            return
+        ctx.moves_left -= 1
         env.state = draft.shared()
         for path, reduce, value in operation(env):
             one = Write(path, reduce, value)
             draft.write(one, value)
             writes.append(one)
-            result = value
+    result = writes[-1].value if writes else None
     env.state = draft.shared()
     if does.select is not None:
         result = does.select(env)
@@ -513,6 +530,16 @@ def _change(entry: Entry, does: TransformAction) -> None:
     if does.select is not None:
         check_values(ctx, [result])
     entry.complete_instantly(replaces=does.answers, result=result, writes=(*writes, *more))
+
+
+def _operate_on(
+    entry: Entry, does: TransformAction, env: Environment, draft: Data, writes: list[Write], done: int
+) -> None:
+    """Continue a transform in the next part of the decision."""
+    try:
+        _operate(entry, does, env, draft, writes, done)
+    except PointsmanError as why:
+        entry.failed(failure_from(why))
 
 
 def _emit(entry: Entry, does: EmitAction) -> None:
