@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import cycle
 from random import Random
 from re import sub
 from typing import NamedTuple
+from unittest.mock import patch
 
 from msgspec.structs import replace
 
@@ -18,6 +20,8 @@ from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
 from pointsman.engine.compile.partial_run import PartialRunInvalid, tried
+from pointsman.engine.decide.context import Decision
+from pointsman.engine.decide.dispatch import advance, begin
 from pointsman.engine.events.lifecycle import LimitsRaised, UndoBegan, UndoEnded
 from pointsman.engine.events.steps import (
     InstantStepCompleted,
@@ -40,6 +44,8 @@ from pointsman.engine.reports import (
     WorkDone,
     WorkFailed,
 )
+from pointsman.engine.state import ExecutionState
+from pointsman.testing import simulation
 from pointsman.testing.graphs import INPUT, ONWARD, asked_on, perform, random_workflow
 from pointsman.testing.simulation import GHOST, LawBroken, Simulation, SimulationResult
 from pointsman.values import Json, JsonObject
@@ -186,6 +192,25 @@ def must_not_depend_on_the_schedule(plan: Plan, seed: int) -> None:
     calm = run(plan, 0, wild=False, checked=False)
     other = run(plan, seed, wild=seed % 2 == 0, checked=False)
     hold(told(calm) == told(other), f"another schedule: {told(calm)} ≠ {told(other)}")
+
+
+def must_decide_alike_in_parts(plan: Plan, seed: int) -> None:
+    """A decision that is made in parts of one move has the same events and commands as one that is made at once.
+
+    After half a move no move is left for the first operation of a transform, so that the next part makes it.
+    """
+
+    def in_parts(plan: Plan, state: ExecutionState, report: Report, at: float) -> Decision:
+        ctx = begin(plan, state, report, at)
+        if ctx is None:
+            return Decision((), ())
+        next(moves for moves in cycle((0.5, 1)) if advance(ctx, moves))
+        return Decision(tuple(ctx.events), tuple(ctx.commands))
+
+    at_once = run(plan, seed, wild=True, checked=False)
+    with patch.object(simulation, "decide", in_parts):
+        divided = run(plan, seed, wild=True, checked=False)
+    hold(at_once.rows == divided.rows, "a decision in parts writes the same row")
 
 
 def must_go_on_as_it_was(seed: int, size: int = 6) -> None:

@@ -15,6 +15,7 @@ from pointsman.testing.simulation import are_alike, describe, refolded, stored
 from tests.engine.laws import (
     must_come_to_the_same_in_every_trial,
     must_come_to_the_same_when_retried,
+    must_decide_alike_in_parts,
     must_end,
     must_go_on_as_it_was,
     must_keep_to_its_budget,
@@ -63,6 +64,12 @@ def test_folding_rows_gives_the_state_and_outstanding_lists_unanswered_commands(
 @given(graphs, schedules)
 def test_the_outcome_does_not_depend_on_schedule_crashes_duplicates_or_zombies(graph: int, schedule: int) -> None:
     must_not_depend_on_the_schedule(some(plan_for(graph, 9)), schedule)
+
+
+@law
+@given(graphs, schedules, st.booleans())
+def test_a_decision_in_parts_has_the_same_events_as_one_at_once(graph: int, schedule: int, unruly: bool) -> None:
+    must_decide_alike_in_parts(some(plan_for(graph, 9, unruly=unruly)), schedule)
 
 
 @law

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
@@ -45,7 +45,7 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def turns() -> AsyncIterator[list[int]]:
+async def turns() -> AsyncGenerator[list[int]]:
     """Count the turns that another task gets."""
     got = [0]
 
@@ -169,9 +169,10 @@ async def test_a_parent_that_stops_waits_for_the_long_decision_of_its_child() ->
     runtime, _ = await make_runtime(shelf)
     parent = await runtime.start(FIRST, shelf.plans["parent"], start("parent"))
     name = child_id(FIRST, next(iter(parent.state.steps)), 1)
-    while name not in runtime.drivers:
+    for _ in range(20):
         await asyncio.sleep(0)
     child = runtime.drivers[name]
+    assert child.is_deciding
     await parent.deliver(CancelRequested(reason="enough"))
     await parent.drained()
     assert parent.failure is None
