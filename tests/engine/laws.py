@@ -205,7 +205,7 @@ def must_decide_alike_in_parts(plan: Plan, seed: int) -> None:
         if ctx is None:
             return Decision((), ())
         next(moves for moves in cycle((0.5, 1)) if advance(ctx, moves))
-        return Decision(tuple(ctx.events), tuple(ctx.commands))
+        return ctx.decision()
 
     at_once = run(plan, seed, wild=True, checked=False)
     with patch.object(simulation, "decide", in_parts):

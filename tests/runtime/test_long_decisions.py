@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from pointsman import Pointsman, Workflow
 from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.reports import CancelRequested, EventReceived, PauseRequested, Start
 from pointsman.engine.state import status_of
@@ -195,3 +196,17 @@ async def test_an_error_in_a_long_decision_reaches_its_caller(monkeypatch: pytes
     with pytest.raises(ZeroDivisionError):
         await runtime.start(FIRST, shelf.plans["long"], start())
     assert FIRST not in runtime.drivers
+
+
+@pytest.mark.usefixtures("short_parts")
+async def test_other_tasks_get_turns_while_a_long_decision_is_made_again() -> None:
+    async with Pointsman("memory:") as app:
+        execution = await app.start(Workflow.of({"pointsman": 1, **transforms()}))
+        assert await execution.settled() == "completed"
+        async with turns() as got:
+            assert (await app.replay(execution.id)).differences == []
+        assert got[0] >= STEPS / 4
+        async with turns() as got:
+            fork = await app.fork(execution.id, before=f"t{STEPS - 1}")
+            assert await fork.settled() == "completed"
+        assert got[0] >= STEPS / 4

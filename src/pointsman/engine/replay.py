@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Final, Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from pointsman.engine.causes import Cause, report_of
-from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.context import Parts
+from pointsman.engine.decide.dispatch import deciding
 from pointsman.engine.decide.migrate import MigrationMismatch, misfits
 from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated, ExecutionStarted
 from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
@@ -31,6 +32,7 @@ from pointsman.values import Json
 Plans: TypeAlias = Callable[[str], Plan]
 """Return the plan of a definition by its digest."""
 
+T = TypeVar("T")
 BEGUN: Final = (StepStarted, InstantStepCompleted)
 
 
@@ -84,9 +86,17 @@ def replay(
 
     `other`: the plans are not the original ones; replay then stops at the first row whose open parts do not fit.
     """
+    return at_once(replaying(plans, execution, rows, other=other, differences_max=differences_max))
+
+
+def replaying(
+    plans: Plans, execution: str, rows: Sequence[RecordedRow], *, other: bool = False, differences_max: int = 100
+) -> Parts[Replay]:
+    """Decide every row again like `replay`, in parts: at least one for each row."""
     found = Replay(ExecutionState(execution))
     owners = _owners(execution, rows)
     for number, row in enumerate(rows):
+        yield
         found.state.id = owners[number]
         found.rows = row.seq
         plan = plans(_definition(found.state, row))
@@ -99,7 +109,7 @@ def replay(
             found.untold.append(row.seq)
             _fold(found.state, row)
             continue
-        differences = [*_differences(plan, found.state, row, report, _short_of(rows, number))]
+        differences = yield from _differences(plan, found.state, row, report, _short_of(rows, number))
         if differences:
             found.differences += differences
             found.state = _folded(rows[: number + 1], owners)
@@ -151,19 +161,26 @@ def _unfit(row: RecordedRow, one: MigrationMismatch) -> ReplayDifference:
 
 def _differences(
     plan: Plan, state: ExecutionState, row: RecordedRow, report: Report, before: Step | None
-) -> Iterator[ReplayDifference]:
+) -> Parts[list[ReplayDifference]]:
     try:
-        decided = decide(plan, state, report, row.at, before=before).events
+        decided = (yield from deciding(plan, state, report, row.at, before=before)).events
     except PointsmanError as why:
-        kind = type(row.events[0]).__name__
-        yield ReplayDifference(row=row.seq, event=0, kind=kind, field="", recorded="decided", now=f"[{why.code}] {why}")
-        return
+        kind, now = type(row.events[0]).__name__, f"[{why.code}] {why}"
+        return [ReplayDifference(row=row.seq, event=0, kind=kind, field="", recorded="decided", now=now)]
     if decided == row.events:
-        return
-    for number, (was, now) in enumerate(zip_longest(row.events, decided)):
-        kind = type(now if was is None else was).__name__
-        for field, recorded, found in unequal(_plain(was), _plain(now)):
-            yield ReplayDifference(row=row.seq, event=number, kind=kind, field=field, recorded=recorded, now=found)
+        return []
+    return [
+        ReplayDifference(
+            row=row.seq,
+            event=number,
+            kind=type(now if was is None else was).__name__,
+            field=field,
+            recorded=recorded,
+            now=found,
+        )
+        for number, (was, now) in enumerate(zip_longest(row.events, decided))
+        for field, recorded, found in unequal(_plain(was), _plain(now))
+    ]
 
 
 def _plain(event: Event | None) -> Json:
@@ -197,14 +214,23 @@ def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
     return found[-1]
 
 
-def short_of(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> tuple[Event, ...]:
+def at_once(work: Parts[T]) -> T:
+    """Do all parts of the work, and return its result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            return done.value
+
+
+def short_of(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> Parts[tuple[Event, ...]]:
     """Decide a row again so that the execution pauses before the step, and return the events.
 
     `state` is the state before the row; the events are folded into it. Raises `NoWayBack`.
     """
     report = report_of(state, row.cause, row.events)
     if report is not None:
-        decided = decide(plan, state, report, row.at, before=step)
+        decided = yield from deciding(plan, state, report, row.at, before=step)
         if state.status == "paused" and step not in state.steps:
             return decided.events
     raise NoWayBack(

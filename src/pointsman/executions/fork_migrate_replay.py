@@ -24,13 +24,13 @@ from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
 from pointsman.engine.data import dotted
-from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.dispatch import deciding
 from pointsman.engine.decide.migrate import MigrationMismatch, MigrationRefused, misfits
 from pointsman.engine.decide.outputs import undeclared
 from pointsman.engine.events.lifecycle import ExecutionMigrated, ExecutionStarted
 from pointsman.engine.events.steps import AttemptStarted, StepStarted
 from pointsman.engine.plan import Plan
-from pointsman.engine.replay import Replay, ReplayDifference, replay, row_of, short_of
+from pointsman.engine.replay import Replay, ReplayDifference, replaying, row_of, short_of
 from pointsman.engine.reports import ForkRequested, MigrationRequested
 from pointsman.engine.state import ExecutionState, Status, status_of
 from pointsman.engine.steps import Step
@@ -45,7 +45,7 @@ from pointsman.executions.opening import SCRIPTS, new_id
 from pointsman.executions.start import must_run_revision, prepared_for
 from pointsman.ports import Clock, Row
 from pointsman.runtime.attempts import attempt_name, copy_uses
-from pointsman.runtime.driver import Driver
+from pointsman.runtime.driver import Driver, in_turns
 from pointsman.runtime.local import LocalRuntime, folded
 from pointsman.settings import Settings
 from pointsman.store.api import Store
@@ -105,7 +105,7 @@ async def before_step(library: Library, execution: ExecutionId, rows: Sequence[R
         getattr(begun, "definition", state.setup.definition),
         getattr(begun, "options", state.setup.options),
     )
-    events = short_of(await library.pinned(definition, options), state, rows[number], step)
+    events = await in_turns(short_of(await library.pinned(definition, options), state, rows[number], step))
     last = Row(state.seq, state.at, events, rows[number].cause)
     return ForkOrigin(execution, (*rows[:number], last), number + 1, step)
 
@@ -173,7 +173,7 @@ async def _check(
     runtime: LocalRuntime, library: Library, plan: Plan, definition: str, draft: ExecutionState, report: ForkRequested
 ) -> None:
     """Decide the fork on a draft, and check the changed input against the workflow's schema."""
-    decide(plan, draft, report, runtime.clock.now())
+    await in_turns(deciding(plan, draft, report, runtime.clock.now()))
     workflow = await library.kept(definition)
     if report.input is not None and workflow.input_schema is not None:
         check_input(draft.setup.input, workflow.input_schema)
@@ -200,7 +200,7 @@ async def _take_along(store: Store, state: ExecutionState, session: str) -> None
 async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row], against: Plan | None) -> Replay:
     """Decide every row again: with the definitions it was decided with, or all rows with another one."""
     if against is not None:
-        return replay(lambda _: against, execution, rows, other=True)
+        return await in_turns(replaying(lambda _: against, execution, rows, other=True))
     plans: dict[str, Plan] = {}
     options: JsonObject = {}
     for row in rows:
@@ -208,7 +208,7 @@ async def replay_rows(library: Library, execution: ExecutionId, rows: list[Row],
             if isinstance(event, ExecutionStarted | ExecutionMigrated):
                 options = event.options or options
                 plans[event.definition] = await library.pinned(event.definition, options)
-    return replay(plans.__getitem__, execution, rows)
+    return await in_turns(replaying(plans.__getitem__, execution, rows))
 
 
 class DifferenceView(TypedDict):

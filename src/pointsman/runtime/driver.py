@@ -28,8 +28,8 @@ from pointsman.engine import commands
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.causes import cause_of
 from pointsman.engine.commands import Command, Execute, OutboxMessage
-from pointsman.engine.decide.context import DecisionContext
-from pointsman.engine.decide.dispatch import advance, begin
+from pointsman.engine.decide.context import DecisionContext, Parts
+from pointsman.engine.decide.dispatch import MOVES_MAX, advance, begin
 from pointsman.engine.decide.entry import outstanding
 from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure, failure_by
@@ -70,10 +70,8 @@ GOES_ON_IN_THE_MIDDLE: Final = frozenset({ResumeRequested, RetryRequested, GateA
 """Reports after which attempts may continue that had started before."""
 ABSENT: Final = "absent"
 """Option of an execution: what the process that started it lacked, as in `Failure.needs`."""
-MOVES_MAX: Final = 4
-"""Moves of a decision before the time is read: almost all decisions make fewer."""
 PART_S: Final = 0.02
-"""Time after which a decision yields to the event loop, in seconds."""
+"""Time after which a decision or a replay yields to the event loop, in seconds."""
 IN_A_ROW_MAX: Final = 64
 """Attempts before yielding to the event loop: work that returns at once would block other tasks."""
 
@@ -580,6 +578,19 @@ class Driver:
             for attempt in self.unrecorded:
                 await attempt.flush()
             await self.commits.flush(self.journal)
+
+
+async def in_turns(work: Parts[T]) -> T:
+    """Do all parts of the work, with turns of the event loop between them, and return its result."""
+    while True:
+        until = time.perf_counter() + PART_S
+        try:
+            next(work)
+            while time.perf_counter() < until:
+                next(work)
+        except StopIteration as done:
+            return done.value
+        await asyncio.sleep(0)
 
 
 def _part(ctx: DecisionContext) -> bool:

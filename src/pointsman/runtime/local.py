@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 from pointsman.deadlines import Deadlines
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, HoldChild, OutboxMessage, StartChild, StopChild
-from pointsman.engine.decide.dispatch import decide
+from pointsman.engine.decide.dispatch import deciding
 from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
@@ -37,7 +37,7 @@ from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
 from pointsman.runtime.children import ChildExecutions, child_id
 from pointsman.runtime.commits import DriverLost, storable
 from pointsman.runtime.dependencies import ExecutorsFor, Plans
-from pointsman.runtime.driver import Driver
+from pointsman.runtime.driver import Driver, in_turns
 from pointsman.runtime.feed import Feed
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
@@ -354,7 +354,8 @@ class LocalRuntime:
             return True  # the driver decides
         state = await self.load(execution)
         plan = await self.plans.pinned(state.setup.definition, state.setup.options)
-        return bool(decide(plan, state, storable(report), self.clock.now()).events)
+        decision = await in_turns(deciding(plan, state, storable(report), self.clock.now()))
+        return bool(decision.events)
 
     async def _told(self, execution: ExecutionId, report: EventReceived) -> bool:
         """Deliver an event and return whether it was taken.

@@ -9,9 +9,9 @@ The queue replaces recursion: a loop of 100 000 rounds needs no deep stack, and 
 from __future__ import annotations
 
 from collections import ChainMap, Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from math import inf
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypeVar, final
 
 from msgspec import Struct
 
@@ -93,6 +93,11 @@ class Decision(Struct, frozen=True, gc=False):
     commands: tuple[Command, ...]
 
 
+T = TypeVar("T")
+Parts: TypeAlias = Generator[None, None, T]
+"""Work that yields between its parts, so that the caller can do something else, and returns its result."""
+
+
 class DecisionContext:
     __slots__ = (
         "_counted",
@@ -134,6 +139,9 @@ class DecisionContext:
         """Add an event to the row and fold it into the state."""
         self.events.append(event)
         fold(self.state, event)
+
+    def decision(self) -> Decision:
+        return Decision(tuple(self.events), tuple(self.commands))
 
     def command(self, command: Command) -> None:
         self.commands.append(command)

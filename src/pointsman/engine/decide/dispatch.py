@@ -16,7 +16,7 @@ nothing: no events, no row.
 from __future__ import annotations
 
 from math import inf
-from typing import assert_never
+from typing import Final, assert_never
 
 from msgspec.structs import replace
 
@@ -42,6 +42,7 @@ from pointsman.engine.decide.context import (
     DecisionContext,
     EnterNode,
     ExitStep,
+    Parts,
     PropagateFailure,
 )
 from pointsman.engine.decide.entry import execute
@@ -83,6 +84,9 @@ from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.values import JsonObject
 
+MOVES_MAX: Final = 4
+"""Moves in one part of a decision. Almost all decisions make fewer."""
+
 
 def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, before: Step | None = None) -> Decision:
     """Turn a report into events and commands. `at` is the time of the report, in unix seconds.
@@ -94,7 +98,19 @@ def decide(plan: Plan, state: ExecutionState, report: Report, at: float, *, befo
     if ctx is None:
         return Decision((), ())
     advance(ctx)
-    return Decision(tuple(ctx.events), tuple(ctx.commands))
+    return ctx.decision()
+
+
+def deciding(
+    plan: Plan, state: ExecutionState, report: Report, at: float, *, before: Step | None = None
+) -> Parts[Decision]:
+    """Decide like `decide`, in parts of `MOVES_MAX` moves."""
+    ctx = begin(plan, state, report, at, before=before)
+    if ctx is None:
+        return Decision((), ())
+    while not advance(ctx, MOVES_MAX):
+        yield
+    return ctx.decision()
 
 
 def begin(
