@@ -145,24 +145,34 @@ class Driver:
         self.passivation.urgent = True
         await self._settle(report)
 
-    async def _settle(self, report: Report, attempt: LocalAttempt | None = None, *, performs: bool = False) -> Settled:
-        """Decide about a report, and commit the row with the answers that its attempt has not stored yet.
+    def _settle(
+        self, report: Report, attempt: LocalAttempt | None = None, *, performs: bool = False
+    ) -> Coroutine[Any, Any, Settled]:
+        """Decide about a report, and return the commit of the row with the answers that its attempt has not stored yet.
 
         `performs`: the caller performs the commands.
         """
         if self._deciding is not None:
-            await self.decided()
+            return self._settle_next(report, attempt, performs=performs)
         if self.failure is not None:
             raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
         before = self.state.status
         report = storable(report)
         ctx = begin(self.plan, self.state, report, self.world.clock.now())
         if ctx is None:
-            return (), ()
+            return _nothing()
         if advance(ctx, MOVES_MAX) or _part(ctx):
-            return await self._commit(ctx, report, before, attempt)
+            return self._commit(ctx, report, before, attempt)
         self._deciding = asyncio.Event()
-        task = self._task(self._in_parts(ctx, report, before, attempt))
+        return self._joined(self._task(self._in_parts(ctx, report, before, attempt)), performs=performs)
+
+    async def _settle_next(self, report: Report, attempt: LocalAttempt | None, *, performs: bool) -> Settled:
+        """Decide about a report after the decision that is being made."""
+        await self.decided()
+        return await self._settle(report, attempt, performs=performs)
+
+    async def _joined(self, task: asyncio.Task[Settled], *, performs: bool) -> Settled:
+        """Return the outcome of a long decision. It is finished even if the caller stops waiting."""
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -578,6 +588,11 @@ class Driver:
             for attempt in self.unrecorded:
                 await attempt.flush()
             await self.commits.flush(self.journal)
+
+
+async def _nothing() -> Settled:
+    """Return the outcome of a report without effect."""
+    return (), ()
 
 
 async def in_turns(work: Parts[T]) -> T:
