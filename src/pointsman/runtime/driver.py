@@ -202,6 +202,7 @@ class Driver:
                     break
         except asyncio.CancelledError:
             self.failure = DriverLost(f"{self.execution!r} was closed before a decision was finished")
+            self.notify()
             raise
         except BaseException as why:
             self.fail(why)
