@@ -29,7 +29,7 @@ from pointsman.server.json_responses import JsonReply
 from pointsman.server.mcp_transport import McpMiddleware
 from pointsman.server.middleware.requests import Heard, Requests, counted
 from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
-from pointsman.server.openapi_document import document_of, operation_id
+from pointsman.server.openapi_document import document_of
 from pointsman.server.operation import ApiRoute, order_by_path
 from pointsman.server.problems import misread
 from pointsman.server.routes import (
@@ -62,10 +62,9 @@ NOTHING_THERE: Final = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_AL
 
 def methods_at(api: FastAPI, path: str) -> frozenset[str]:
     """Return the methods that the routes of a path accept."""
-    routes = [*api.routes, *(route for router in api.state.routers for route in router.routes)]
     found = {
         method
-        for route in routes
+        for route in api.routes
         if isinstance(route, Route) and route not in pages.router.routes and _is_at(route, path)
         for method in route.methods or ()
     }
@@ -183,10 +182,8 @@ def api() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
-        generate_unique_id_function=operation_id,
+        routes=[route for router in ROUTERS for route in router.routes],  # `include_router` analyses each again.
     )
-    for router in ROUTERS:
-        made.include_router(router)
     made.state.routers = ROUTERS
     order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, ApiRoute))
     made.add_exception_handler(PointsmanError, _refused)

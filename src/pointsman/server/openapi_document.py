@@ -50,12 +50,6 @@ BEFORE: Final[dict[int, str]] = {
 Described = dict[str, Any]  # A part of the document; its type is recursive, and FastAPI uses the same.
 
 
-def operation_id(route: APIRoute) -> str:
-    """Return `tag_verb`, the method name in generated clients."""
-    tag = str(route.tags[0]) if route.tags else "api"
-    return f"{tag}_{route.name.strip('_')}"
-
-
 def document_of(api: FastAPI) -> Described:
     """Build the document. Missing examples and descriptions raise no error; a test reports them."""
     made = get_openapi(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from starlette.routing import Match
+from starlette.routing import Match, compile_path
 from starlette.types import Scope
 
 from pointsman.auth.callers import ROLES, Role
@@ -30,6 +31,24 @@ class ApiRoute(APIRoute):
 
     rivals: tuple[ApiRoute, ...] = ()
     """Operations with more specific path templates that may match the same URL."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **declared: Any) -> None:
+        """Set what finds the route. FastAPI analyses the signature and the answers of the operation on its first use:
+        for all operations that takes a quarter of the start of a server."""
+        self._declared: Callable[[], None] | None = partial(super().__init__, path, endpoint, **declared)
+        self.path, self.endpoint = path, endpoint
+        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self.methods = {*declared["methods"]}
+        self.include_in_schema = declared["include_in_schema"]
+
+    def __getattr__(self, name: str) -> Any:
+        """Analyse the operation when an attribute is missing: it is one that `APIRoute` sets."""
+        analyse = vars(self).get("_declared")
+        if analyse is None:
+            raise AttributeError(name, name=name, obj=self)
+        self._declared = None
+        analyse()
+        return getattr(self, name)
 
     def is_at(self, address: str) -> bool:
         """Return whether this path belongs to the operation."""
@@ -80,6 +99,12 @@ def order_by_path(operations: Iterable[ApiRoute]) -> None:
         )
 
 
+def operation_id(route: APIRoute) -> str:
+    """Return `tag_verb`, the method name in generated clients."""
+    tag = str(route.tags[0]) if route.tags else "api"
+    return f"{tag}_{route.name.strip('_')}"
+
+
 Verb = Callable[..., Coroutine[Any, Any, Any]]
 
 
@@ -91,7 +116,9 @@ class Operations(APIRouter):
     """
 
     def __init__(self, *, prefix: str = "", tags: list[str] | None = None) -> None:
-        super().__init__(prefix=prefix, tags=[*(tags or ())], route_class=ApiRoute)
+        super().__init__(
+            prefix=prefix, tags=[*(tags or ())], route_class=ApiRoute, generate_unique_id_function=operation_id
+        )
 
     def get(self, path: str, *, verb: Verb | None = None, **how: Any) -> Callable[[Verb], Verb]:
         return super().get(path, **_for_verb(verb, how))
