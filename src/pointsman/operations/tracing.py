@@ -35,7 +35,7 @@ from pointsman.ports import ExecutionPort, Executor, Row
 from pointsman.runtime.children import child_id
 from pointsman.runtime.dependencies import ExecutorsFor
 from pointsman.runtime.feed import Committed, Delta
-from pointsman.tools.egress.http_calls import TRACEPARENT
+from pointsman.tools.egress.addresses import TRACEPARENT
 from pointsman.values import ExecutionId, Json, JsonObject
 
 TRACEPARENT_FORMAT: Final = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")

@@ -39,8 +39,6 @@ from pointsman.settings.sections import NotificationSettings
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ExecutionQuery, GateEntry, InboxQuery, Summary
 from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReached
-from pointsman.tools.egress.http_calls import HttpCall, Outgoing
-from pointsman.tools.egress.transport import EgressPolicy
 from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, json_of
 
@@ -415,6 +413,9 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 
     Raises `AddressRefused`, `NotReached`.
     """
+    from pointsman.tools.egress.http_calls import HttpCall, Outgoing  # Loads an HTTP client.
+    from pointsman.tools.egress.transport import EgressPolicy
+
     rules = EgressPolicy(networks=EVERYWHERE if private else (), ports=None, plain=private)
     outgoing = Outgoing(rules, timeout_s=TIMEOUT_S)
     return await outgoing.status(HttpCall(method="POST", url=url, body=body, headers=headers))

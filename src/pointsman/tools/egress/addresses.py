@@ -1,4 +1,5 @@
-"""Classification of IP addresses, public ("outside") or internal ("inside"), and the errors of outgoing HTTP calls.
+"""Classification of IP addresses, public ("outside") or internal ("inside"), and the errors and the trace of outgoing
+HTTP calls. Loads no HTTP client.
 
 An internal address belongs to this machine, its network or its cloud. The lists are our own: the `is_global` of the
 standard library differs between Python versions.
@@ -8,12 +9,16 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from contextvars import ContextVar
 from typing import ClassVar, Final, TypeAlias
 
 from pointsman.errors import OperatorError
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+TRACEPARENT: Final[ContextVar[str | None]] = ContextVar("traceparent", default=None)
+"""W3C `traceparent` header for calls whose address comes from data; None: tracing is off."""
 
 INSIDE_V4: Final = tuple(
     map(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Final, TypeVar
 
 import httpx2
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from pointsman.engine.failures import connection_problem
 from pointsman.tools.egress.addresses import (
+    TRACEPARENT,
     AddressRefused,
     AnswerTooLarge,
     AnswerUnreadable,
@@ -21,10 +21,6 @@ from pointsman.tools.egress.addresses import (
 from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
 from pointsman.tools.egress.transport import EgressPolicy, EgressTransport, Resolve, resolve
 from pointsman.values import Bytes
-
-TRACEPARENT: Final[ContextVar[str | None]] = ContextVar("traceparent", default=None)
-"""W3C `traceparent` header for calls whose address comes from data; None: tracing is off."""
-
 
 T = TypeVar("T")
 
