@@ -164,3 +164,36 @@ def test_help_loads_no_heavy_modules() -> None:
     heavy |= {"email", "html", "importlib.metadata", "tempfile", "typing_extensions", "pointsman.redaction"}
     assert loaded & heavy == set()
     assert not any(name.startswith(("pointsman.app", "pointsman.engine")) for name in loaded)
+
+
+SERVED = """
+import os, sys
+from pointsman.cli import serve
+from pointsman.server.application import api
+from pointsman.server.operation import ApiRoute
+
+def serving(*_):
+    print(*sys.modules)
+    print(*(route.path for route in api().routes if isinstance(route, ApiRoute) and "dependant" in vars(route)))
+    sys.stdout.flush()
+    os._exit(0)
+
+serve.announce = serving
+serve.serve.main(["--port", "0", "--model", "scripted", "--store", "sqlite:///store.db"])
+"""
+
+
+def test_a_server_that_begins_to_serve_has_loaded_no_optional_parts_and_analysed_no_operation() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded, analysed = done.stdout.splitlines()
+    assert {"fastapi", "uvicorn", "sqlite3", "pointsman.server.routes.executions"} <= {*loaded.split()}
+    optional = {"httpx2", "httpcore2", "pydantic_ai", "openai", "anthropic", "mcp", "opentelemetry.sdk", "psycopg"}
+    optional |= {"jsonpath_rfc9535", "regex", "re2", "jsonschema_rs", "ruamel.yaml", "rich", "cryptography", "smtplib"}
+    assert {*loaded.split()} & optional == set()
+    assert analysed == ""
