@@ -74,8 +74,8 @@ SeesOne: TypeAlias = Callable[[str], Awaitable[bool]]
 """Whether the caller may see an execution and its starter."""
 
 
-STANDING: Final = frozenset({"running", "waiting", "paused", "interrupted"})
-"""Statuses in which an execution may stand still; a running one does if its process is gone."""
+STANDING: Final = frozenset({"waiting", "paused", "interrupted"})
+"""Statuses in which an execution stands still without having ended."""
 
 
 class PeriodInvalid(CallerError):
@@ -166,10 +166,16 @@ class UsageRollup:
             except UnknownExecution:
                 continue  # It was deleted a moment ago.
             await asyncio.sleep(0)  # Running executions in this process take precedence.
-        async for summary in summaries(self._app, ExecutionQuery(statuses=STANDING, limit=PAGE)):
-            if status_shown(summary.status, summary.worker) != "running":
-                with suppress(UnknownExecution):
-                    await self._note_words(summary, into)
+        # A running execution stands still if its process is gone, which changes no row of it.
+        for query in (
+            structs.replace(query, statuses=STANDING),
+            ExecutionQuery(statuses=frozenset({"running"}), limit=PAGE),
+        ):
+            async for summary in summaries(self._app, query):
+                if status_shown(summary.status, summary.worker) != "running":
+                    with suppress(UnknownExecution):
+                        await self._note_words(summary, into)
+                    await asyncio.sleep(0)
         await into.entries.put(*CURSOR, now)
         return count
 
