@@ -68,8 +68,6 @@ _WHOLE: Final[tuple[object, ...]] = (int, int | None)
 class BoundedBody(BaseModel):
     """A body whose misfits are few, however large it is: to report 200 000 of them took five seconds."""
 
-    model_config = ConfigDict(defer_build=True)  # A server starts without them; each is built at its first request.
-
     @model_validator(mode="before")
     @classmethod
     def _few_unknown(cls, given: object) -> object:
