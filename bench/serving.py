@@ -116,6 +116,13 @@ class Line:
         return await self.reader.readuntil(b"\n\n")
 
 
+def installed() -> dict[str, str]:
+    """Return the environment of a process that finds its bytecode, as an installed package does. An environment that
+    forbids bytecode doubles the time of a start."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(ROOT / "src")}
+
+
 class Server:
     """A server in a process of its own."""
 
@@ -134,7 +141,7 @@ class Server:
                 [*command, "--store", f"sqlite:///{folder}/store.db"],
                 stderr=told,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+                env=installed(),
             )
         while "serving http://" not in (said := log.read_text()):
             time.sleep(0.01)

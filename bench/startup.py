@@ -8,7 +8,7 @@ import sys
 from statistics import median
 from typing import Final
 
-from bench.serving import server
+from bench.serving import installed, server
 
 COMMANDS: Final = {
     "python -c pass": ["-c", "pass"],
@@ -37,6 +37,6 @@ def _serving_ms() -> float:
 
 def _cpu_ms(arguments: list[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=installed())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return 1000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
