@@ -6,14 +6,14 @@ Every node has its position: characters `at` to `end` of the source.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from pointsman.values import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """A number, text, true, false or null."""
 
     value: Json
@@ -21,8 +21,7 @@ class Literal:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A bare word: variable, reserved name, state field or setting."""
 
     name: str
@@ -30,16 +29,14 @@ class Name:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Dollar:
+class Dollar(Struct, frozen=True):
     """`$`, the root. With a key after it, it means the same as the bare key."""
 
     at: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Get:
+class Get(Struct, frozen=True):
     """`base.key`, `base["key"]`, `base[3]`, `base[expression]`."""
 
     base: Tree
@@ -50,8 +47,7 @@ class Get:
     """True if written with a dot: only then can `length` and `current_fanout_item` have their special meaning."""
 
 
-@dataclass(frozen=True, slots=True)
-class Each:
+class Each(Struct, frozen=True):
     """`base.*` or `base[*]`: the rest of the path applies to every element; missing values are left out."""
 
     base: Tree
@@ -59,8 +55,7 @@ class Each:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     """`base[start:stop]` of a list or text."""
 
     base: Tree
@@ -70,8 +65,7 @@ class Slice:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lambda:
+class Lambda(Struct, frozen=True):
     """`x => body`, only as an argument."""
 
     variable: str
@@ -80,8 +74,7 @@ class Lambda:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Struct, frozen=True):
     """`name(arguments)`; `receiver.name(arguments)` is the same with the receiver first."""
 
     name: str
@@ -91,8 +84,7 @@ class FunctionCall:
     name_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     """`[a, b]`."""
 
     items: tuple[Tree, ...]
@@ -100,8 +92,7 @@ class ListOf:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectOf:
+class ObjectOf(Struct, frozen=True):
     """`{a: 1, "b": 2}`."""
 
     pairs: tuple[tuple[str, Tree], ...]
@@ -109,8 +100,7 @@ class ObjectOf:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Comprehension:
+class Comprehension(Struct, frozen=True):
     """`[body for variable in source if condition]`."""
 
     body: Tree
@@ -121,8 +111,7 @@ class Comprehension:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(Struct, frozen=True):
     """`not x` (loose), `!x` (tight), `-x`, `+x`. `not` and `!` differ only in precedence."""
 
     sign: str
@@ -131,8 +120,7 @@ class Prefix:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """Operators of the same strength, left to right: `a + b - c`, `a < b <= c`, `a and b and c`, `a ?? b`.
 
     Signs are canonical (`&&` is `and`, `===` is `==`, `is not` is `!=`). `a < b < c` means `a < b and b < c`.
@@ -145,8 +133,7 @@ class Chain:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(Struct, frozen=True):
     """`condition ? yes : no` and `yes if condition else no`."""
 
     condition: Tree

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 from typing import Literal as OneOf
 
+from msgspec import Struct
+
 from pointsman.expressions.environment import ROOTS
 from pointsman.expressions.failures import (
     DEPTH_MAX,
@@ -46,15 +48,13 @@ Spelling: TypeAlias = OneOf["single", "double"]
 """`single`: `{x}`, `{{x}}` and blocks. `double`: also `${$.path}`, and a text that consists only of `$.path`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """Literal text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(Struct, frozen=True):
     """A placeholder for the value of an expression, in most texts a path."""
 
     value: Tree
@@ -69,8 +69,7 @@ class Tag:
         return self.value if isinstance(self.value, Name | Dollar | Get | Each) else None
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Struct, frozen=True):
     """`{{#if condition}}`, `{{#unless condition}}`, `{{#compare path "<" 3}}`, each with an optional `{{else}}`."""
 
     test: Tree
@@ -79,8 +78,7 @@ class If:
     otherwise: tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EachBlock:
+class EachBlock(Struct, frozen=True):
     """`{{#each path}}`: an element is `this`; `@index`, `@number`,
     `@key`, `@first`, `@last`; `{{else}}` if there are none."""
 
@@ -167,8 +165,7 @@ class Open:
         return If(cast("Tree", self.test), self.word == "unless", then, otherwise)
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(Struct, frozen=True):
     """A template in pieces."""
 
     pieces: tuple[Piece, ...]
