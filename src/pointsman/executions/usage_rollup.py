@@ -167,11 +167,9 @@ class UsageRollup:
                 continue  # It was deleted a moment ago.
             await asyncio.sleep(0)  # Running executions in this process take precedence.
         # A running execution stands still if its process is gone, which changes no row of it.
-        for query in (
-            structs.replace(query, statuses=STANDING),
-            ExecutionQuery(statuses=frozenset({"running"}), limit=PAGE),
-        ):
-            async for summary in summaries(self._app, query):
+        running = ExecutionQuery(statuses=frozenset({"running"}), limit=PAGE)
+        for one in (structs.replace(query, statuses=STANDING), running):
+            async for summary in summaries(self._app, one):
                 if status_shown(summary.status, summary.worker) != "running":
                     with suppress(UnknownExecution):
                         await self._note_words(summary, into)

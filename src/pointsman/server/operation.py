@@ -25,16 +25,12 @@ from pointsman.server.context import RULE, RunsVerb, current_caller, current_ses
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
 
-class ApiRoute(APIRoute):
-    """Route of one operation. A URL that matches two path templates belongs to the more specific one, whatever the
-    method: `executions` is not the id of a workflow."""
-
-    rivals: tuple[ApiRoute, ...] = ()
-    """Operations with more specific path templates that may match the same URL."""
+class LazyRoute(APIRoute):
+    """Route that FastAPI analyses on its first use: the analysis of all operations would take a sixth of the start of a
+    server."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **declared: Any) -> None:
-        """Set what finds the route. FastAPI analyses the signature and the answers of the operation on its first use:
-        for all operations that takes a quarter of the start of a server."""
+        """Set what finds the route; `declared` are the other arguments of `APIRoute`."""
         self._declared: Callable[[], None] | None = partial(super().__init__, path, endpoint, **declared)
         self.path, self.endpoint = path, endpoint
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
@@ -49,6 +45,14 @@ class ApiRoute(APIRoute):
         self._declared = None
         analyse()
         return getattr(self, name)
+
+
+class ApiRoute(LazyRoute):
+    """Route of one operation. A URL that matches two path templates belongs to the more specific one, whatever the
+    method: `executions` is not the id of a workflow."""
+
+    rivals: tuple[ApiRoute, ...] = ()
+    """Operations with more specific path templates that may match the same URL."""
 
     def is_at(self, address: str) -> bool:
         """Return whether this path belongs to the operation."""

@@ -15,7 +15,9 @@ from typing import Final
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import HTMLResponse, Response
 
-router = APIRouter(include_in_schema=False)
+from pointsman.server.operation import LazyRoute
+
+router = APIRouter(include_in_schema=False, route_class=LazyRoute)
 
 BUILT: Final = Path(__file__).parent / "static"
 POLICY: Final = "; ".join(

@@ -25,7 +25,7 @@ from pointsman.operations.usage import BudgetReport, csv_of
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import BEARER, CallerSession, CurrentServer, ServerContext, caller_of
 from pointsman.server.json_responses import JsonReply
-from pointsman.server.operation import Operations
+from pointsman.server.operation import LazyRoute, Operations
 from pointsman.server.pages import api_page
 from pointsman.server.schemas.answers import (
     EXECUTION_ID,
@@ -40,7 +40,7 @@ from pointsman.server.schemas.views import example
 from pointsman.settings.display import SettingsView
 
 router = Operations(tags=["operations"])
-reference_router = APIRouter(include_in_schema=False)
+reference_router = APIRouter(include_in_schema=False, route_class=LazyRoute)
 
 
 NOT_READY: Final = "Its store does not answer, can only be read or has no room, or it is about to stop."
