@@ -283,7 +283,7 @@ async def test_a_rule_of_the_settings_cannot_be_changed_in_the_store() -> None:
     """It would have no effect."""
     given = settings(hosts=["api.example.com"])
     async with Pointsman("memory:", settings=given, model="scripted") as app:
-        with pytest.raises(SecretInvalid, match="the settings say"):
+        with pytest.raises(SecretInvalid, match="the settings define"):
             await app.vault.set("TOKEN", rule=SecretRule(hosts=("*",)))
         await app.vault.set("TOKEN", "another-value")
         assert app.settings.rule("TOKEN").hosts == ("api.example.com",)

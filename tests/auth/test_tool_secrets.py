@@ -199,4 +199,4 @@ async def test_a_secret_is_not_passed_to_nodes_that_store_it(tmp_path: Path, nam
         assert await execution.settled() == "failed"
         assert execution.state.outcome.failure is not None
         assert execution.state.outcome.failure.code == "secret-not-allowed"
-        assert "keeps what it is given" in execution.state.outcome.failure.message
+        assert "stores its parameters" in execution.state.outcome.failure.message

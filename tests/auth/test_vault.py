@@ -249,7 +249,7 @@ async def test_a_key_file_that_others_may_read_is_refused(url: str, tmp_path: Pa
         await app.vault.set("DOOR", CANARY, rule=RULE)
     (tmp_path / "config" / "pointsman" / FILE).chmod(0o640)
     async with installation(url) as app:
-        with pytest.raises(VaultKeyInvalid, match="others may read"):
+        with pytest.raises(VaultKeyInvalid, match="other users can read"):
             app.settings.secret("DOOR")
 
 
@@ -309,7 +309,7 @@ async def test_concurrent_key_creation_is_refused_and_loses_no_key(tmp_path: Pat
     assert file.read_text(encoding="ascii") == key
     other.unlink()
     file.chmod(0o644)
-    with pytest.raises(VaultKeyInvalid, match="others may read"):
+    with pytest.raises(VaultKeyInvalid, match="other users can read"):
         make_key(settings)
     assert not other.exists(), "what was refused leaves nothing that refuses the next"
 

@@ -130,7 +130,7 @@ async def test_large_designs_are_refused_by_their_size() -> None:
 
 async def test_the_scripted_model_refuses_to_design() -> None:
     async with app_with(None) as app:
-        with pytest.raises(NoDesigner, match="designs nothing by itself"):
+        with pytest.raises(NoDesigner, match="cannot design workflows"):
             await design(app.context, "A note.")
 
 
@@ -183,7 +183,7 @@ async def test_invalid_operations_change_nothing(answer: str) -> None:
         await app.save(Workflow.parse(LETTER))
         made = await edit_by_words(app.context, await app.source("letter"), "Better.")
         assert made.made is None
-        with pytest.raises(DesignFailed, match="no change of 'letter' came of it"):
+        with pytest.raises(DesignFailed, match="the model could not change 'letter'"):
             await Workbench(app.context, LOCAL).authoring.edit_by_words("letter", "Better.", apply=True)
         assert len(await app.workflows("letter")) == 1
 

@@ -54,7 +54,7 @@ def test_the_whole_command_is_the_goal_without_a_recipient(text: str) -> None:
 @pytest.mark.requirement("S2-04")
 @pytest.mark.parametrize("text", ["", "  \n", "send to bob@example.org", ", mail it to bob@example.org."])
 def test_a_command_without_a_goal_is_refused(text: str) -> None:
-    with pytest.raises(CommandUnclear, match="nothing to do"):
+    with pytest.raises(CommandUnclear, match="contains no task"):
         parse_command(text)
 
 

@@ -19,7 +19,7 @@ from pointsman.values import Json, JsonObject
 from tests.chat.embeddings import KEY, POISON, Places
 from tests.http_server import http_server
 
-HINT = "found by words alone"
+HINT = "searched by words only"
 
 
 @pytest.fixture

@@ -266,7 +266,7 @@ def test_problems_of_a_saved_draft_show_its_name_and_text(prompt: Prompt) -> Non
 def test_deleting_a_single_revision_is_refused(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     refused = prompt("workflows", "delete", "letter@1")
-    assert (refused.code, "deleted as a whole" in refused.err) == (2, True)
+    assert (refused.code, "only a whole workflow can be deleted" in refused.err) == (2, True)
     assert prompt("workflows", "get", "letter").code == 0
     assert prompt("workflows", "delete", "letter", "--json").json == {"deleted": ["letter"]}
 

@@ -91,7 +91,7 @@ def test_verify_accepts_an_intact_store_and_finds_damage(prompt: Prompt) -> None
     connection.close()
     printed = prompt("verify", *store)
     assert printed.code == 1
-    assert "is not what was written" in printed.out
+    assert "was changed after it was written" in printed.out
 
 
 def test_doctor_prints_findings_for_the_operator(prompt: Prompt) -> None:

@@ -132,7 +132,7 @@ def test_an_unknown_kind_of_provider_is_an_unknown_setting(own_place: Path, prom
     printed = prompt("models")
     assert printed.code == 1
     assert "settings-invalid" in printed.err
-    assert "'antropic' is no kind of provider" in printed.err
+    assert "'antropic' is not a kind of provider" in printed.err
     assert "anthropic" in printed.err
 
 
@@ -150,8 +150,8 @@ def test_a_run_with_keys_resumes_after_a_restart_and_stores_no_key(
     asked = [(request.headers["authorization"][7:], json.loads(request.data)["model"]) for request, _ in server.log]
     assert asked == [(KEYS[0], "small"), (KEYS[1], "strict"), (KEYS[2], "strict"), (KEYS[2], "small")]
     events = prompt("events", execution, "--jsonl").out
-    assert "keyIndex 4 is beyond the keys of 'house' (3): key 1 is meant" in events
-    assert "key 1 of 'house' cannot be used now: key 2 was" in events
+    assert "keyIndex 4 is greater than the number of keys of 'house' (3): key 1 is used" in events
+    assert "key 1 of 'house' is not available now: key 2 was used" in events
     nodes = {node["node"]: node for node in prompt("timeline", execution, "--json").json["nodes"]}
     assert [nodes[name]["keyIndex"] for name in ("one", "two", "three")] == [0, 4, 2], "as the definition names them"
     assert [nodes[name]["keysUsed"] for name in ("one", "two", "three")] == [[0], [2], [2]], "as they paid"

@@ -169,7 +169,7 @@ def test_show_prints_that_a_gate_timed_out(prompt: Prompt) -> None:
     execution = printed.json["executionId"]
     prompt("resume", execution)
     late = prompt("answer", execution, "ask", '{"action": "approve", "data": {"amount": 2}}')
-    assert "its time was up" in late.err
+    assert "its deadline passed" in late.err
 
 
 STEERED = """\
@@ -243,7 +243,7 @@ def test_a_deadline_missed_by_all_processes_precedes_a_late_answer(prompt: Promp
     execution = waiting(prompt, flow)
     late = prompt("answer", execution, "ask", '{"action": "later", "data": {"amount": 2}}')
     assert "[gate-closed]" in late.err
-    assert "its time was up" in late.err
+    assert "its deadline passed" in late.err
     assert [one["cause"] for one in prompt("show", execution, "--json").json["answers"]] == ["timeout"]
 
 

@@ -159,7 +159,7 @@ async def test_another_key_stands_in_for_one_that_is_refused(server: ModelServer
     used = [node["keysUsed"] for node in nodes if isinstance(node, dict) and node["modelCalls"]]
     assert used == [[0], [2], [2], [0], [2]], "the table tells who paid"
     assert [key for key, _, _ in server.calls] == [0, 1, 2, 2, 0, 2], "the second key is asked once, and never again"
-    assert "key 1 of 'groq' cannot be used now" in json.dumps(view["warnings"])
+    assert "key 1 of 'groq' is not available now" in json.dumps(view["warnings"])
     assert not any(key in json.dumps(view) or key.encode() in kept(tmp_path) for key in KEYS)
 
 

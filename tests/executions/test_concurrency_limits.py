@@ -115,7 +115,7 @@ def test_an_execution_over_the_limit_is_refused_without_details_of_others(stage:
     async def scene() -> None:
         async with stage.opened() as app:
             first = await app.start(asking("skip"))
-            with pytest.raises(PointsmanError, match="runs once already") as refused:
+            with pytest.raises(PointsmanError, match="has reached its limit") as refused:
                 await app.start(asking("skip"))
             assert refused.value.code == "place-taken"
             assert first.id not in f"{refused.value} {refused.value.hint}"

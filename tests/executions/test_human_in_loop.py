@@ -37,7 +37,7 @@ async def test_human_in_loop_selects_no_participation_gates_or_steering(tmp_path
     async with Pointsman(store, settings=Settings(delays=False)) as app:
         with pytest.raises(WorkflowInvalid) as refused:
             await app.start(written(LETTER % "none"), {})
-        assert "`humanInLoop` is none" in str(refused.value)
+        assert "humanInLoop is none" in str(refused.value)
         alone = await app.start(written(GATELESS % "none"), {})
         await alone.settled()
         assert ((await alone.view())["status"], await inbox(app.context)) == ("completed", [])

@@ -255,7 +255,7 @@ async def test_message_and_traceback_are_bounded() -> None:
         (lambda: {"a": [1, {"b": object()}]}, "result.a[1].b is a value of type object"),
         (lambda: {"at": [1.0, float("nan")]}, "result.at[1] is nan"),
         (lambda: sys, "result is a value of type module"),
-        (lambda: {"in": [{1: "a", "1": "b"}]}, "an object has the keys 1 and '1', which are one key in JSON"),
+        (lambda: {"in": [{1: "a", "1": "b"}]}, "an object has the keys 1 and '1', which are the same key in JSON"),
         (lambda: {None: 1}, "an object has a key of type NoneType"),
         (lambda: {"in": ({(1, 2): 1},)}, "an object has a key of type tuple"),
     ],
@@ -279,7 +279,7 @@ async def test_a_result_that_contains_itself_is_refused() -> None:
         circle.append(circle)
         return circle
 
-    assert "holds itself" in failure_in(await failed(answer)).message
+    assert "contains itself" in failure_in(await failed(answer)).message
 
 
 async def test_a_failure_in_a_sub_workflow_names_the_chain_of_nodes() -> None:

@@ -115,7 +115,7 @@ def test_a_limit_over_the_maximum_wait_moves_fixed_calls_to_the_next_key() -> No
     service = Service(lambda key, _: refused(429, **{"retry-after": "3600"}) if key == "second" else None)
     replies = ask(service, retries=0, index=1, times=2)
     assert service.keys == ["second", "third", "third"]
-    assert replies[1].warnings == ("key 1 of 'house' cannot be used now: key 2 was",)
+    assert replies[1].warnings == ("key 1 of 'house' is not available now: key 2 was used",)
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -125,10 +125,10 @@ def test_a_refused_key_is_skipped_and_others_are_used(status: int) -> None:
     assert service.keys == ["first", "second", "second", "second"]
     assert [reply.key for reply in replies] == [1, 1, 1]
     assert replies[0].warnings == (
-        "key 0 of 'house' is not accepted (model-unauthorized)",
-        "key 0 of 'house' cannot be used now: key 1 was",
+        "the provider refuses key 0 of 'house' (model-unauthorized)",
+        "key 0 of 'house' is not available now: key 1 was used",
     )
-    assert replies[1].warnings == ("key 0 of 'house' cannot be used now: key 1 was",)
+    assert replies[1].warnings == ("key 0 of 'house' is not available now: key 1 was used",)
 
 
 def test_every_refused_key_is_tried_only_once() -> None:
@@ -217,8 +217,8 @@ async def test_the_next_model_answers_if_one_cannot_and_a_warning_is_added() -> 
     assert (reply.text, len(down.heard)) == ("here", 2)
     said = "LLM service error: 503 from the model '{}' at http://house.test/v1: no"
     assert reply.warnings == (
-        f"'house:small' did not answer (model-unavailable: {said.format('small')}): 'house:large' was asked",
-        f"'house:large' did not answer (model-unavailable: {said.format('large')}): 'scripted' was asked",
+        f"'house:small' did not answer (model-unavailable: {said.format('small')}): 'house:large' was used instead",
+        f"'house:large' did not answer (model-unavailable: {said.format('large')}): 'scripted' was used instead",
     )
     await models.close()
 

@@ -82,7 +82,7 @@ async def test_the_key_index_selects_a_key_modulo_their_number_with_a_warning() 
     assert [reply.warnings for reply in replies] == [
         (),
         (),
-        ("keyIndex 4 is beyond the keys of 'house' (3): key 1 is meant",),
+        ("keyIndex 4 is greater than the number of keys of 'house' (3): key 1 is used",),
         (),
     ]
     assert [heard.headers["authorization"][-2:] for heard in service.heard] == ["k0", "k1", "k1", "k2"]

@@ -261,11 +261,11 @@ async def test_one_model_can_replace_all_others() -> None:
 @pytest.mark.parametrize(
     ("name", "code", "says"),
     [
-        ("gpt-5", "model-unusable", "names no provider"),
+        ("gpt-5", "model-unusable", "has no provider"),
         ("nobody:gpt-5", "model-unusable", "nobody"),
         ("groq:llama-3.1-8b-instant", "model-unusable", "'groq' has no key"),
         ("vllm:small", "model-unusable", "'vllm' has no address"),
-        ("", "model-unnamed", "no model is named"),
+        ("", "model-unnamed", "no model is set"),
     ],
 )
 async def test_an_unreachable_model_is_a_failure_with_the_missing_part(name: str, code: str, says: str) -> None:

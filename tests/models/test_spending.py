@@ -61,7 +61,7 @@ def test_a_key_over_its_daily_limit_is_replaced_until_all_are_spent(limit: DayLi
     assert found[4] == "model-key-budget-spent"
     third = found[2]
     assert isinstance(third, ModelReply)
-    assert "has paid for" in third.warnings[0]
+    assert "has used its budget" in third.warnings[0]
 
 
 def test_a_spent_key_is_available_the_next_day() -> None:
@@ -78,7 +78,7 @@ def test_cost_limits_count_known_prices_and_warn_about_unknown_ones() -> None:
     assert DayLimit(usd=1.26).reached(spent) == ""
     (reply,) = ask(Service(lambda key, number: None), DayLimit(usd=1), [0])
     assert isinstance(reply, ModelReply)
-    assert "no price of 'small-1' is known" in reply.warnings[0]
+    assert "the price of 'small-1' is unknown" in reply.warnings[0]
 
 
 def test_daily_limits_come_from_the_settings() -> None:

@@ -82,7 +82,7 @@ async def test_a_changed_or_removed_audit_row_is_detected(served: Served) -> Non
     forged = msgspec.structs.replace(row, deeds=(msgspec.structs.replace(row.deeds[0], who="eve"),))
     await entries.put(kind, second.key, msgspec.to_builtins(forged))
     assert await damage(served.app.context) == [
-        "row 2 of the audit log is not what was written, or the row before it is not"
+        "row 2 of the audit log was changed, or does not follow the row before it"
     ]
     await entries.put(kind, second.key, second.value)
     assert await audit.damage() == []

@@ -136,7 +136,7 @@ async def test_an_execution_is_started_with_files(served: Served) -> None:
         ({"input": (None, '{"question": "a", "question": "b"}')}, "the key 'question' is there twice"),
         ({"input": (None, "[1]"), "a": ("a", b"x")}, "must be an object"),
         ({"input": (None, '{"a": 1}'), "a": ("a", b"x")}, "given twice"),
-        ({"other": (None, "x")}, "is no file"),
+        ({"other": (None, "x")}, "is not a file"),
     ],
 )
 async def test_a_form_that_is_not_a_valid_input_is_refused(served: Served, form: dict[str, Any], said: str) -> None:

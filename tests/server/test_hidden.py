@@ -123,7 +123,7 @@ async def test_a_conflict_over_a_webhook_path_does_not_name_a_hidden_workflow() 
         document = DOCUMENT.replace(HIDDEN, "other").replace("path: other", f"path: {HIDDEN}")
         reply = await served.client.post("/api/workflows", content=document, headers=bob)
         assert (reply.status_code, reply.json()["code"]) == (409, "webhook-taken")
-        assert reply.json()["detail"] == f"another workflow has the path '{HIDDEN}'"
+        assert reply.json()["detail"] == f"another workflow already has the path '{HIDDEN}'"
 
 
 async def test_the_answer_to_an_event_omits_hidden_executions() -> None:

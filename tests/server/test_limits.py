@@ -223,7 +223,7 @@ async def test_a_session_claim_left_by_a_crash_expires_after_a_minute() -> None:
     async with Pointsman("memory:", model="scripted", clock=clock) as app:
         await app.save(Workflow.parse(CHAIN))
         await app.store.entries.put(SESSION_CLAIM, "talk", {"by": "bob", "until": clock.now() + 60})
-        with pytest.raises(NotAllowed, match="being begun"):
+        with pytest.raises(NotAllowed, match="being started"):
             await start_as(app.context, ADA, "chain", {}, session="talk")
         clock.at += 61
         await start_as(app.context, ADA, "chain", {}, session="talk")

@@ -10,7 +10,7 @@ from tests.server.flows import CHAIN
 
 BODY = "The body takes input, sessionId"
 ONE = "/api/workflows/executions"
-DOCS = "/api/docs describes what each operation takes."
+DOCS = "/api/docs describes the parameters and the body of each operation."
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ DOCS = "/api/docs describes what each operation takes."
         ("POST /api/workflows/chain/execute {'inputs': {}}", "body/inputs: there is no field 'inputs'", "Did you mean"),
         ("POST /api/workflows/chain/execute {'zzz': {}}", "body/zzz: there is no field 'zzz'", BODY),
         ("POST /api/workflows/chain/execute []", "body: it must be an object, {…}", BODY),
-        ("POST /api/workflows/chain/execute", "body: nothing was sent", BODY),
+        ("POST /api/workflows/chain/execute", "body: no body was sent", BODY),
         ("POST /api/workflows/chain/execute {", "the body is not JSON: Expecting", "Send JSON"),
         ("POST /api/schedules {'cron': '* * * * *'}", "body/workflow: 'workflow' is missing", "workflow (required), "),
         ("POST /api/schedules {'workflow': 'chain'}", "body: give exactly one of", "The body takes workflow"),
         ("GET /api/workflows?limit=9999", "query/limit: Input should be less", DOCS),
         ("GET /api/workflows/a%2Fb", "there is nothing at this address", "/api/docs lists every address."),
-        ("PATCH /api/me", "this address does not take 'PATCH'", "The header `Allow`"),
-        (f"GET {ONE}/exec-none", "there is no execution 'exec-none' here", f"`GET {ONE}` shows them."),
+        ("PATCH /api/me", "method 'PATCH' is not allowed at this address", "The header `Allow`"),
+        (f"GET {ONE}/exec-none", "there is no execution 'exec-none' here", f"`GET {ONE}` lists the executions."),
     ],
 )
 async def test_a_validation_error_states_the_accepted_values(served: Served, asked: str, says: str, hint: str) -> None:

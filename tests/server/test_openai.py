@@ -143,7 +143,7 @@ async def test_a_gate_is_a_question_that_the_next_message_answers_even_after_a_r
         assert "- `approve`" in question
         said += [{"role": "assistant", "content": question}, user("well")]
         again = await client.chat.completions.create(model="letter", messages=said, extra_headers=headers)
-        assert "'well' is no answer" in (again.choices[0].message.content or "")
+        assert "'well' is not a valid answer" in (again.choices[0].message.content or "")
         assert again.id == asked.id
     async with talking(file_store, script=script) as (served, client):
         said += [{"role": "assistant", "content": again.choices[0].message.content}, user("Approve: fine by me")]

@@ -211,7 +211,7 @@ async def test_a_schedule_stops_with_a_reason_when_its_owner_lost_the_right() ->
         fired = await scheduler.fire(now + 61)
         assert sorted((one.outcome, one.code) for one in fired) == [("failed", "trigger-stopped"), ("started", "")]
         view = (await ask(served, "GET", "/api/schedules/his", root, expect=200)).json()
-        assert "'bob' may not execute the workflow 'chain'" in view["stopped"]
+        assert "'bob' may no longer execute the workflow 'chain'" in view["stopped"]
         assert view["next"] is None
         assert [one.code for one in await scheduler.fire(now + 200) if one.code] == [], "it stays stopped"
         await served.desk.keys.make("bob", "operator")
@@ -242,7 +242,7 @@ async def test_a_webhook_stops_with_a_reason_when_the_author_lost_the_right() ->
         refused = await served.client.post("/api/webhooks/hook", json={"n": 2})
         assert (refused.status_code, refused.json()["code"]) == (403, "trigger-stopped")
         (hook,) = (await ask(served, "GET", "/api/webhooks", root, expect=200)).json()["webhooks"]
-        assert "'ada' may not execute" in hook["stopped"]
+        assert "'ada' may no longer execute" in hook["stopped"]
         (last, _) = (await ask(served, "GET", "/api/workflows/chain/triggers/on/deliveries", root)).json()["deliveries"]
         assert (last["outcome"], last["code"]) == ("failed", "trigger-stopped")
         assert len(await served.app.executions()) == 1

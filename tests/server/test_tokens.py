@@ -132,7 +132,7 @@ async def test_a_wrong_token_is_refused_without_the_reason(keys: str, made: Call
     async with serving(settings=settings(keys), is_local=False) as served:
         status, said = await answer(served, made())
         assert (status, said["code"]) == (401, "not-signed-in")
-        assert said["detail"] == "this key or token opens nothing here"
+        assert said["detail"] == "this key or token is not valid here"
 
 
 async def test_a_mail_address_is_a_user_name_only_if_verified(keys: str) -> None:

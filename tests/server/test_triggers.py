@@ -121,7 +121,7 @@ async def test_a_signed_call_starts_a_workflow_once_and_unsigned_calls_are_not_f
             await served.client.post("/api/webhooks/nobody", content=body, headers=signed(body, "msg_5", now)),
         ]
         assert {(one.status_code, one.json()["code"], one.json()["detail"]) for one in refused} == {
-            (404, "webhook-refused", "no webhook of this path takes this call")
+            (404, "webhook-refused", "no webhook accepts this call")
         }
         listed = (await served.client.get("/api/webhooks", headers=editor)).json()["webhooks"]
         assert [(one["address"], one["workflowId"], one["signed"]) for one in listed] == [(address, "orders", True)]
@@ -168,7 +168,7 @@ async def test_the_schedule_of_a_document_is_changed_only_in_the_document(served
     assert (told.status_code, told.json()["code"], told.json()["hint"]) == (
         422,
         "schedule-invalid",
-        "Change the document.",
+        "Change the document of the workflow.",
     )
 
 

@@ -27,7 +27,7 @@ def test_pending_migrations_are_those_after_the_version_of_the_store() -> None:
 
 
 def test_a_newer_store_is_refused() -> None:
-    with pytest.raises(StoreNewer, match="version 3, this Pointsman knows 1"):
+    with pytest.raises(StoreNewer, match="version 3; this Pointsman supports versions up to 1"):
         missing([SECOND], 3)
 
 

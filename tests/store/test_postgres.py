@@ -333,7 +333,7 @@ async def test_a_large_value_is_sent_once_and_a_long_page_in_parts(store: Postgr
 
 @pytest.mark.parametrize("patience", ["soon", "-1", "1e9", "nan", ""])
 def test_an_invalid_timeout_is_refused(patience: str) -> None:
-    with pytest.raises(StoreUnknown, match="no number of seconds"):
+    with pytest.raises(StoreUnknown, match="not a number of seconds"):
         address_of(f"postgresql://host/desk?patience={patience}")
     assert address_of("postgresql://host/desk?patience=2.5").patience_s == 2.5
 

@@ -219,7 +219,7 @@ async def test_damage_is_reported_by_execution_and_row(tmp_path: Path) -> None:
     async with opened(url) as store:
         assert await store.verify() == [
             "execution 'exec-one': row 2 is missing",
-            "execution 'exec-one': row 4 is not what was written",
+            "execution 'exec-one': row 4 was changed after it was written",
         ]
 
 
@@ -321,7 +321,7 @@ async def test_a_column_of_another_type_is_reported(tmp_path: Path, column: str)
         intruder.execute(change)
         intruder.close()
     async with opened(url) as store:
-        assert "execution 'exec-one': row 1 is not what was written" in await store.verify()
+        assert "execution 'exec-one': row 1 was changed after it was written" in await store.verify()
 
 
 async def test_a_flipped_bit_in_a_stored_value_is_detected(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ async def test_a_flipped_bit_in_a_stored_value_is_detected(tmp_path: Path) -> No
         content[at] ^= 1 << bit
         file.write_bytes(content)
         async with opened(url) as store:
-            assert await store.verify() == ["execution 'exec-one': row 1 is not what was written"]
+            assert await store.verify() == ["execution 'exec-one': row 1 was changed after it was written"]
         content[at] ^= 1 << bit
 
 

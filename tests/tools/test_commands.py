@@ -72,20 +72,20 @@ def test_a_missing_argument_is_omitted_with_its_list() -> None:
 
 
 def test_an_argument_never_becomes_an_option() -> None:
-    assert "would be an option" in refusal(described("/bin/tar", "{what}"), what="--checkpoint-action=exec=sh")
-    assert "would be an option" in refusal(described("/bin/tar", "{what}"), what=["a", "-rf"])
+    assert "would read it as an option" in refusal(described("/bin/tar", "{what}"), what="--checkpoint-action=exec=sh")
+    assert "would read it as an option" in refusal(described("/bin/tar", "{what}"), what=["a", "-rf"])
     assert arguments_of(described("/bin/cat", "--", "{what}"), what="-rf") == ("--", "-rf")
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("a\0b", "a character that no argument can have"),
+        ("a\0b", "a character that program arguments cannot contain"),
         ("x" * 100_001, "more than 100000 bytes"),
         ("日" * 40_000, "more than 100000 bytes"),
         (["x" * 90_000] * 12, "the arguments have more than 1000000 bytes"),
         ("\ud800", "half a character"),
-        ({"a": 1}, "is no text, no number and no list of them"),
+        ({"a": 1}, "is neither a text, a number nor a list of them"),
         ([["a"]], "a list of lists"),
     ],
 )
@@ -105,13 +105,13 @@ def test_standard_input_is_text_or_json() -> None:
     [
         (["grep", "{word}"], {}, "absolute path"),
         (["{program}"], {}, "absolute path"),
-        (["/bin/{program}"], {}, "without a place"),
+        (["/bin/{program}"], {}, "without a placeholder"),
         ([], {}, "at least 1 item"),
-        (["/bin/echo", "--name={name}"], {}, "is a whole argument"),
-        (["/bin/echo", ["--verbose"]], {}, "for a place that may be missing"),
+        (["/bin/echo", "--name={name}"], {}, "must be a whole argument"),
+        (["/bin/echo", ["--verbose"]], {}, "must contain a placeholder"),
         (["/bin/cat"], {"stdin": "Dear {name}"}, "whole argument"),
-        (["/bin/cat"], {"stdin": "text"}, "`stdin` is a place"),
-        (["/bin/echo", "{a}"], {"parameters": {"type": "object", "properties": {"b": {}}}}, "knows nothing of a"),
+        (["/bin/cat"], {"stdin": "text"}, "`stdin` must be one placeholder"),
+        (["/bin/echo", "{a}"], {"parameters": {"type": "object", "properties": {"b": {}}}}, "does not describe a"),
         (["/bin/cat"], {"read": ["data"]}, "must be an absolute path"),
         (["/bin/cat"], {"shell": True}, "Extra inputs"),
     ],
@@ -139,10 +139,10 @@ async def test_a_command_returns_the_output_of_its_program() -> None:
     [
         (described(SH, "-c", "echo no such thing >&2; exit 3"), "command-failed", "ended with 3: no such thing"),
         (described(SH, "-c", "echo half; exit 3"), "command-failed", "ended with 3: half"),
-        (described("/nowhere/program"), "command-missing", "there is no program '/nowhere/program'"),
-        (described("/bin/echo", "no json", output="json"), "command-output", "is no JSON"),
+        (described("/nowhere/program"), "command-missing", "the program '/nowhere/program' does not exist"),
+        (described("/bin/echo", "no json", output="json"), "command-output", "is not JSON"),
         (described("/bin/sleep", "60", timeout="200ms"), "tool-timeout", "did not end within 0.2 s"),
-        (described("/usr/bin/yes", output_max="10KB"), "tool-output-too-large", "said more than 10000 bytes"),
+        (described("/usr/bin/yes", output_max="10KB"), "tool-output-too-large", "printed more than 10000 bytes"),
         (described(SH, "-c", "while :; do echo x >&2; done", output_max="10KB"), "tool-output-too-large", "10000"),
     ],
 )
@@ -185,7 +185,7 @@ async def test_a_command_that_the_sandbox_cannot_confine_is_refused() -> None:
     box_or_skip("landlock")
     for asked, lacking in (({"processes": 5}, "a program that starts others"), ({"files": "1MB"}, "files of its own")):
         told = await failure(described("/bin/echo", "x", **asked), box="landlock")
-        assert (told.code, told.message) == ("sandbox-missing", f"the sandbox 'landlock' cannot give {lacking}")
+        assert (told.code, told.message) == ("sandbox-missing", f"the sandbox 'landlock' does not support {lacking}")
 
 
 @pytest.mark.requirement("T1-5")

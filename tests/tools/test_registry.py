@@ -144,7 +144,7 @@ async def test_a_decorated_tool_stays_a_function() -> None:
         ("when", {"day": "tomorrow"}, "tool-arguments", False, "day"),
         ("websearch", {}, "unknown-tool", False, "no tool named 'websearch'"),
         ("endless", {}, "tool-timeout", True, "within 0 s"),
-        ("talkative", {}, "tool-output-too-large", False, "22 bytes; 10 is the most"),
+        ("talkative", {}, "tool-output-too-large", False, "22 bytes; the maximum is 10"),
         ("broken", {}, "tool-failed", True, "KeyError: 'lost'"),
         ("times_out_inside", {}, "tool-failed", True, "TimeoutError: upstream"),
         ("picky", {}, "quota-spent", False, "no more today"),

@@ -277,7 +277,7 @@ async def test_schedules_of_a_document_are_active_after_saving_it(tmp_path: Path
         clock.set("2026-01-01T08:00:00+00:00")
         (fired,) = await app.triggers.scheduler.fire(clock.now())
         assert (await app.open(fired.execution)).state.setup.input == {"who": "bob"}
-        with pytest.raises(ScheduleInvalid, match="belongs to the document"):
+        with pytest.raises(ScheduleInvalid, match="is declared in the document"):
             await app.triggers.schedules.delete("report/morning")
         await app.save(noting(triggers=[{**TRIGGER, "enabled": False}]))
         assert await app.triggers.scheduler.next_due() is None

@@ -19,7 +19,7 @@ DAY_S: Final = 86_400.0
 class AccessVerbs(Verbs):
     """Actions of a caller on keys, people, logins and the audit log."""
 
-    @verb("admin", "make or revoke keys", audit=False)
+    @verb("admin", "create or revoke keys", audit=False)
     async def keys(
         self,
         *,
@@ -35,7 +35,7 @@ class AccessVerbs(Verbs):
         page = await page_by("name", found, after=after, limit=size, backwards=backwards)
         return {"keys": page.entries, "next": page.next}
 
-    @verb("admin", "make or revoke keys", target=("name", "role"), made=lambda _: {})
+    @verb("admin", "create or revoke keys", target=("name", "role"), made=lambda _: {})
     async def add_key(self, name: str, role: Role, *, groups: Iterable[str] = (), days: float | None = None) -> str:
         """Create a key that expires after `days`, or never. Return its token, which cannot be read again later.
 
@@ -44,7 +44,7 @@ class AccessVerbs(Verbs):
         expires = None if days is None else Instant(self.app.clock.now() + days * DAY_S)
         return await self.app[KEYS].make(name, role, groups=tuple(groups), expires=expires)
 
-    @verb("admin", "make or revoke keys", target=("name",))
+    @verb("admin", "create or revoke keys", target=("name",))
     async def revoke_key(self, name: str) -> list[str]:
         """Revoke a key; its logins end too. Return the names of the admin keys that are left.
 
@@ -55,7 +55,7 @@ class AccessVerbs(Verbs):
         await keys.revoke(name, but_last_admin=self.caller.entrance != "shell")
         return [key.name for key in await keys.admins()]
 
-    @verb("admin", "see who is known here", audit=False)
+    @verb("admin", "see users", audit=False)
     async def people(
         self,
         *,

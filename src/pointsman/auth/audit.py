@@ -267,7 +267,7 @@ class Audit:
                 if seq != expected:
                     found.append(f"the audit log has no row {expected}")
                 if row.hash != _hash(before, seq, row.deeds):
-                    found.append(f"row {seq} of the audit log is not what was written, or the row before it is not")
+                    found.append(f"row {seq} of the audit log was changed, or does not follow the row before it")
                 expected, before = seq + 1, row.hash
         return found
 

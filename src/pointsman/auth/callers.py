@@ -72,7 +72,7 @@ class Caller:
         """Raise `NotAllowed` if the caller lacks the role. `what` names the action, as in "save workflows"."""
         if not self.has(role):
             raise NotAllowed(
-                f"{self.name!r} is {a(self.role)} and may not {what}", hint=f"It takes {a(role)}, or more."
+                f"{self.name!r} is {a(self.role)} and may not {what}", hint=f"This requires {a(role)} or a higher role."
             )
 
     def must_be_among(self, groups: Collection[str], what: str) -> None:
@@ -80,7 +80,9 @@ class Caller:
         'news'"."""
         if not self.is_among(groups):
             named = ", ".join(sorted(groups))
-            raise NotAllowed(f"{what} is there for members of {named}", hint="Ask an admin to add you to one of them.")
+            raise NotAllowed(
+                f"{what} is shared with members of {named} only", hint="Ask an admin to add you to one of them."
+            )
 
 
 LOCAL: Final = Caller(name="local", role="admin", entrance="local")

@@ -112,7 +112,7 @@ class Keys:
         try:
             await self._entries.put(KIND, name, msgspec.to_builtins(key), after=0)
         except EntryMoved:
-            raise KeyExists(f"there is a key named {name!r}", hint="Name it differently, or revoke that one.") from None
+            raise KeyExists(f"there is a key named {name!r}", hint="Choose another name, or revoke that key.") from None
         await self._change(lambda guard: _without(guard, name))
         self._read_at = -math.inf
         return token
@@ -147,7 +147,7 @@ class Keys:
         await self._change(lambda guard: _without(guard, name))
         if not is_deleted:
             known = ", ".join(repr(key.name) for key in await self.all()) or "none"
-            raise NoSuchKey(f"there is no key named {name!r}", hint=f"There is {known}.")
+            raise NoSuchKey(f"there is no key named {name!r}", hint=f"Existing keys: {known}.")
 
     async def caller(self, token: str) -> Caller | None:
         """Return the caller of a key; None if the key is unknown or expired."""
@@ -179,8 +179,8 @@ class Keys:
             if not left or max(left.values()) < until:
                 others = f", and the others expire before it: {', '.join(map(repr, sorted(left)))}" if left else ""
                 raise LastAdmin(
-                    f"{name!r} is the {'last' if left else 'only'} key of an admin{others}",
-                    hint="Make another one that lasts as long first, or use `pointsman keys revoke`.",
+                    f"{name!r} is the {'last' if left else 'only'} admin key{others}",
+                    hint="Create another one that lasts as long first, or use `pointsman keys revoke`.",
                 )
             if await self._put_guard(msgspec.structs.replace(guard, revoking=(*guard.revoking, name)), version):
                 return
@@ -243,8 +243,9 @@ def check_name(name: str) -> None:
     """Raise `NameInvalid` for a text that cannot be the name of a key."""
     if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or "/" in name or name in (".", ".."):
         raise NameInvalid(
-            f"{name[:60]!r} cannot be a name here",
-            hint=f"It has 1 to {NAME_CHARS_MAX} printable characters, and no slash: it is part of addresses.",
+            f"{name[:60]!r} is not a valid name",
+            hint=f"It must have 1 to {NAME_CHARS_MAX} printable characters and no slash, because it is part of "
+            "addresses.",
         )
 
 

@@ -129,7 +129,7 @@ class Tokens:
         given = {self._settings.roles.get(one) for one in said} - {None} or {self._settings.default_role}
         known: list[Role] = [role for role in ROLES if role in given]
         if not known:
-            raise TokenRefused("it gives no role")
+            raise TokenRefused("it contains no role")
         return known[-1]
 
     async def _key_for(self, token: str) -> Key:
@@ -165,7 +165,9 @@ class Tokens:
             if self._read_at <= now < self._read_at + older_than:
                 return
             if self._failed_at <= now < self._failed_at + FAILED_FOR_S:
-                raise IssuerUnreachable("its keys could not be read a moment ago", hint="See access.oidc.")
+                raise IssuerUnreachable(
+                    "its keys could not be read moments ago", hint="Check access.oidc in the settings."
+                )
             self._failed_at = now
             self._keys = _keys(await self._jwks())
             self._read_at, self._failed_at = now, -math.inf
@@ -181,7 +183,9 @@ class Tokens:
         try:
             return await asyncio.to_thread(Path(place).read_bytes)
         except OSError as why:
-            raise IssuerUnreachable(f"{place} cannot be read: {why.strerror}", hint="See access.oidc.jwks.") from None
+            raise IssuerUnreachable(
+                f"{place} cannot be read: {why.strerror}", hint="Check access.oidc.jwks in the settings."
+            ) from None
 
     async def _fetch(self, url: str) -> bytes:
         from pointsman.tools.egress.http_calls import HttpCall  # Deferred: imports an HTTP client.
@@ -189,9 +193,11 @@ class Tokens:
         try:
             answer = await self._outgoing.send(HttpCall(method="GET", url=url, headers={"accept": "application/json"}))
         except OperatorError as why:
-            raise IssuerUnreachable(f"{url} cannot be read: {why}", hint="See access.oidc and http.networks.") from None
+            raise IssuerUnreachable(
+                f"{url} cannot be read: {why}", hint="Check access.oidc and http.networks in the settings."
+            ) from None
         if answer.status != OK:
-            raise IssuerUnreachable(f"{url} answered {answer.status}", hint="See access.oidc.")
+            raise IssuerUnreachable(f"{url} answered {answer.status}", hint="Check access.oidc in the settings.")
         return answer.body
 
 
@@ -231,7 +237,7 @@ def _object(data: bytes) -> Mapping[str, object]:
         return msgspec.json.decode(data, type=dict[str, Any])
     except msgspec.DecodeError:
         raise IssuerUnreachable(
-            "the identity provider's answer is not a JSON object", hint="See access.oidc."
+            "the identity provider's answer is not a JSON object", hint="Check access.oidc in the settings."
         ) from None
 
 
@@ -327,7 +333,7 @@ def visit_of(cookie: str, state: str) -> Visit:
     """Return the visit that an answer belongs to. Raises `LoginExpired`."""
     visit = Visit(cookie)
     if len(cookie) != SECRET_CHARS or not compare_digest(visit.state.encode(), state.encode()):
-        raise LoginExpired("this answer belongs to no login that was begun here", hint="Log in again.")
+        raise LoginExpired("this answer belongs to no login that started here", hint="Log in again.")
     return visit
 
 
@@ -348,7 +354,7 @@ class IdentityProvider:
     def must_be(self, issuer: str | None) -> None:
         """Check the issuer that an answer names, if it names one (RFC 9207). Raises `LoginExpired`."""
         if issuer not in (None, self._settings.issuer):
-            raise LoginExpired("this answer is another provider's", hint="Log in again.")
+            raise LoginExpired("this answer is from another provider", hint="Log in again.")
 
     async def address(self, visit: Visit, back: str) -> str:
         """Return the URL to which the browser is redirected to log in; the provider redirects it to `back`. Raises
@@ -381,8 +387,10 @@ class IdentityProvider:
                 raise TokenRefused("it was made for another client")
             said = self._tokens.said(claims)
         except TokenRefused:
-            hint = "Ask an admin: maybe you have no role here."
-            raise LoginRefused("what the provider says of you opens nothing here", hint=hint) from None
+            hint = "Ask an admin whether you have a role on this server."
+            raise LoginRefused(
+                "your account at the identity provider has no access to this server", hint=hint
+            ) from None
         return Caller(name=said.name, role=said.role, groups=said.groups, entrance="token")
 
     async def _token(self, visit: Visit, code: str, back: str) -> str:
@@ -406,27 +414,35 @@ class IdentityProvider:
         try:
             answer = await self._outgoing.send(call)
         except OperatorError as why:
-            raise IssuerUnreachable(f"{call.url} cannot be asked: {why}", hint="See access.oidc.") from None
+            raise IssuerUnreachable(
+                f"{call.url} cannot be reached: {why}", hint="Check access.oidc in the settings."
+            ) from None
         told = _told(answer.body)
         token = told.get("id_token")
         if answer.status != OK or not isinstance(token, str):
             if told.get("error") == "invalid_grant":
-                raise LoginExpired("the provider does not know this code any more", hint="Log in again.")
+                raise LoginExpired("the provider does not accept this code any more", hint="Log in again.")
             message = f"the provider gave no token ({answer.status}, {str(told.get('error'))[:60]!r})"
-            raise IssuerUnreachable(message, hint="See access.oidc: client_id, client_secret, scopes.")
+            raise IssuerUnreachable(
+                message, hint="Check client_id, client_secret and scopes under access.oidc in the settings."
+            )
         return token
 
     def _proof(self, secret: str | None) -> dict[str, str]:
         """Return the `client_secret_basic` header, which every provider must support."""
         if secret is None:
-            raise IssuerUnreachable("the secret of the client cannot be had", hint="See access.oidc.client_secret.")
+            raise IssuerUnreachable(
+                "the secret of the client is not available", hint="Check access.oidc.client_secret in the settings."
+            )
         pair = f"{quote(self._settings.client_id, safe='')}:{quote(secret, safe='')}"
         return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
     async def _place(self, name: str) -> str:
         place = (await self._tokens.about()).get(name)
         if not isinstance(place, str) or not place.startswith(("https://", "http://")):
-            raise IssuerUnreachable(f"the issuer does not say its {name}", hint="See access.oidc.issuer.")
+            raise IssuerUnreachable(
+                f"the issuer does not publish its {name}", hint="Check access.oidc.issuer in the settings."
+            )
         return place
 
 

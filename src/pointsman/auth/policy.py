@@ -153,8 +153,9 @@ async def must_control(app: AppContext, caller: Caller, execution: str) -> None:
     await must_see(app, caller, execution)
     if not await sees_execution(app, caller, execution):
         raise NotAllowed(
-            f"a gate of the execution {execution!r} asks {caller.name!r}, who may read it and answer, and no more",
-            hint="Ask who began it, or an admin.",
+            f"{execution!r} may read and answer a gate of the execution {caller.name!r}, but has no "
+            "access to the execution itself",
+            hint="Ask the person who started it, or an admin.",
         )
 
 
@@ -179,7 +180,7 @@ async def must_see_family(app: AppContext, caller: Caller, execution: str) -> No
     if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):
         raise NotAllowed(
             f"the execution {execution!r} called workflows that are not shared with {caller.name!r}",
-            hint="An admin can do it.",
+            hint="Ask an admin to do it.",
         )
 
 
@@ -240,7 +241,7 @@ async def sees_session(app: AppContext, caller: Caller, session: str) -> bool:
 async def must_own_session(app: AppContext, caller: Caller, session: str) -> None:
     """Raise `NotAllowed` for a session that belongs to another person, and `InputInvalid` for an invalid name."""
     if not await sees_session(app, caller, session):
-        raise NotAllowed(f"the session id {session!r} is taken", hint="Begin a session under another id.")
+        raise NotAllowed(f"the session id {session!r} is taken", hint="Choose another session id.")
 
 
 async def must_see_session(app: AppContext, caller: Caller, session: str) -> None:
@@ -261,7 +262,10 @@ async def must_see_memory(app: AppContext, caller: Caller, scope: str, owner: st
         case "shared":
             pass
         case _ if not all(one.role == "admin" or (scope == "user" and owner == one.name) for one in caller.people):
-            raise NotAllowed(f"the memory of {owner!r} is not {caller.name!r}'s", hint="Admins see that of all.")
+            raise NotAllowed(
+                f"the memory of {owner!r} does not belong to {caller.name!r}",
+                hint="Admins can see the memory of all owners.",
+            )
         case _:
             pass
 

@@ -90,7 +90,7 @@ class LoginThrottle:
             clock,
             per_s=wrong_per_minute / 60,
             burst=wrong_per_minute,
-            says=f"shows more than {wrong_per_minute} wrong keys per minute",
+            says=f"sends more than {wrong_per_minute} wrong keys per minute",
         )
         self._known: OrderedDict[str, None] = OrderedDict()
 
@@ -182,7 +182,7 @@ class StreamQuota:
         if self._taken[name] >= self._each_max:
             raise TooManyRequests(
                 f"{name!r} has {self._each_max} streams open",
-                hint="Close some, or try again: `access.streams` limits the streams of one caller.",
+                hint="Close a stream, or try again later: `access.streams` limits the streams of one caller.",
                 retry_after_s=SEAT_RETRY_S,
             )
         self._taken[name] += 1

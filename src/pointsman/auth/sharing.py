@@ -120,8 +120,8 @@ async def share(
     known = await must_own(app, caller, bare, "share it", kind)
     if (audience == "groups") != bool(groups):
         raise SharingInvalid(
-            f"{name!r} is shared with {audience}, and {len(groups)} groups are named",
-            hint="Name groups with the audience `groups`, and with no other.",
+            f"the audience of {name!r} is {audience}, but {len(groups)} groups are named",
+            hint="Name groups with the audience `groups`, and only with it.",
         )
     what = f"the sharing of {bare!r}"
     if after not in (None, sharing_mark(known)):
@@ -143,7 +143,9 @@ def must_be_of(sharing: Sharing, caller: Caller, thing: str, what: str) -> None:
     """Raise `NotAllowed` if the caller is not the owner; `what` as in "share it"."""
     if not sharing.is_of(caller):
         owner = f"belongs to {sharing.owner!r}" if sharing.owner else "has no owner"
-        raise NotAllowed(f"{thing} {owner}, and {caller.name!r} may not {what}", hint="Its owner and admins may.")
+        raise NotAllowed(
+            f"{thing} {owner}, and {caller.name!r} may not {what}", hint="Its owner and admins may do this."
+        )
 
 
 class SharingView(TypedDict):

@@ -64,7 +64,9 @@ DEFINITIONS: Final = Part[Definitions]("definitions")
 
 def unknown_session(session: str) -> UnknownSession:
     """Return the refusal for a session that does not exist, or that the caller may not see."""
-    return UnknownSession(f"there is no session {session!r}", hint="`sessionId` of an execution names one.")
+    return UnknownSession(
+        f"there is no session {session!r}", hint="`sessionId` in an execution view is the id of its session."
+    )
 
 
 def check_session(name: str) -> None:
@@ -72,7 +74,7 @@ def check_session(name: str) -> None:
     if not 0 < len(name) <= SESSION_NAME_MAX or not name.isprintable():
         raise InputInvalid(
             f"{name[:60]!r} cannot be the name of a conversation",
-            hint=f"It has 1 to {SESSION_NAME_MAX} printable characters.",
+            hint=f"It must have 1 to {SESSION_NAME_MAX} printable characters.",
         )
 
 

@@ -149,18 +149,22 @@ class Vault:
         Raises `NameInvalid`, `SecretInvalid`, `VaultLocked`, `VaultKeyInvalid`, `RevisionMoved`.
         """
         if NAME.fullmatch(name) is None:
-            hint = "It has 1 to 100 letters, digits and underscores, and begins with no digit: `secret.NAME`."
-            raise NameInvalid(f"{name[:60]!r} cannot be the name of a secret", hint=hint)
+            hint = (
+                "It must have 1 to 100 letters, digits and underscores, and must not begin with a digit: `secret.NAME`."
+            )
+            raise NameInvalid(f"{name[:60]!r} is not a valid secret name", hint=hint)
         if rule is not None:
             _check_rule(name, rule)
             if name in self._ruled:
-                message = f"the settings say where the secret {name!r} may go, and win over the store"
+                message = (
+                    f"the settings define the destinations of the secret {name!r}, and have precedence over the store"
+                )
                 raise SecretInvalid(message, hint=f"Change [secrets.{name}] in pointsman.toml.")
         before = await self._store.find(KIND, name)
         known = None if before is None else _read(before)
         if value is None and known is None and rule in (None, SecretRule()):
-            hint = "Give a value, or hosts, tools, workflows or groups of a secret that the environment has."
-            raise SecretInvalid(f"there is nothing to store of the secret {name!r}", hint=hint)
+            hint = "Give a value; or hosts, tools, workflows or groups, if the environment has the value."
+            raise SecretInvalid(f"the command contains nothing to store for the secret {name!r}", hint=hint)
         sealed = known.sealed if known is not None else ""
         if value is not None:
             sealed = await self._seal(name, value)
@@ -181,12 +185,17 @@ class Vault:
 
     async def _seal(self, name: str, value: str) -> str:
         if not CHARS_MIN <= len(value) <= VALUE_CHARS_MAX:
-            hint = f"It has {CHARS_MIN} to {VALUE_CHARS_MAX} characters: a shorter one could not be hidden in texts."
+            hint = (
+                f"It must have {CHARS_MIN} to {VALUE_CHARS_MAX} characters: a shorter one could not be "
+                "redacted from texts."
+            )
             raise SecretInvalid(f"the value of {name!r} has {len(value)} characters", hint=hint)
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise SecretInvalid(f"the value of {name!r} is not text", hint="It has half a character in it.") from None
+            raise SecretInvalid(
+                f"the value of {name!r} is not a valid text", hint="It contains half a character (a lone surrogate)."
+            ) from None
         return (await self._sealing()).seal(name, value)
 
     async def kept_rule(self, name: str) -> SecretRule:
@@ -210,7 +219,7 @@ class Vault:
         """Delete a secret. `after` is the ETag that it must have. Raises `NoSuchSecret`, `RevisionMoved`."""
         if not await delete_after(self._store, KIND, name, after=after, what=f"the secret {name[:100]!r}"):
             known = ", ".join(repr(one.name) for one in await self.all()) or "none"
-            raise NoSuchSecret(f"the store keeps no secret named {name[:100]!r}", hint=f"There is {known}.")
+            raise NoSuchSecret(f"the store has no secret {name[:100]!r}", hint=f"Existing secrets: {known}.")
         await self._changed()
 
     async def rotate(self) -> int:
@@ -341,7 +350,7 @@ def _check_rule(name: str, rule: SecretRule) -> None:
             raise SecretInvalid(f"the hosts of {name!r}: {why}", hint="See docs/how-to/secrets.md.") from None
     for one in (*rule.tools, *rule.workflows, *rule.groups):
         if not one.strip():
-            raise SecretInvalid(f"the rule of {name!r} names an empty text", hint="Leave it out.")
+            raise SecretInvalid(f"the rule of {name!r} contains an empty text", hint="Remove it.")
 
 
 VAULT: Final = Part[Vault]("vault")

@@ -22,7 +22,7 @@ FILE: Final = "vault.key"
 VARIABLE: Final = "POINTSMAN_VAULT_KEYS"
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 OWNER_ONLY: Final = 0o600
-HINT: Final = f"Give it in {VARIABLE}, as `keys` under [vault] in pointsman.toml, or in the key file."
+HINT: Final = f"Set it in {VARIABLE}, as `keys` under [vault] in pointsman.toml, or in the key file."
 
 
 class VaultLocked(OperatorError):
@@ -65,8 +65,10 @@ class SealingKeys(NamedTuple):
         except (InvalidToken, msgspec.DecodeError):
             found = None
         if found is None or found.name != name:
-            message = f"no key that is known here opens the secret {name!r}"
-            raise SecretUnreadable(message, hint=f"Bring back the key it was sealed with, or set it anew. {HINT}")
+            message = f"no configured key can decrypt the secret {name!r}"
+            raise SecretUnreadable(
+                message, hint=f"Configure the key that it was encrypted with, or set the secret again. {HINT}"
+            )
         return found.value
 
 
@@ -78,7 +80,7 @@ def box_of(settings: VaultSettings) -> SealingKeys:
         path = key_file_of(settings)
         given, source = read_key_file(path), str(path)
     if not given:
-        raise VaultLocked("there is no key for the secrets of the store", hint=HINT)
+        raise VaultLocked("no key is configured for the secrets of the store", hint=HINT)
     return SealingKeys(MultiFernet([_fernet(key, number, source) for number, key in enumerate(given, 1)]))
 
 
@@ -102,7 +104,7 @@ def read_key_file(path: Path) -> list[str]:
         reason = why.strerror if isinstance(why, OSError) else "it is not text"
         raise VaultKeyInvalid(f"the key file {str(path)!r} cannot be read: {reason}", hint=HINT) from None
     if mode & OTHERS:
-        raise VaultKeyInvalid(f"others may read the key file {str(path)!r}", hint=f"chmod 600 {path}")
+        raise VaultKeyInvalid(f"other users can read the key file {str(path)!r}", hint=f"chmod 600 {path}")
     return text.split()
 
 
@@ -111,7 +113,9 @@ def make_key(settings: VaultSettings) -> Path:
     path = key_file_of(settings)
     if is_given(settings):
         message = "the keys come from the environment or the settings, not from the key file"
-        raise VaultKeyInvalid(message, hint="Put a new one before the others there, then `pointsman secrets rotate`.")
+        raise VaultKeyInvalid(
+            message, hint="Add a new key before the others there, then run `pointsman secrets rotate`."
+        )
     fresh = path.with_name(f"{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +133,7 @@ def make_key(settings: VaultSettings) -> Path:
     except OSError as why:
         message = f"the key file {str(path)!r} cannot be written: {why.strerror}"
         raise VaultKeyInvalid(
-            message, hint=f"Say where it may be: `key_file` under [vault]. Is there a {fresh}?"
+            message, hint=f"Set `key_file` under [vault] to another path, or check that {fresh} exists."
         ) from None
     return path
 
@@ -140,5 +144,5 @@ def _fernet(key: str, number: int, source: str) -> Fernet:
     except ValueError:
         message = f"key {number} of {source} is not a vault key"
         raise VaultKeyInvalid(
-            message, hint="It has 32 bytes in URL-safe base 64; `pointsman secrets init` makes one."
+            message, hint="It must have 32 bytes in URL-safe base 64; `pointsman secrets init` creates one."
         ) from None

@@ -106,7 +106,7 @@ class Verbs:
         if by is None:
             return self.caller.name
         if not self.caller.is_machine:
-            raise NotAllowed(f"{self.caller.name!r} may not act under another name", hint="Leave the name out.")
+            raise NotAllowed(f"{self.caller.name!r} may not act under another name", hint="Omit the name.")
         return by
 
 

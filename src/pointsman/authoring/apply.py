@@ -127,12 +127,14 @@ def _add(draft: Draft, node: JsonObject, where: AddNode) -> None:
 def _move(draft: Draft, node: str, where: MoveNode) -> None:
     must_be_movable(draft, node)
     if node in (where.after, where.within):
-        raise OperationRefused(f"{node!r} cannot be put behind or into itself", hint="Name another node.")
+        raise OperationRefused(f"{node!r} cannot be inserted behind or into itself", hint="Choose another node.")
     if not (where.after or where.on or where.within):
-        raise OperationRefused(f"it is not said where {node!r} goes", hint="Say `after`, `on` or `within`.")
+        raise OperationRefused(
+            f"the operation does not contain the place for {node!r}", hint="Set `after`, `on` or `within`."
+        )
     on = draft.edge(where.on) if where.on else None
     if on is not None and node in (on.get("source"), on.get("target")):
-        raise OperationRefused(f"{where.on!r} is an edge of {node!r} itself", hint="Name another edge.")
+        raise OperationRefused(f"{where.on!r} is an edge of {node!r} itself", hint="Choose another edge.")
     take_out(draft, node, bridge=True, keeps_errors=True)
     _place(draft, node, where, on)
 
@@ -140,7 +142,7 @@ def _move(draft: Draft, node: str, where: MoveNode) -> None:
 def _place(draft: Draft, node: str, where: AddNode | MoveNode, on: JsonObject | None) -> None:
     said = [name for name in ("after", "on", "within") if getattr(where, name)]
     if len(said) > 1:
-        raise OperationRefused(f"{' and '.join(said)} are both said", hint="Say one of them.")
+        raise OperationRefused(f"{' and '.join(said)} exclude each other", hint="Set one of them.")
     if on is not None:
         put_on(draft, node, on)
     elif where.after:
@@ -153,13 +155,13 @@ def _connect(draft: Draft, edge: JsonObject) -> None:
     draft.must_lead_somewhere(edge)
     name = edge.get("id")
     if name is not None and any(known == name for known, _ in draft.named_edges()):
-        raise OperationRefused(f"there is an edge {name!r} already", hint="Choose another id, or leave it out.")
+        raise OperationRefused(f"the edge {name!r} already exists", hint="Choose another id, or omit it.")
     draft.connect(copy.deepcopy(edge))
 
 
 def _must_be_an_id(name: str) -> None:
     if name == END:
-        raise OperationRefused(f"{END!r} is no node: as a target it ends the execution", hint="Choose another id.")
+        raise OperationRefused(f"{END!r} is not a node: as a target it ends the execution", hint="Choose another id.")
 
 
 def _order(parts: list[Json], names: Sequence[str], wanted: Sequence[str], kind: str) -> None:
@@ -175,7 +177,7 @@ def _order(parts: list[Json], names: Sequence[str], wanted: Sequence[str], kind:
     missing = next((name for name in wanted if name not in known), None)
     if missing is not None:
         raise OperationRefused(
-            f"there is no {kind} {missing!r}", hint=f"There is {', '.join(map(repr, known)) or 'none'}."
+            f"there is no {kind} {missing!r}", hint=f"Existing: {', '.join(map(repr, known)) or 'none'}."
         )
     first = dict.fromkeys(wanted)
     rest = [part for name, part in known.items() if name not in first]
@@ -217,7 +219,8 @@ def put_after(draft: Draft, node: str, after: str) -> None:
         return
     if any("condition" in edge or "label" in edge for edge in ways):
         raise OperationRefused(
-            f"{after!r} is left by {len(ways)} edges with conditions", hint="Say `on` which of them the node comes."
+            f"{after!r} has {len(ways)} outgoing edges with conditions",
+            hint="Set `on` to the edge on which the node is inserted.",
         )
     for edge in ways:
         edge["source"] = node
@@ -228,7 +231,7 @@ def put_within(draft: Draft, node: str, around: str) -> None:
     """Insert the node at the end of a loop's body, or as a branch of a parallel."""
     kind = type_of(draft.node(around))
     if kind not in ("loop", "parallel"):
-        raise OperationRefused(f"{around!r} is a {kind}: nothing is within it", hint="Name a loop or a parallel.")
+        raise OperationRefused(f"{around!r} is a {kind}, which contains no nodes", hint="Choose a loop or a parallel.")
     config = draft.node(around).get("config")
     listed = config.get("body" if kind == "loop" else "branches") if isinstance(config, dict) else None
     if isinstance(listed, list):
@@ -280,7 +283,7 @@ def _written(draft: Draft, graph: Graph) -> list[JsonObject]:
     """Return the document's edges in the order of their numbers in the graph. Edges with higher numbers are implied and
     not in the document."""
     edges = [edge for _, edge in draft.named_edges()]
-    assert len(edges) <= len(graph.edges), "a workflow whose shape is right has objects for edges"
+    assert len(edges) <= len(graph.edges), "a workflow with a valid structure has objects for edges"
     return edges
 
 
@@ -313,13 +316,13 @@ def _bridge(draft: Draft, node: str, into: Sequence[JsonObject], out: Sequence[J
     onward = [edge for edge in out if not is_condition(edge, "error")]
     if into and len(onward) > 1:
         raise OperationRefused(
-            f"{node!r} is left by {len(onward)} edges: it is not said where what comes to it goes on",
-            hint="Remove it without `bridge`, and connect what is left.",
+            f"{node!r} has {len(onward)} outgoing edges, so it cannot be bridged",
+            hint="Remove it without `bridge`, and connect the remaining nodes.",
         )
     if into and out and not onward:
         raise OperationRefused(
-            f"{node!r} is left only where it fails: what comes to it leads nowhere else",
-            hint="Remove it without `bridge`, and connect what is left.",
+            f"{node!r} has outgoing edges only for errors, so it cannot be bridged",
+            hint="Remove it without `bridge`, and connect the remaining nodes.",
         )
     draft.drop(draft.ways_from(node))
     if not onward:
@@ -342,8 +345,8 @@ def must_be_movable(draft: Draft, node: str) -> None:
     kind = type_of(draft.node(node))
     if kind in FIXED:
         raise OperationRefused(
-            f"{node!r} is of type {kind!r}: what it holds together would fall apart",
-            hint="Disconnect it and connect it again where it shall be.",
+            f"{node!r} is of type {kind!r}: the structure around it depends on its edges",
+            hint="Disconnect it, and connect it again at the new place.",
         )
 
 
@@ -490,4 +493,4 @@ def _spliced(text: str, places: list[tuple[int, int, str]]) -> str:
 def must_be_free(draft: Draft, name: str) -> None:
     """Raise `OperationRefused` if a node has this id."""
     if draft.has(name):
-        raise OperationRefused(f"there is a node {name!r} already", hint="Choose another id.")
+        raise OperationRefused(f"the node {name!r} already exists", hint="Choose another id.")

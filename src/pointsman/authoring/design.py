@@ -107,7 +107,9 @@ async def design(
         checked = await check(app, source, reader=caller)
         many = source.outline.node_count
         if many > NODES_MAX:
-            far = error("too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} at once.")
+            far = error(
+                "too-many-nodes", "/nodes", f"it has {many} nodes", hint=f"Design at most {NODES_MAX} nodes at once."
+            )
             return DesignDraft(None, (far,))
         return DesignDraft(source if source.outline.head is not None else None, checked.problems)
 
@@ -176,7 +178,9 @@ async def _converse(app: AppContext, briefing: str, said: list[Json], read: Read
 
 async def _read(read: Read[T], answer: str) -> DesignDraft[T]:
     if len(answer) > ANSWER_CHARS_MAX:
-        long = error("too-large", "", f"the answer has {len(answer)} characters", hint=f"{ANSWER_CHARS_MAX} at most.")
+        long = error(
+            "too-large", "", f"the answer has {len(answer)} characters", hint=f"At most {ANSWER_CHARS_MAX} characters."
+        )
         return DesignDraft(None, (long,))
     return await read(answer)
 
@@ -184,9 +188,9 @@ async def _read(read: Read[T], answer: str) -> DesignDraft[T]:
 def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
     if is_scripted(names[0]) and (app.services.script is None or not app.services.script.rules):
         raise NoDesigner(
-            "only the scripted model is here, and it designs nothing by itself",
-            hint="Name a model (--model, or `model` in pointsman.toml), or give a script with rules for "
-            f"`purpose: {PURPOSE}`.",
+            "only the scripted model is available, and it cannot design workflows",
+            hint="Use a model (--model, or `model` in pointsman.toml), or a script with rules for `purpose: "
+            f"{PURPOSE}`.",
         )
 
 

@@ -27,7 +27,9 @@ class Draft:
     def _parts(self, key: str) -> list[Json]:
         parts = self.document.setdefault(key, [])
         if not isinstance(parts, list):
-            raise OperationRefused(f"{key!r} is no list", hint="Write the workflow again; this one cannot be changed.")
+            raise OperationRefused(
+                f"{key!r} is not a list", hint="Write a new workflow; this one cannot be changed by operations."
+            )
         return parts
 
     @property
@@ -97,8 +99,8 @@ class Draft:
         if found is None:
             first = problems[0]
             raise OperationRefused(
-                f"this takes a workflow whose shape is right, and {first.pointer or 'it'}: {first.message}",
-                hint="Mend that first.",
+                f"operations need a workflow with a valid structure, and {first.pointer or 'it'}: {first.message}",
+                hint="Fix that first.",
             )
         return found
 
@@ -123,10 +125,12 @@ def change(
     for pointer in (*put, *remove):
         parts = pointer_parts(pointer)
         if not pointer.startswith("/"):
-            raise OperationRefused(f"{pointer!r} is no JSON pointer into {what}", hint="Write it as '/config/prompt'.")
+            raise OperationRefused(
+                f"{pointer!r} is not a JSON pointer into {what}", hint="Write it as '/config/prompt'."
+            )
         if parts[0] in kept:
             raise OperationRefused(
-                f"{pointer!r} of {what} is not changed this way", hint="There are operations of its own for it."
+                f"{pointer!r} of {what} cannot be changed this way", hint="Use the operations for it."
             )
     for pointer, value in put.items():
         _put(thing, pointer_parts(pointer), copy.deepcopy(value), pointer, what)
@@ -173,7 +177,7 @@ def _member(here: Json, part: str, pointer: str, what: str) -> Json:
     if isinstance(here, dict):
         if part not in here:
             known = ", ".join(map(repr, list(here)[:10])) or "nothing"
-            raise OperationRefused(f"{what} has no {pointer!r}", hint=f"Where {part!r} should be there is {known}.")
+            raise OperationRefused(f"{what} has no {pointer!r}", hint=f"At the position of {part!r} is {known}.")
         return here[part]
     return _item(here, part, pointer, what)
 
@@ -182,10 +186,10 @@ def _item(here: Json, part: str, pointer: str, what: str) -> Json:
     if isinstance(here, list) and part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(here):
         return here[int(part)]
     length = f"a list of {len(here)}" if isinstance(here, list) else "neither an object nor a list"
-    raise OperationRefused(f"{pointer!r} leads nowhere in {what}", hint=f"Where {part!r} should be there is {length}.")
+    raise OperationRefused(f"{pointer!r} does not exist in {what}", hint=f"At the position of {part!r} is {length}.")
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> OperationRefused:
     near = did_you_mean(name, known)
     listed = ", ".join(map(repr, known[:20])) or "none"
-    return OperationRefused(f"there is no {kind} {name[:200]!r}", hint=near or f"There is {listed}.")
+    return OperationRefused(f"there is no {kind} {name[:200]!r}", hint=near or f"Existing: {listed}.")

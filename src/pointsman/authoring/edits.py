@@ -157,8 +157,8 @@ def respelled(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[
     left = warning(
         "dialect-left",
         "",
-        f"the dialect {source.read.dialect!r} cannot say this: the workflow is written in {NATIVE!r} now",
-        hint="Save it under another id to keep the old one beside it.",
+        f"the dialect {source.read.dialect!r} cannot express this: the workflow is now written in {NATIVE!r}",
+        hint="Save it under another id to keep the previous version beside it.",
     )
     return _parsed(source, _native_text(source, after), NATIVE), (left, *told)
 
@@ -172,8 +172,8 @@ def comments_lost(before: Document, after: Document) -> tuple[Problem, ...]:
     told = warning(
         "comments-lost",
         "",
-        f"the comments of the document are not kept, the first one in line {line}",
-        hint="The revision before keeps them. Save the document as YAML: its comments stay where they are.",
+        f"the comments of the document are lost, the first one in line {line}",
+        hint="The previous revision keeps them. Save the document as YAML to keep comments.",
     )
     return (replace(told, line=line, column=column),)
 
@@ -187,8 +187,8 @@ def _native(source: Workflow, before: JsonObject, after: JsonObject) -> tuple[Wo
     older = warning(
         "rewritten-today",
         "",
-        "older words and wrappers of the document are written in today's words now",
-        hint="The revision before keeps them.",
+        "deprecated names and wrappers of the document were replaced by present ones",
+        hint="The previous revision keeps them.",
     )
     return _parsed(source, _native_text(source, after), NATIVE), (older,)
 

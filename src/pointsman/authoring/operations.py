@@ -26,11 +26,13 @@ EdgeName: TypeAlias = Annotated[str, Meta(description="The id of an edge, or `so
 Changes: TypeAlias = Annotated[
     JsonObject, Meta(description="JSON pointer -> its new value: {'/config/prompt': 'Write.', '/config/tools/-': 'x'}")
 ]
-Pointers: TypeAlias = Annotated[tuple[str, ...], Meta(description="JSON pointers of what goes.")]
-After: TypeAlias = Annotated[str, Meta(description="The node behind which it comes; what followed follows it.")]
-On: TypeAlias = Annotated[str, Meta(description="The edge that it stands on from now on.")]
+Pointers: TypeAlias = Annotated[tuple[str, ...], Meta(description="JSON pointers of the members to remove.")]
+After: TypeAlias = Annotated[
+    str, Meta(description="The node after which it is inserted; its successors become those of the new node.")
+]
+On: TypeAlias = Annotated[str, Meta(description="The edge on which it is inserted.")]
 Within: TypeAlias = Annotated[
-    str, Meta(description="The loop whose rounds it ends, or the parallel of which it is a new branch.")
+    str, Meta(description="The loop at whose end it is inserted, or the parallel of which it becomes a new branch.")
 ]
 
 
@@ -57,7 +59,7 @@ class RemoveNode(Operation, frozen=True, tag="remove_node", forbid_unknown_field
     """Remove a node and its edges."""
 
     node: NodeName
-    bridge: Annotated[bool, Meta(description="Lead what came to it on to where it led.")] = False
+    bridge: Annotated[bool, Meta(description="Connect its predecessors with its successor.")] = False
 
 
 class ChangeNode(Operation, frozen=True, tag="change_node", forbid_unknown_fields=True):
@@ -145,7 +147,7 @@ def read_operations(value: Json) -> tuple[AnyOperation, ...]:
         raise OperationRefused("operations must be a list", hint='As in [{"op": "remove_node", "node": "draft"}].')
     if len(value) > OPERATIONS_MAX:
         raise OperationRefused(
-            f"there are {len(value)} operations; {OPERATIONS_MAX} is the most", hint="Apply them in parts."
+            f"there are {len(value)} operations; the maximum is {OPERATIONS_MAX}", hint="Apply them in several calls."
         )
     found: list[AnyOperation] = []
     for number, one in enumerate(value, start=1):
@@ -153,7 +155,7 @@ def read_operations(value: Json) -> tuple[AnyOperation, ...]:
             found.append(msgspec.convert(one, cast("type[AnyOperation]", AnyOperation)))
         except msgspec.ValidationError as why:
             raise OperationRefused(
-                f"operation {number} is none: {why}", hint="`pointsman schema --operations` prints what there is."
+                f"operation {number} is invalid: {why}", hint="`pointsman schema --operations` describes them."
             ) from None
     return tuple(found)
 

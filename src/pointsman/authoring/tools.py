@@ -82,32 +82,32 @@ class Edits(Arguments, frozen=True):
             "change_workflow, order_nodes, order_edges: each an object with its `op`. All are applied, or none."
         ),
     ]
-    apply: Annotated[bool, Meta(description="Save it; else only show what would change, and the problems.")] = False
-    revision: Annotated[int | None, Meta(description="Only over this revision.")] = None
+    apply: Annotated[bool, Meta(description="Save the changes; otherwise only return them and the problems.")] = False
+    revision: Annotated[int | None, Meta(description="Apply only to this revision.")] = None
 
 
 class Wished(Arguments, frozen=True):
-    words: Annotated[str, Meta(description="What the workflow shall do.", min_length=1, max_length=20_000)]
-    id: Annotated[str, Meta(description="The id it shall have.", max_length=200)] = ""
-    save: Annotated[bool, Meta(description="Save it, if it has no errors.")] = False
+    words: Annotated[str, Meta(description="Description of the workflow.", min_length=1, max_length=20_000)]
+    id: Annotated[str, Meta(description="The id of the workflow.", max_length=200)] = ""
+    save: Annotated[bool, Meta(description="Save the workflow if it has no errors.")] = False
 
 
 class Compared(Arguments, frozen=True):
     workflow: WorkflowName
-    since: Annotated[int | None, Meta(description="A revision; absent: the one before.")] = None
+    since: Annotated[int | None, Meta(description="A revision; absent: the previous one.")] = None
     to: Annotated[int | None, Meta(description="A revision; absent: the latest.")] = None
 
 
 class TakenBack(Arguments, frozen=True):
     workflow: WorkflowName
-    revision: Annotated[int, Meta(description="The revision whose document it shall have again.", ge=1)]
+    revision: Annotated[int, Meta(description="The revision whose document is restored.", ge=1)]
 
 
 class VerbFunction(Arguments, frozen=True):
     workflow: WorkflowRef
-    input: Annotated[Any, Meta(description="What the workflow's `input` schema takes.")] = None
-    session_id: Annotated[str, Meta(description="The conversation it is a turn of.", max_length=200)] | None = None
-    wait: Annotated[bool, Meta(description="Until it ends or waits for a person; else its id is the answer.")] = True
+    input: Annotated[Any, Meta(description="The input, as the workflow's `input` schema describes it.")] = None
+    session_id: Annotated[str, Meta(description="The conversation of this turn.", max_length=200)] | None = None
+    wait: Annotated[bool, Meta(description="Wait until it ends or waits for a person; otherwise return its id.")] = True
 
 
 class Looked(Arguments, frozen=True):
@@ -116,19 +116,19 @@ class Looked(Arguments, frozen=True):
 
 class ToolReply(Arguments, frozen=True):
     execution_id: ExecutionRef
-    gate: Annotated[str, Meta(description="The gate's id, or its node's while that has one open gate.", min_length=1)]
+    gate: Annotated[str, Meta(description="The gate's id, or its node's if that has one open gate.", min_length=1)]
     action: Annotated[str, Meta(description="One of the gate's options.", min_length=1)]
     data: Any = None
     comment: Annotated[str, Meta(max_length=10_000)] = ""
     digest: Annotated[
-        str, Meta(description="The gate's `digest` as it was read: an answer to anything else is refused.")
+        str, Meta(description="The gate's `digest` from the last read: an answer to another state is refused.")
     ] = ""
-    wait: Annotated[bool, Meta(description="Until it ends or waits again.")] = True
+    wait: Annotated[bool, Meta(description="Wait until it ends or waits again.")] = True
 
 
 class Resumed(Arguments, frozen=True):
     execution_id: ExecutionRef
-    wait: Annotated[bool, Meta(description="Until it ends or waits again.")] = True
+    wait: Annotated[bool, Meta(description="Wait until it ends or waits again.")] = True
 
 
 class Cancelled(Arguments, frozen=True):
@@ -148,9 +148,9 @@ class VerbCall:
 
 
 HINTS: Final = {
-    "unknown-workflow": "`list_workflows` lists those you may see.",
-    "wrong-status": "`get_execution` tells how it stands.",
-    "unknown-execution": "`run_workflow` answers with the id of what it starts.",
+    "unknown-workflow": "`list_workflows` lists the workflows that you may see.",
+    "wrong-status": "`get_execution` returns its state.",
+    "unknown-execution": "`run_workflow` returns the ids of executions that it starts.",
 }
 """Hints for callers who have these tools, but neither HTTP routes nor the CLI."""
 
@@ -186,7 +186,7 @@ class Verb(Generic[A]):
             given = msgspec.convert(arguments, self.takes)
         except msgspec.ValidationError as why:
             await call.bench.acting.record_refusal(self.rule, "arguments-invalid")
-            return _error("arguments-invalid", str(why), f"It takes {_named(self.schema)}.")
+            return _error("arguments-invalid", str(why), f"Parameters: {_named(self.schema)}.")
         except PointsmanError as why:
             await call.bench.acting.record_refusal(self.rule, why.code)
             return error_of(why)
@@ -311,24 +311,22 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     _tool(
         AuthoringVerbs.describe,
         "get_workflow",
-        "A saved workflow: its document, a picture (Mermaid), its problems.",
+        "Read a saved workflow: its document, a diagram (Mermaid), its problems.",
         Named,
         _get,
     ),
     _tool(
         WorkflowVerbs.check,
         "check_workflow",
-        "All problems of a workflow, with places and hints. Saves nothing.",
+        "List all problems of a workflow, with positions and hints. Saves nothing.",
         CheckReply,
         _check,
     ),
-    _tool(
-        WorkflowVerbs.save, "save_workflow", "Save a workflow as a new revision, to be run.", Saved, _save, "changes"
-    ),
+    _tool(WorkflowVerbs.save, "save_workflow", "Save a workflow as a new revision.", Saved, _save, "changes"),
     _tool(
         AuthoringVerbs.design,
         "design_workflow",
-        "Let the installation's model design a workflow.",
+        "Let the configured model design a workflow.",
         Wished,
         _design,
         "changes",
@@ -336,24 +334,24 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     _tool(
         AuthoringVerbs.edit,
         "edit_workflow",
-        "Change a workflow by operations; shows what changes.",
+        "Change a workflow by operations; returns the changes and problems.",
         Edits,
         _edit,
         "changes",
     ),
     _tool(WorkflowVerbs.delete, "delete_workflow", "Delete a saved workflow.", Named, _delete, "destroys"),
-    _tool(WorkflowVerbs.versions, "workflow_versions", "All revisions of a saved workflow.", Named, _versions),
+    _tool(WorkflowVerbs.versions, "workflow_versions", "List all revisions of a saved workflow.", Named, _versions),
     _tool(
         AuthoringVerbs.compare,
         "diff_workflow",
-        "What two revisions of a workflow differ in, as operations.",
+        "Compare two revisions of a workflow, as operations.",
         Compared,
         _diff,
     ),
     _tool(
         AuthoringVerbs.restore,
         "rollback_workflow",
-        "Make an old revision the latest.",
+        "Save an old revision as the latest one.",
         TakenBack,
         _rollback,
         "changes",
@@ -361,7 +359,7 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     _tool(
         ExecutionVerbs.start,
         "run_workflow",
-        "Run a workflow to its end, or until a person is asked.",
+        "Run a workflow until it ends or waits for a person.",
         VerbFunction,
         _run,
         "changes",
@@ -369,14 +367,14 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
     _tool(
         ExecutionVerbs.read,
         "get_execution",
-        "How an execution stands: status, output, what it waits for.",
+        "Read the state of an execution: status, output, what it waits for.",
         Looked,
         _look,
     ),
     _tool(
         ExecutionVerbs.answer,
         "answer_gate",
-        "Answer where an execution waits for a person.",
+        "Answer an open gate of an execution.",
         ToolReply,
         _answer,
         "changes",
@@ -389,7 +387,9 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         _resume,
         "changes",
     ),
-    _tool(ExecutionVerbs.cancel, "cancel_execution", "Stop an execution for good.", Cancelled, _cancel, "destroys"),
+    _tool(
+        ExecutionVerbs.cancel, "cancel_execution", "Cancel an execution permanently.", Cancelled, _cancel, "destroys"
+    ),
 )
 
 
@@ -435,7 +435,7 @@ class AgentVerb:
         """Return the workbench of the people for whom the execution acts, with their present permissions, limited to
         the role that the settings give agents."""
         if not execution:
-            message = f"{self.name!r} acts for the person who started an execution, and there is none"
+            message = f"{self.name!r} acts for the person who started an execution, but the call has none"
             raise NotAllowed(message, hint="Call it in a workflow.")
         app = self._context()
         state = await state_of(app, execution)

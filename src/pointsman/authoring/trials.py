@@ -57,7 +57,7 @@ async def drafted(
         await outlined(app[DOCUMENTS], source, by=caller.name)
         name = workflow.partition("@")[0]
         if source.head.id != name:
-            raise AuthorError(f"the document is of {source.head.id!r}, not of {name!r}", hint="Correct its `id`.")
+            raise AuthorError(f"the document has the id {source.head.id!r}, not {name!r}", hint="Correct its `id`.")
     else:
         source, written_by = (
             await source_of_saved(app, workflow),
@@ -117,8 +117,8 @@ async def try_agent(
     """
     if session is not None and not session.startswith(TRIAL):
         raise InputInvalid(
-            f"{session[:60]!r} is no conversation of trials",
-            hint="Leave it out, and say the next thing in the one that is answered.",
+            f"{session[:60]!r} is not a conversation of partial runs",
+            hint="Omit it, and continue in the conversation of the answer.",
         )
     source, written_by = await _around(app, caller, name, agent)
     take_start(app, caller)
@@ -150,7 +150,7 @@ async def _around(app: AppContext, caller: Caller, name: str, agent: JsonObject 
         name, agent = saved.name, saved.agent
         written_by = [msgspec.convert(saved.by, Party)] if saved.by is not None else []
     elif not NAME.fullmatch(name):
-        raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
+        raise AgentInvalid(f"{name[:60]!r} is not a valid agent name", hint="Use at most 100 letters, digits, `. _ -`.")
     problems = await SavedAgents(app).check(name, agent, reader=caller)
     if any(problem.severity == "error" for problem in problems):
         raise invalid(problems)

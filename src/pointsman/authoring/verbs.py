@@ -222,8 +222,9 @@ class AuthoringVerbs(Verbs):
         designed = await edit_by_words(self.app, source, words, caller=self.caller, earlier=earlier, hear=hear)
         if designed.made is None:
             raise DesignFailed(
-                f"in {len(designed.rounds)} rounds no change of {workflow!r} came of it: {_first(designed.rounds[-1])}",
-                hint="Say it in other words, or give the operations.",
+                f"the model could not change {workflow!r} in {len(designed.rounds)} rounds: "
+                f"{_first(designed.rounds[-1])}",
+                hint="Rephrase the description, or send operations.",
             )
         made = await self._keep(designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok)
         return {**made, **evidence_of(designed.rounds)}

@@ -233,7 +233,9 @@ async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> Dialogue
     if asked.previous is not None:
         await _must_know(app, caller, asked)
     if not asked.messages:
-        raise MessagesInvalid("there are no messages", hint="The last message is what the workflow is told.")
+        raise MessagesInvalid(
+            "the request contains no messages", hint="Send at least one message; the last one goes to the workflow."
+        )
     return await _begun(app, caller, asked, definition)
 
 
@@ -251,7 +253,8 @@ def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[Ch
 async def _must_know(app: AppContext, caller: Caller, asked: ChatRequest) -> None:
     if asked.session is not None:
         raise MessagesInvalid(
-            f"{asked.previous!r} and the conversation {asked.session!r} are two histories", hint="Name one of them."
+            f"{asked.previous!r} and the conversation {asked.session!r} are different conversations",
+            hint="Send one of them.",
         )
     await must_see(app, caller, str(asked.previous))
 
@@ -261,7 +264,10 @@ async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition
     if last.get("role") == "tool":
         return await _returned(app, caller, asked, definition)
     if last.get("role") != "user":
-        raise MessagesInvalid(f"the last message is of {last.get('role')!r}", hint="It is the user's, or of a tool.")
+        raise MessagesInvalid(
+            f"the last message has the role {last.get('role')!r}",
+            hint="The last message must be of the user or of a tool.",
+        )
     under_way = await _under_way(app, caller, asked)
     if under_way is not None:
         execution, gate = under_way
@@ -292,7 +298,7 @@ async def _started(app: AppContext, caller: Caller, asked: ChatRequest, definiti
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
-        raise NotText(f"{definition.id!r} takes more than a text", hint=why.hint) from None
+        raise NotText(f"{definition.id!r} does not accept a text as its input", hint=why.hint) from None
     given: JsonObject = {field: text_of(asked.messages[-1])}
     if is_conversational(definition) and asked.session is None:
         before = [] if asked.previous is None else await _said_in(app, asked.previous)
@@ -311,7 +317,7 @@ async def _said_in(app: AppContext, turn: ExecutionId) -> list[Json]:
     other."""
     state = (await open_execution(app, turn)).state
     if state.status != "completed":
-        raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Go on from one that completed.")
+        raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Continue from a completed turn.")
     return spoken_in(state.root.data.root.get("messages"))
 
 
@@ -323,13 +329,13 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str,
     """
     answer = answer_in(gate, text)
     if answer is None:
-        dialogue.note = f"{text[:200]!r} is no answer to this."
+        dialogue.note = f"{text[:200]!r} is not a valid answer to this gate."
         return
     asked = gate.at.gate
     seen = answer.digest or seen
     if asked is not None and asked.changed and not seen:
         told = f'{{"action": "{answer.action}", "digest": "{asked.digest[:SHORT_CHARS]}"}}'
-        dialogue.note = f"What is asked here has changed since it was first asked. To answer this, say `{told}`."
+        dialogue.note = f"The gate has changed since it was read. To answer its present state, send `{told}`."
         return
     asking = dialogue.execution.asking(gate)
     try:
@@ -357,7 +363,7 @@ async def _returned(app: AppContext, caller: Caller, asked: ChatRequest, definit
     gates = {(call.execution, call.mark) for call in results}
     if len(gates) > 1:
         raise MessagesInvalid(
-            "the results are of calls that were not made together", hint="Return those of one answer."
+            "the results belong to calls of different answers", hint="Send results for the calls of one answer only."
         )
     ((name, mark),) = gates
     await must_see(app, caller, name)

@@ -54,14 +54,16 @@ class Command:
 def parse_command(text: str) -> Command:
     """Parse a command. Raises `CommandUnclear`."""
     if len(text) > CHARS_MAX:
-        hint = "Put the material where a tool of the workflow can read it, and name it."
-        raise CommandUnclear(f"the command has {len(text)} characters, {CHARS_MAX} at most are read", hint=hint)
+        hint = "Store the material where a tool of the workflow can read it, and send its address."
+        raise CommandUnclear(f"the command has {len(text)} characters; the maximum is {CHARS_MAX}", hint=hint)
     for found in _ADDRESS.finditer(text):
         ends = not text[found.end() :].strip(" .!?>)\"'\n")
         goal = _without_phrase(text[: found.start()].rstrip("<(\"'"), at_the_end=ends)
         if goal is not None:
             if _ANOTHER.match(text, found.end()):
-                raise CommandUnclear("several addresses are named", hint="Name one; a list can be behind it.")
+                raise CommandUnclear(
+                    "the command contains several addresses", hint="Use one address; it can be that of a mailing list."
+                )
             return command_of(_joined(goal, text[found.end() :]), found[0])
     return command_of(text)
 
@@ -70,7 +72,7 @@ def command_of(goal: str, email: str | None = None) -> Command:
     """Return a command from its parts. Raises `CommandUnclear`."""
     goal, email = goal.strip(), (email or "").strip()
     if not goal:
-        raise CommandUnclear("the command says nothing to do", hint="Write, for example: Write a proposal for …")
+        raise CommandUnclear("the command contains no task", hint="Write, for example: Write a proposal for …")
     try:
         return Command(goal, address_of(email) if email else None)
     except AddressWrong as why:

@@ -148,7 +148,10 @@ async def entitle(
         raise unknown_session(session)
     said = " ".join(title.split())
     if len(said) > TITLE_CHARS_MAX or not (said.isprintable() or not said):
-        raise InputInvalid("the title cannot be shown", hint=f"At most {TITLE_CHARS_MAX} printable characters.")
+        raise InputInvalid(
+            "the title contains characters that cannot be displayed, or is too long",
+            hint=f"Use at most {TITLE_CHARS_MAX} printable characters.",
+        )
     entries = app.store.entries
     if said:
         await put_after(entries, TITLE, session, {"title": said}, after=after, what=what)

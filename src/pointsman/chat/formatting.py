@@ -71,7 +71,7 @@ def text_of(message: JsonObject) -> str:
     for part in parts:
         if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
             kind = part.get("type") if isinstance(part, dict) else type(part).__name__
-            raise MessagesInvalid(f"a part of a message is {kind!r}", hint="Workflows are told text here.")
+            raise MessagesInvalid(f"a message has a part of type {kind!r}", hint="Only text parts are supported.")
         texts.append(str(part["text"]))
     return "\n".join(texts)
 
@@ -130,8 +130,8 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
     if asked.about == "calls":
         each = ", ".join(f'"{call.number}": true' for call in asked.calls)
         parts.append(
-            f'To decide on each: `{{"action": "edit", "data": {{{each}}}}}`, with `false` for a call that is not to be '
-            "made, and an object for one with other arguments."
+            f'To decide on each call: `{{"action": "edit", "data": {{{each}}}}}`, where `false` skips a call, '
+            "and an object makes it with other arguments."
         )
     if asked.form is not None:
         parts.append('It takes data: `{"action": …, "data": {…}}`.')
@@ -208,7 +208,7 @@ def call_of(id: str) -> Reference:
     """Parse the id of a call. Raises `MessagesInvalid`."""
     found = CALL.fullmatch(id)
     if found is None:
-        raise MessagesInvalid(f"{id[:100]!r} is the id of no call that was made here", hint="Send it as it came.")
+        raise MessagesInvalid(f"this server made no call with the id {id[:100]!r}", hint="Send the id unchanged.")
     return Reference(ExecutionId(found[1]), found[2], found[3])
 
 

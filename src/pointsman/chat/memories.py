@@ -144,7 +144,7 @@ class Memories:
     def of(self, scope: str, owner: str, *, namespace: str = "") -> OneMemory:
         """Return the memory of one owner, or its part under a namespace. Raises `UnknownMemory`, `MemoryKeyInvalid`."""
         if scope not in SCOPES:
-            raise UnknownMemory(f"{scope!r} is no scope of memory", hint=f"It is one of {', '.join(SCOPES)}.")
+            raise UnknownMemory(f"{scope!r} is not a memory scope", hint=f"Scopes: {', '.join(SCOPES)}.")
         _named("an owner", owner)
         if namespace:
             _named("a namespace", namespace)
@@ -154,7 +154,7 @@ class Memories:
         """Compute all embeddings again and return their number. Raises `EmbeddingsOff` and the errors of the model."""
         if self._meaning is None:
             raise EmbeddingsOff(
-                "memory is searched by words alone: no model of embeddings is set",
+                "memory can be searched by words only: no embedding model is configured",
                 hint="Set `model` under [memory.embeddings].",
             )
         return await self._meaning.reindex(await self.owners())
@@ -224,8 +224,9 @@ class OneMemory:
         found = next((one for one in await self.history(key) if one.number == number), None)
         if found is None:
             raise NothingRemembered(
-                f"nothing is known of change {number} of {key!r}",
-                hint="It was too long ago, has expired, or never happened: its history tells which are there.",
+                f"there is no change number {number} of {key!r}",
+                hint="It was too long ago, has expired, or never existed: the history of the key lists the "
+                "stored changes.",
             )
         return await self._change("set", key, found.value, expires=found.expires, by=by)
 
@@ -273,7 +274,9 @@ class OneMemory:
 
 
 def nothing_remembered(key: str) -> NothingRemembered:
-    return NothingRemembered(f"nothing is remembered as {key!r}", hint="It was forgotten, expired, or never there.")
+    return NothingRemembered(
+        f"memory has no value for the key {key!r}", hint="It was deleted, has expired, or never existed."
+    )
 
 
 async def memory_page(memory: OneMemory, *, search: str | None, after: str | None, limit: int) -> ValuePage:
@@ -298,7 +301,9 @@ def _place(after: str) -> StoredMemory:
     try:
         namespace, key = msgspec.json.decode(after, type=tuple[str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
-        raise PositionInvalid(f"{after[:60]!r} is no place in a memory", hint="Use `next` of a page.") from None
+        raise PositionInvalid(
+            f"{after[:60]!r} is not a position in a memory", hint="Use `next` of the previous page."
+        ) from None
     if namespace:
         _named("a namespace", namespace)
     _named("a key", key)
@@ -426,4 +431,4 @@ def writer_text(by: WriterView | None) -> str:
 def _number(after: str) -> int:
     if after.isascii() and after.isdecimal() and len(after) <= DIGITS_MAX:
         return int(after)
-    raise PositionInvalid(f"{after[:60]!r} is no place in a history", hint="Use `next` of a page.")
+    raise PositionInvalid(f"{after[:60]!r} is not a position in a history", hint="Use `next` of the previous page.")

@@ -75,7 +75,7 @@ class StoredEmbedding:
             if task.done():
                 task.result()
             else:
-                warnings.append("some of what is remembered has not been placed yet: it was found by its words alone")
+                warnings.append("some values have no embeddings yet: they were searched by words only")
             [vector], usage = await self._asked([text], query=True)
         except Outage:
             raise
@@ -83,7 +83,7 @@ class StoredEmbedding:
             if why.code == "memory-vectors-differ":
                 raise
             code = why.failure.code if isinstance(why, ModelFailed) else why.code
-            return Found(words[:limit], (f"found by words alone: {code}: {why}",))
+            return Found(words[:limit], (f"searched by words only: {code}: {why}",))
         near = await self._store.vectors.nearest(scope, namespace, self.model, vector, limit=deep, within=within, at=at)
         meant = [(one.key, one.value) for one in near if one.similarity >= self._settings.similarity_min]
         return Found(merged(words, meant)[:limit], tuple(warnings), usage)

@@ -170,7 +170,7 @@ def settings(*, as_json: bool, store: str | None) -> None:
 @json_option
 @store_option
 def verify(*, as_json: bool, store: str | None) -> int:
-    """Check the store for damage: pages, the hash chains of the journals, contents. InputReader everything.
+    """Check the store for damage: pages, the hash chains of the journals, contents. Reads everything.
 
     Exit code 1 if something is damaged.
     """

@@ -108,9 +108,7 @@ def outcome_lines(view: JsonObject, *, stopped: bool, store: str | None, lasting
         lines.append(f"{WAITING_LABEL} at {shown(one['nodeId'])!r} for {shown(one['reason'])}")
     lines += _timer_lines(_objects(view["timers"]))
     if view["waitingFor"] and lasting:
-        lines.append(
-            "  → This process does not have it. A process that has it continues: the one that started the execution,"
-        )
+        lines.append("  → This process cannot continue it. A process that can: the one that started the execution,")
         lines.append(f"    `pointsman serve` or `keep`; or run there: pointsman resume {execution}{there}")
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
@@ -151,7 +149,7 @@ def when(at: Json) -> str:
 
 
 NEXT: Final = {
-    "failed": "Fix the cause, then: pointsman retry {execution}",
+    "failed": "Fix the cause, then run: pointsman retry {execution}",
     "paused": "Continue: pointsman resume {execution}",
     "stopped": "The process that ran it has ended. Continue: pointsman resume {execution}",
     "interrupted": "Continue with a higher limit: pointsman resume {execution} --limit NAME=NUMBER",

@@ -106,7 +106,7 @@ def _with_id(trial: JsonObject) -> StartOptions:
 
 
 InputReader: TypeAlias = Callable[[Pointsman, Workflow | str], Awaitable[Json]]
-"""InputReader the input for a workflow."""
+"""Reads the input for a workflow."""
 
 
 async def dry_run(

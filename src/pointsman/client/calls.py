@@ -58,7 +58,9 @@ class ServerCalls:
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise AddressInvalid(f"{url!r} is no address of a server", hint="It is like http://localhost:8000.")
+            raise AddressInvalid(
+                f"{url!r} is not the address of a server", hint="An address has the form http://localhost:8000."
+            )
         self.url = url.rstrip("/")
         self._retries = retries
         self.http = httpx2.AsyncClient(
@@ -165,7 +167,9 @@ def refusal_in(status: int, body: bytes, where: str) -> PointsmanError:
         said = None
     if not isinstance(said, dict) or "code" not in said:
         excerpt = body[:EXCERPT].decode(errors="replace")
-        return ServerUnreachable(f"{where} answered {status}: {excerpt!r}", hint="Is a Pointsman server there?")
+        return ServerUnreachable(
+            f"{where} answered {status}: {excerpt!r}", hint="Check that the address is that of a Pointsman server."
+        )
     document = cast("JsonObject", said)
     family = FAMILIES.get(status, CallerError)
     why = refused(str(document["code"]), str(document.get("detail", "")), str(document.get("hint", "")), family)

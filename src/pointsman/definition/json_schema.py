@@ -536,7 +536,7 @@ class _ShapeReader:
             self._one(path, here)
             if self.references > REFERENCES_MAX or len(self.pointers) * len(self.resources) > TARGETS_MAX:
                 message = f"the schema has more than {REFERENCES_MAX} references, or too many parts with an `$id`"
-                self.faults.append(_fault(path, message, "Use fewer references, and leave out `$id`."))
+                self.faults.append(_fault(path, message, "Use fewer references, and omit `$id`."))
                 return
             self._waiting.extend(((*path, *at), inner, depth + 1) for at, inner in _subschemas(here))
 
@@ -604,7 +604,7 @@ class _ShapeReader:
         named = here.get("$schema")
         if named is not None and _known_draft(named) is None:
             message = f"`$schema` names a draft that is not supported: {str(named)[:100]!r}"
-            hint = f"Nothing is fetched. Leave `$schema` out, or name one of: {', '.join(DRAFTS)}."
+            hint = f"Schemas are not fetched. Omit `$schema`, or use one of: {', '.join(DRAFTS)}."
             self.faults.append(error("schema-draft-unknown", pointer_to(*path, "$schema"), message, hint=hint))
 
     def _pattern(self, path: tuple[str | int, ...], here: JsonObject, part: _Subschema) -> None:

@@ -140,10 +140,11 @@ class ConcurrencyLimits:
         slots: the caller may start a workflow without being allowed to see everything that runs on
         it; lists show what they may see."""
         if not await self._join(group, execution, waits=False):
-            times = "once" if group.most == 1 else f"{group.most} times"
+            most = "1 execution" if group.most == 1 else f"{group.most} executions"
             raise ConcurrencyLimitReached(
-                f"{group.name!r} runs {times} already, and may not run more often at once",
-                hint="`pointsman list` shows what runs. Wait, or let the workflow queue: concurrency.policy.",
+                f"{group.name!r} has reached its limit of {most} at the same time",
+                hint="Wait until an execution ends (`pointsman list` shows running ones), or set "
+                "concurrency.policy to `queue`.",
             )
 
     async def enter(self, group: Group, driver: Driver, *, replace: bool = False) -> None:

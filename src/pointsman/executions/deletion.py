@@ -115,7 +115,7 @@ def _all_ended(members: Iterable[Summary]) -> None:
     if open_:
         first = open_[0]
         raise ExecutionUnfinished(
-            f"{first.execution!r} is {first.status}: only what has ended can be deleted",
+            f"{first.execution!r} is {first.status}: only ended executions can be deleted",
             hint=f"`pointsman cancel {first.execution}` ends it.",
         )
 
@@ -144,9 +144,7 @@ async def _delete_one(app: AppContext, summary: Summary) -> None:
     try:
         await erase(store, execution, at=last)
     except JournalMoved as why:
-        raise ExecutionUnfinished(
-            f"{execution!r} was taken up again just now", hint="Wait until it ends, or cancel it."
-        ) from why
+        raise ExecutionUnfinished(f"{execution!r} was just resumed", hint="Wait until it ends, or cancel it.") from why
     await delete_artifacts(app.settings, execution)
     app.runtime.drivers.pop(execution, None)
 

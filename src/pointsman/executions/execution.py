@@ -51,7 +51,7 @@ HANDED_BACK_S: Final = 3.0
 LOOKS_S: Final = 0.1
 RACES_MAX: Final = 50
 """How often a delivery is repeated when another process appends first: a busy process commits often."""
-TELLS: Final = "`pointsman show` tells how far it is."
+TELLS: Final = "`pointsman show` shows its progress."
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def failed_of(state: ExecutionState) -> ExecutionFailed:
     failure = state.outcome.failure
     if failure is None:
         status = status_of(state)
-        message, hint = f"execution {state.id} is {status}", "`pointsman show` tells what it waits for."
+        message, hint = f"execution {state.id} is {status}", "`pointsman show` shows what it waits for."
         return ExecutionFailed(message, hint=hint, execution=state.id)
     at = next((one.step for one in state.outcome.failed_work if isinstance(one, StepState)), None)
     where = "" if at is None else f" at {at.node!r}" if str(at) == at.node else f" at {at.node!r} (step {at})"
@@ -232,7 +232,7 @@ class Execution:
         return False
 
     def _taken_over(self) -> TakenOver:
-        return TakenOver(f"another process went on with {self.id!r}", hint=TELLS)
+        return TakenOver(f"another process continued {self.id!r}", hint=TELLS)
 
     async def _family_still(self) -> None:
         """Wait like `until`, but check again whenever anything happens in any execution of this process."""
@@ -422,8 +422,9 @@ class Execution:
             await self._tell(lambda driver: self._resume(driver, limits or {}, by, step=step))
         elif limits and not driver.state.ended:
             raise WrongStatus(
-                f"{self.id!r} is {self.status}: a limit is raised where one stopped it, or where it is paused",
-                hint="Leave --limit out, or pause it first.",
+                f"{self.id!r} is {self.status}: a limit can only be raised if the execution is paused or "
+                "was stopped by a limit",
+                hint="Omit --limit, or pause the execution first.",
             )
         elif driver.state.steps_without_worker:
             driver.offer()
@@ -466,5 +467,7 @@ class Execution:
         if taken:
             return "kept" if taken[0].kept else "taken"
         if self.state.ended:
-            raise WrongStatus(f"{self.id!r} is {self.status}: it takes no events", hint="Start another one.")
+            raise WrongStatus(
+                f"{self.id!r} is {self.status}: it does not accept events", hint="Send the event to another execution."
+            )
         return "known"

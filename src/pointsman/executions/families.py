@@ -399,12 +399,12 @@ def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
     if len(found) == 1:
         return found[0]
     if found:
-        hint = f"Name one: {', '.join(_names(found))}."
+        hint = f"Choose one: {', '.join(_names(found))}."
         if len({gate.id for gate in found}) < len(found):
             asking = ", ".join(sorted(gate.driver.execution for gate in found))
             hint = f"Sub-workflows ask. Answer at one of them: {asking}."
         raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=hint)
-    raise NoSuchStep(f"no gate {name!r} is open", hint=f"Open: {', '.join(_names(gates)) or 'none'}.")
+    raise NoSuchStep(f"there is no open gate {name!r}", hint=f"Open gates: {', '.join(_names(gates)) or 'none'}.")
 
 
 def _names(gates: list[OpenGate]) -> list[str]:
@@ -428,7 +428,7 @@ async def _closed(runtime: LocalRuntime, driver: Driver, name: str) -> GateClose
         latest = past
     if latest is None:
         return None
-    return GateClosedAlready(f"the gate {latest.gate!r} is closed: {latest.how}", hint="Its first answer stays.")
+    return GateClosedAlready(f"the gate {latest.gate!r} is closed: {latest.how}", hint="The first answer is kept.")
 
 
 async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> AsyncIterator[ClosedGate]:
@@ -487,12 +487,12 @@ def _how(event: events.Event, at: float) -> str:
     when = instant_text(at)
     match event:
         case wait_events.GateClosed(cause="timeout"):
-            return f"its time was up at {when}, and {event.action!r} was taken"
+            return f"its deadline passed at {when}, and {event.action!r} was taken"
         case wait_events.GateClosed():
             by = f" by {event.by!r}" if event.by else ""
-            return f"it was answered {event.action!r}{by} at {when}"
+            return f"it was answered with {event.action!r}{by} at {when}"
         case events.StepFailed(final=True):
-            return f"its time was up at {when}" if event.failure.code == "gate-timeout" else f"it failed at {when}"
+            return f"its deadline passed at {when}" if event.failure.code == "gate-timeout" else f"it failed at {when}"
         case events.StepCancelled():
             return f"it was cancelled at {when}"
         case _:

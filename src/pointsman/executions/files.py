@@ -48,7 +48,7 @@ async def artifact(app: AppContext, execution: str, path: str) -> bytes:
         with suppress(ToolFailed):  # Missing, a link, or outside the directory: callers do not learn which.
             return await read_artifact(app.settings, execution, path)
     raise NoSuchArtifact(
-        f"{execution!r} keeps no file {path[:200]!r}", hint="GET the execution: `artifacts` lists its files."
+        f"{execution!r} has no artifact {path[:200]!r}", hint="GET the execution: `artifacts` lists its files."
     )
 
 
@@ -73,13 +73,13 @@ def input_with_files(given: Json, files: Mapping[str, list[UploadedFile]]) -> Js
     """
     found = {} if given is None else given
     if not isinstance(found, dict):
-        raise InputInvalid("with files the input must be an object", hint='Give {"field": value}.')
+        raise InputInvalid("an input with files must be an object", hint='Use {"field": value}.')
     size = sum(len(one.content) for several in files.values() for one in several)
     if size > FILE_BYTES_MAX:
-        raise FilesTooLarge(f"the files have {size} bytes", hint=f"At most {FILE_BYTES_MAX} together.")
+        raise FilesTooLarge(f"the files have {size} bytes", hint=f"At most {FILE_BYTES_MAX} bytes together.")
     twice = sorted(files.keys() & found.keys())
     if twice:
-        raise InputInvalid(f"{twice[0]!r} is given twice: as a file, and in `input`", hint="Give it once.")
+        raise InputInvalid(f"{twice[0]!r} is given twice: as a file, and in `input`", hint="Keep one of them.")
     return found | {field: _as_value(several) for field, several in files.items()}
 
 

@@ -92,7 +92,9 @@ class ForkOrigin:
 def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> ForkOrigin:
     """Return an origin with everything up to a row. Raises `NoSuchRow`."""
     if not 1 <= last <= len(rows):
-        raise NoSuchRow(f"{execution!r} has no row {last}", hint=f"It has 1 to {len(rows)}: `pointsman events` shows.")
+        raise NoSuchRow(
+            f"{execution!r} has no row {last}", hint=f"It has rows 1 to {len(rows)}: `pointsman events` shows them."
+        )
     return ForkOrigin(execution, tuple(rows[:last]), last)
 
 
@@ -190,7 +192,7 @@ async def _take_along(store: Store, state: ExecutionState, session: str) -> None
     held = (await store.sessions.load(session)).messages
     if held and held != said:
         raise SessionMoved(
-            f"the session {session!r} holds other messages than the forked turn",
+            f"the session {session!r} contains other messages than the forked turn",
             hint="Name a new session: it begins with the messages before the turn.",
         )
     if said and not held:
@@ -286,7 +288,7 @@ async def move(
         return found
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all.")
     await driver.move(plan, onto)
     return []
 

@@ -49,9 +49,11 @@ def _check_text(given: Json) -> None:
     try:
         msgspec.json.encode(given)
     except UnicodeEncodeError:
-        raise InputInvalid("the input is not valid Unicode", hint="Give it as UTF-8.") from None
+        raise InputInvalid("the input is not valid Unicode", hint="Encode it as UTF-8.") from None
     except (RecursionError, ValueError, OverflowError) as why:
-        raise InputInvalid(f"the input cannot be kept: {why}", hint="Nest it less, below a few hundred.") from None
+        raise InputInvalid(
+            f"the input cannot be stored: {why}", hint="Nest it less than a few hundred levels deep."
+        ) from None
 
 
 def _as_object(workflow: WorkflowDefinition, given: Json, schema: JsonObject | None) -> JsonObject:
@@ -61,7 +63,7 @@ def _as_object(workflow: WorkflowDefinition, given: Json, schema: JsonObject | N
         return given
     if isinstance(given, str):
         return {text_field(workflow, schema): given}
-    raise InputInvalid("the input must be an object or a text", hint='Give {"field": value}.')
+    raise InputInvalid("the input must be an object or a text", hint='Use {"field": value}.')
 
 
 def text_field(workflow: WorkflowDefinition, schema: JsonObject | None) -> str:
@@ -73,7 +75,9 @@ def text_field(workflow: WorkflowDefinition, schema: JsonObject | None) -> str:
         return "message"
     if workflow.dialect == "graph":
         return "goal"
-    raise InputInvalid("a text alone is not enough: the workflow does not say which field it is", hint=_takes(schema))
+    raise InputInvalid(
+        "a text is not enough as input: the workflow does not define a field for it", hint=_takes(schema)
+    )
 
 
 def _takes(schema: JsonObject | None) -> str:
@@ -83,8 +87,8 @@ def _takes(schema: JsonObject | None) -> str:
     needed = required if isinstance(required, list) else []
     names = [*dict.fromkeys([*needed, *(properties if isinstance(properties, dict) else ())])]
     if not names:
-        return "Give an object: the workflow does not describe its fields."
-    return f"It takes {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
+        return "Send an object: the workflow does not describe its fields."
+    return f"Its fields: {', '.join(f'{name} (required)' if name in needed else str(name) for name in names)}."
 
 
 def check_input(found: JsonObject, schema: JsonObject) -> None:
@@ -121,11 +125,16 @@ def event_key(source: str, *parts: str) -> str:
 def check_event(name: str, data: Json) -> None:
     """Raises `EventTooLarge`, `InputInvalid`."""
     if not 0 < len(name) <= EVENT_NAME_MAX:
-        raise InputInvalid(f"{name[:60]!r} is no name of an event", hint=f"It has 1 to {EVENT_NAME_MAX} characters.")
+        raise InputInvalid(
+            f"{name[:60]!r} is not a valid event name", hint=f"It must have 1 to {EVENT_NAME_MAX} characters."
+        )
     _check_text([name, data])
     size = len(msgspec.json.encode(data))
     if size > EVENT_BYTES_MAX:
-        raise EventTooLarge(f"the event has {size} bytes", hint=f"At most {EVENT_BYTES_MAX}: send where the data are.")
+        raise EventTooLarge(
+            f"the event has {size} bytes",
+            hint=f"At most {EVENT_BYTES_MAX} bytes: store the data elsewhere, and send their address.",
+        )
 
 
 BRANCH_END: Final = "]/"
@@ -150,5 +159,8 @@ def path_of(text: str) -> Path:
         raise EditRefused(str(why), hint=why.hint) from why
     plain = tuple(key for key in keys if not isinstance(key, ItemKey))
     if len(plain) != len(keys):
-        raise EditRefused(f"{text!r} names the item of a branch", hint="Name the branch: each[1.0]/a.b.")
+        raise EditRefused(
+            f"{text!r} refers to the item of a branch, but names no branch",
+            hint="Name the branch, as in each[1.0]/a.b.",
+        )
     return plain

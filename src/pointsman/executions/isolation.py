@@ -60,7 +60,7 @@ class Isolation:
     def refuse_file(self, url: str) -> None:
         """Raise for every file that would be fetched by its address."""
         raise WorkRefused(
-            self.refusal(f"a workflow test does not fetch {url!r}", "Give the file in the input of the test.")
+            self.refusal(f"a workflow test does not fetch {url!r}", "Put the file into the input of the test.")
         )
 
     def refusal(self, message: str, hint: str) -> Failure:
@@ -85,8 +85,8 @@ class _IsolatedTools:
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Raises `ToolFailed` (`outside-refused`)."""
         if not self.may_call(call.name):
-            message = f"the tool {call.name!r} would act outside of the workflow test"
-            hint = f"Give it results under `tools:` in the script of the test, or allow it: `allow: [{call.name}]`."
+            message = f"the tool {call.name!r} would have effects outside of the workflow test"
+            hint = f"Add results under `tools:` in the script of the test, or allow it: `allow: [{call.name}]`."
             raise ToolFailed(self._isolation.refusal(message, hint))
         return await self._tools.call(call, key=key, run=run)
 
@@ -131,7 +131,7 @@ class _IsolatedHttp:
             return await self._real.execute(command, spec, run)
         message = f"the http node {spec.node!r} would send {request!r} from a workflow test"
         stub = f"http: {{{spec.node}: {{status: 200, data: …}}}}"
-        hint = f"Give its answer: `{stub}`, or allow it: `allow: [{spec.node}]`."
+        hint = f"Add its answer: `{stub}`, or allow it: `allow: [{spec.node}]`."
         return work_failed(command, self._isolation.refusal(message, hint))
 
 

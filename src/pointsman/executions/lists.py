@@ -56,7 +56,7 @@ class InboxEntry(TypedDict):
     digest: str
     """Identifies what the gate asks and shows. It changes with them; an answer sends it back."""
     scripted: bool
-    """Whether the scripted model answers in the execution, so that what its agents say is made up."""
+    """Whether the scripted model answers in the execution, so that the texts of its agents are made up."""
     item: str | None
     round: int | None
     openedAt: float
@@ -139,7 +139,7 @@ def _place(cursor: str) -> tuple[float, ExecutionId, str]:
         opened, execution, gate = msgspec.json.decode(cursor, type=tuple[float, str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise CursorInvalid(
-            f"{cursor[:60]!r} is not a place in an inbox", hint="Use the `cursor` of an entry."
+            f"{cursor[:60]!r} is not a position in an inbox", hint="Use the `cursor` of an entry."
         ) from None
     return opened, ExecutionId(execution), gate
 
@@ -161,7 +161,7 @@ class ExecutionEntry(TypedDict):
     parent: str | None
     sessionId: str | None
     scripted: bool
-    """Whether the scripted model answers in it, so that what its agents say is made up."""
+    """Whether the scripted model answers in it, so that the texts of its agents are made up."""
 
 
 async def list_executions(
@@ -274,9 +274,9 @@ class ForkPoint(TypedDict):
     origin: str | None
     """Null: it is the first of its family."""
     row: int | None
-    """The last row that it took over."""
+    """The last row that it copied."""
     before: str | None
-    """The step that it was forked to run again."""
+    """The step that the fork runs again."""
 
 
 class ForkEntry(ExecutionEntry, ForkPoint):

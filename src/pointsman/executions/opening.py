@@ -195,11 +195,12 @@ class IdempotencyKeys:
         entry = await self._entries.find(IDEMPOTENCY_KEY, name)
         kept = None if entry is None else _read_reply(entry.value)
         if kept is not None and kept.asked != asked:
-            raise KeyReused("something else was asked for under this key", hint="Use a new key for a new request.")
+            raise KeyReused("another request was sent under this key", hint="Use a new key for a new request.")
         if kept is None or not kept.status:
             raise KeyInUse(
-                "what was asked for under this key has no answer yet",
-                hint="Ask again in a moment. Where a server ended meanwhile, look what became of it.",
+                "a request with this key is still in progress",
+                hint="Repeat the request in a moment. If a server ended in between, check the result of the "
+                "request first.",
             )
         return kept
 
@@ -501,15 +502,15 @@ def is_turn(state: ExecutionState) -> bool:
 
 def busy(session: str, execution: ExecutionId) -> SessionBusy:
     return SessionBusy(
-        f"in the conversation {session!r} a turn is under way: {execution}",
-        hint=f"Wait until it ends, answer what it asks, or end it: pointsman cancel {execution}",
+        f"the conversation {session!r} has a turn in progress: {execution}",
+        hint=f"Wait until it ends, answer its gate, or cancel it: pointsman cancel {execution}",
     )
 
 
 def closed(session: str) -> SessionClosed:
     return SessionClosed(
         f"the conversation {session!r} has ended",
-        hint="Reopen it (`pointsman chat --reopen`), or start another one.",
+        hint="Reopen it (`pointsman chat --reopen`), or start another conversation.",
     )
 
 

@@ -66,7 +66,7 @@ class EventPage(TypedDict):
 
     events: list[EventView]
     last: str | None
-    """The `after` to go on with."""
+    """The `after` of the next page."""
     status: ExecutionStatus
 
 
@@ -86,7 +86,7 @@ class ExecutionPage(TypedDict):
 
     executions: list[ExecutionEntry]
     next: str | None
-    """The `before` of the next page; null: this was the last."""
+    """The `before` of the next page; null: this is the last page."""
 
 
 async def executions_page(
@@ -220,7 +220,8 @@ def place_of(place: str | None) -> tuple[int, int]:
     seq, dot, number = place.partition(".")
     if len(place) > PLACE_CHARS_MAX or not _is_number(seq) or (dot and not _is_number(number)):
         raise PositionInvalid(
-            f"{place[:PLACE_CHARS_MAX]!r} is not a place in a journal", hint="It is `seq.n`, as in `17.0`."
+            f"{place[:PLACE_CHARS_MAX]!r} is not a position in a journal",
+            hint="Positions have the form `seq.n`, as in `17.0`.",
         )
     return int(seq), int(number) if dot else -1
 
@@ -235,7 +236,7 @@ def place_of_list(before: str) -> tuple[float, ExecutionId]:
         started, execution = msgspec.json.decode(before, type=tuple[float, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
         raise PositionInvalid(
-            f"{before[:PLACE_CHARS_MAX]!r} is not a place in a list", hint="Use `next` of a page."
+            f"{before[:PLACE_CHARS_MAX]!r} is not a position in a list", hint="Use `next` of the previous page."
         ) from None
     return Instant(started), ExecutionId(execution)
 

@@ -449,8 +449,8 @@ async def must_be_told(app: AppContext, execution: str, what: str) -> None:
     """Raises `HiddenByRedaction`, `UnknownExecution`."""
     if await level_of(app, execution) == "minimal":
         raise HiddenByRedaction(
-            f"{execution!r} is observed at 'minimal': {what} would tell its content",
-            hint="`pointsman export` exports it for an operator of the store.",
+            f"{execution!r} has the redaction level 'minimal': {what} would reveal its content",
+            hint="`pointsman export` on the machine of the store exports it.",
         )
 
 

@@ -386,7 +386,7 @@ CLAIM_S: Final = 60.0
 
 def _pace(app: AppContext) -> RateLimiter:
     each = app.settings.access.starts_per_minute
-    return RateLimiter(app.clock, per_s=each / 60, burst=each, says=f"begins more than {each} executions per minute")
+    return RateLimiter(app.clock, per_s=each / 60, burst=each, says=f"starts more than {each} executions per minute")
 
 
 PACE: Final = Part[RateLimiter]("start quota", _pace)
@@ -426,7 +426,7 @@ async def _claim(app: AppContext, caller: Caller, session: str) -> int:
             if claim["by"] == caller.name:
                 return 0
             raise NotAllowed(
-                f"the session {session!r} is being begun by another caller", hint="Begin one under another name."
+                f"the session {session!r} is being started by another caller", hint="Choose another session name."
             )
         try:
             return await entries.put(SESSION_CLAIM, session, value, after=0 if held is None else held.version)

@@ -336,7 +336,7 @@ def check_day(day: str) -> None:
         if day and date.fromisoformat(day).isoformat() != day:
             raise ValueError(day)
     except ValueError:
-        raise PeriodInvalid(f"{day[:40]!r} is no day", hint="Say it as 2026-11-21.") from None
+        raise PeriodInvalid(f"{day[:40]!r} is not a date", hint="Write it as 2026-11-21.") from None
 
 
 class Chronicler:

@@ -276,7 +276,9 @@ class ExecutionVerbs(Verbs):
         await must_see(self.app, self.caller, execution)
         workflow, session = await conversation_of(self.app, execution)
         if session is None:
-            raise NoConversation(f"{execution!r} is not a turn of a conversation", hint="Start it with a `sessionId`.")
+            raise NoConversation(
+                f"{execution!r} does not belong to a conversation", hint="Start it with a `sessionId`."
+            )
         return await start_as(self.app, self.caller, workflow, message, session=session, key=key)
 
     # Answering -----------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class GateView(TypedDict):
     """How people know the node: a text, or one by language; null: by its id."""
     message: str
     messages: dict[str, str] | None
-    """The message by language, where its workflow states it in several."""
+    """The message by language, if its workflow defines it in several."""
     options: list[Json]
     form: Json
     shown: Json
@@ -84,7 +84,7 @@ class GateView(TypedDict):
     delegated: dict[str, str]
     """Delegated rights: from person to delegate."""
     executionId: NotRequired[str]
-    """The sub-workflow that asks, where it is one."""
+    """The sub-workflow that has the gate, if it is one."""
 
 
 class AwaitedEvent(TypedDict):
@@ -93,7 +93,7 @@ class AwaitedEvent(TypedDict):
     nodeId: str
     event: Json
     executionId: NotRequired[str]
-    """The sub-workflow that waits, where it is one."""
+    """The sub-workflow that waits, if it is one."""
 
 
 class NeededWorker(TypedDict):
@@ -106,7 +106,7 @@ class NeededWorker(TypedDict):
     reason: str
     """The same in words."""
     executionId: NotRequired[str]
-    """The sub-workflow whose step it is, where it is one."""
+    """The sub-workflow of the step, if it is one."""
 
 
 class TimerView(TypedDict):
@@ -119,7 +119,7 @@ class TimerView(TypedDict):
     at: float
     """Unix seconds."""
     executionId: NotRequired[str]
-    """The sub-workflow whose step it is, where it is one."""
+    """The sub-workflow of the step, if it is one."""
 
 
 class ErrorView(TypedDict):
@@ -182,13 +182,13 @@ class LimitView(TypedDict):
     """The limit that stopped an execution, and what would be enough to go on."""
 
     name: str
-    """Under which it is raised."""
+    """The name under which it can be raised."""
     now: float
     used: float
     next: float | None
-    """As much once more; null: the operator allows no more."""
+    """A suggestion for a higher limit; null: the operator allows none."""
     most: float | None
-    """The number that the operator allows; null: any."""
+    """The maximum that the operator allows; null: any."""
 
 
 class ArtifactView(TypedDict):
@@ -213,7 +213,7 @@ class ExecutionView(TypedDict):
     compensation: CompensationView | None
     """null: compensation never began."""
     model: str | None
-    """The model that answers all its agents, if it was started so."""
+    """The model of all its agents, if it was started with one."""
     observability: Literal["minimal", "standard", "full"]
     """The level of detail that readers receive."""
     seq: int
@@ -221,9 +221,9 @@ class ExecutionView(TypedDict):
     input: Json
     output: Json
     scripted: bool
-    """Whether the scripted model answers in it, so that what its agents say is made up."""
+    """Whether the scripted model answers in it, so that the texts of its agents are made up."""
     currentNodes: list[str]
-    """Those with a step that is not over."""
+    """Steps that have not ended."""
     state: Json
     path: list[str]
     """The nodes of finished steps, in the order of the journal."""
@@ -233,12 +233,12 @@ class ExecutionView(TypedDict):
     waitingFor: list[NeededWorker]
     """The steps that wait for a worker."""
     timers: list[TimerView]
-    """Until when steps wait."""
+    """Deadlines and delays of its steps."""
     errors: list[ErrorView]
     answers: list[GateOutcome]
     progress: list[ProgressMessage]
     warnings: list[WarningView]
-    """Warnings: they stopped nothing."""
+    """Warnings, which do not stop the execution."""
     usage: UsageView
     sessionId: str | None
     trigger: Json
@@ -264,7 +264,7 @@ class StartedExecution(TypedDict):
     executionId: str
     status: ExecutionStatus
     scripted: bool
-    """Whether the scripted model answers in it, so that what its agents say is made up."""
+    """Whether the scripted model answers in it, so that the texts of its agents are made up."""
     warnings: list[WarningView]
     """Warnings about how the answers will be obtained."""
 

@@ -302,7 +302,7 @@ class AgentLoop:
 
 
 def _endless(spec: WorkSpec, iterations_max: int) -> Failure:
-    message = f"the agent {spec.node!r} still called tools after {iterations_max} questions to its model"
+    message = f"the agent {spec.node!r} still called tools after {iterations_max} model requests"
     return Failure(code="max-iterations", message=message, hint="Raise maxIterations, or tell it when to stop.")
 
 
@@ -342,7 +342,7 @@ class ToolRounds:
         """Return why the agent may not make a call; None: it may."""
         if call.name in self.allowed:
             return None
-        message = f"the tool {call.name!r} is not among yours"
+        message = f"the tool {call.name!r} is not among the tools of this agent"
         return Failure(
             code="tool-not-allowed", message=message, hint=f"Your tools: {', '.join(self.allowed) or 'none'}."
         )
@@ -371,7 +371,7 @@ class ToolRounds:
         if self._same >= SAME_MAX:
             named = ", ".join(sorted({call.name for call, _ in told}))
             message = (
-                f"the agent {self._spec.node!r} made the same calls ({named}) {self._same} times, and was told the same"
+                f"the agent {self._spec.node!r} made the same calls ({named}) {self._same} times, with the same results"
             )
             hint = "Say in its prompt when to stop, or let the tool say what is missing."
             raise WorkRefused(Failure(code="tool-loop", message=message, hint=hint))
@@ -383,15 +383,15 @@ def allowed_tools(settings: AgentSettings, tools: Tools) -> dict[str, ToolSpec]:
     allowed: dict[str, ToolSpec] = {}
     for name in settings.tools or ():
         if name in RESERVED:
-            message = f"the tool {name!r} belongs to the engine: it is offered where it has a meaning"
+            message = f"the tool {name!r} is provided by the engine, where it applies"
             raise WorkRefused(Failure(code="tool-name-reserved", message=message, hint="Take it off the list."))
         tool = tools.find(name)
         if tool is None:
-            message = f"the agent may call {name!r}, but there is no tool of that name"
+            message = f"the agent may call {name!r}, but there is no tool with this name"
             hint = "Register it, or script it for a run without the world."
             raise WorkRefused(Failure(code="unknown-tool", message=message, hint=hint, needs=need_of(name)))
         if tool.off:
-            message = f"the agent may call {name!r}, but that tool is off here"
+            message = f"the agent may call {name!r}, but that tool is disabled here"
             raise WorkRefused(Failure(code="tool-off", message=message, hint=tool.off, needs=need_of(name)))
         allowed[name] = tool if not tool.memory else offered(tool, settings.memory.scopes or DEFAULT_SCOPES)
     return allowed

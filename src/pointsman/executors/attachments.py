@@ -151,13 +151,15 @@ def _decoded(data: str) -> bytes:
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as why:
-        raise _refused("file-unreadable", f"the data of a file are no base64: {why}", "Encode it as base64.") from None
+        raise _refused("file-unreadable", f"the data of a file are not base64: {why}", "Encode it as base64.") from None
 
 
 async def _kept(path: str, sources: AttachmentSources) -> tuple[str, bytes]:
     if sources.keep is None:
         hint = "The operator says where executions keep files: [files] directory."
-        raise _refused("file-unreadable", f"{head(path, 100)!r} is no file: this installation keeps none", hint)
+        raise _refused(
+            "file-unreadable", f"{head(path, 100)!r} is not available: no directory for files is configured", hint
+        )
     try:
         body = await sources.keep(sources.execution, path)
     except ToolFailed as why:
@@ -180,11 +182,11 @@ async def _fetched(url: str, fetch: Fetch | None) -> tuple[str, bytes]:
             f"{FORMS_HINT} A path of this machine cannot be attached; a text belongs in the prompt.",
         )
     if fetch is None:
-        raise _refused("file-not-fetched", "this installation fetches no files", "Attach it as a data URL.")
+        raise _refused("file-not-fetched", "fetching files is disabled here", "Attach it as a data URL.")
     try:
         status, media_type, body = await fetch(url)
     except PointsmanError as why:
-        raise _refused("file-not-fetched", f"{head(url, 200)!r} was not fetched: {why}", why.hint) from why
+        raise _refused("file-not-fetched", f"{head(url, 200)!r} could not be fetched: {why}", why.hint) from why
     if not 200 <= status < 300:
         raise _refused(
             "file-not-fetched", f"{head(url, 200)!r} answered {status}", "Correct the address.", again=status >= 500

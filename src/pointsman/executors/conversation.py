@@ -147,7 +147,7 @@ def _question_of(command: Execute, name: str, prompt: Json) -> str:
     raise WorkRefused(
         Failure(
             code="agent-without-prompt",
-            message=f"the agent {name or command.step.node!r} has nothing to ask the model: {about}",
+            message=f"the agent {name or command.step.node!r} has no prompt: {about}",
             hint="Give it a `prompt`, or start the execution with an input.",
         )
     )

@@ -211,8 +211,8 @@ def check_name(what: str, name: str) -> None:
     raise WorkRefused(
         Failure(
             code="memory-key-invalid",
-            message=f"{head(name, 60)!r} cannot be {what} of memory",
-            hint=f"It has 1 to {KEY_CHARS_MAX} printable characters.",
+            message=f"{head(name, 60)!r} is not a valid {what} of memory",
+            hint=f"It must have 1 to {KEY_CHARS_MAX} printable characters.",
         )
     )
 
@@ -238,8 +238,10 @@ def owner_of(scope: str, namespace: str, *, execution: str, session: Json, user:
 def _nobody(scope: str) -> Failure:
     if scope == "user":
         hint = "Say who starts it: `pointsman run --as NAME`, or `start(…, by=NAME)`."
-        return Failure(code="memory-no-owner", message="nobody is known to have started the execution", hint=hint)
+        return Failure(
+            code="memory-no-owner", message="the execution has no starter, so there is no memory of a user", hint=hint
+        )
     if scope == "shared":
-        message, hint = "a shared memory needs a name", "Set `namespace`."
+        message, hint = "a shared memory requires a name", "Set `namespace`."
         return Failure(code="memory-no-owner", message=message, hint=hint)
     return Failure(code="config-wrong", message=f"there is no memory scope {scope!r}", hint=f"Use {', '.join(SCOPES)}.")

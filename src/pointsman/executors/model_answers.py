@@ -86,12 +86,13 @@ class Expected:
     def given_up(self, wrong: Wrong, text: str) -> Failure:
         """Return the failure after the last correction."""
         if wrong is EMPTY:
-            message = f"the model answered nothing, after {REASKS_MAX} corrections"
+            message = f"the model returned an empty answer, after {REASKS_MAX} corrections"
             hint = "Say more in its prompt, raise maxTokens, or use another model."
             return Failure(code="output-empty", message=message, hint=hint, retryable=True)
         return Failure(
             code="output-json" if self._checker is None else "output-schema",
-            message=f"the model's answer is not what was asked, after {REASKS_MAX} corrections: {wrong.message}",
+            message=f"the model's answer does not have the required form, after {REASKS_MAX} corrections: "
+            f"{wrong.message}",
             hint="Simplify the schema, say more about it in the prompt, or use a stronger model.",
             details={"answer": head(text, _EXCERPT)},
         )

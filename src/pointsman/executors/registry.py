@@ -185,7 +185,7 @@ class Executors:
         plugin = self._plugins.get(kind)
         if plugin is None:
             hint = f"Known kinds: {', '.join(self.kinds())}. A package can register others."
-            raise KindUnknown(f"nobody here does work of the kind {kind!r}", hint=hint, needs=f"executor:{kind}")
+            raise KindUnknown(f"no executor for the kind {kind!r} is installed", hint=hint, needs=f"executor:{kind}")
         try:
             make = cast("Callable[[ExecutorDeps], Executor]", load_plugin(plugin))
             with package_errors(plugin, "cannot be loaded"):

@@ -98,14 +98,17 @@ async def _guard(name: str, secrets: Secrets, revision: str, tool: str | None) -
     value = secrets.secret(name)
     if value is None:
         hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
-        message = f"there is no secret {name!r}"
+        message = f"the secret {name!r} is not set"
         raise WorkRefused(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
     if len(value) < CHARS_MIN:
-        message = f"the secret {name!r} has {len(value)} characters: it could not be hidden in texts"
-        hint = f"Give it {CHARS_MIN} or more; 16 are better."
+        message = f"the secret {name!r} has {len(value)} characters: so short a value could not be redacted from texts"
+        hint = f"Use {CHARS_MIN} or more; 16 are better."
         raise WorkRefused(Failure(code="secret-invalid", message=message, hint=hint))
     if why := await secrets.refusal(name, revision):
-        hint = f"An admin sees and changes where it may be used: `pointsman secrets list`, `secrets allow {name}`."
+        hint = (
+            f"`pointsman secrets list` shows where it may be used, `pointsman secrets allow {name}` changes "
+            "it. Both require the role admin."
+        )
         raise WorkRefused(Failure(code="secret-refused", message=why, hint=hint))
     rule = secrets.rule(name)
     if tool is not None and not any(fnmatchcase(tool, pattern) for pattern in rule.tools):

@@ -99,7 +99,9 @@ class Approvals:
         wrong = JsonSchema(tool.parameters).correction(call.arguments)
         if wrong:
             message = f"arguments of {call.name!r}: {wrong}"
-            self._wrong[number] = Failure(code="tool-arguments", message=message, hint="Call it again, corrected.")
+            self._wrong[number] = Failure(
+                code="tool-arguments", message=message, hint="Correct the arguments and call the tool again."
+            )
         return not wrong
 
     def _verdict(self, number: int, call: ToolCall) -> CallVerdict | None:
@@ -313,7 +315,9 @@ def memory_command(command: Execute, call: ToolCall, tool: ToolSpec, number: int
     named = [str(scope) for scope in scopes]
     if wrong := JsonSchema(offered(tool, named).parameters).correction(call.arguments):
         message = f"arguments of {call.name!r}: {wrong}"
-        raise ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))
+        raise ToolFailed(
+            Failure(code="tool-arguments", message=message, hint="Correct the arguments and call the tool again.")
+        )
     given: JsonObject = {
         **call.arguments,
         "scope": call.arguments.get("scope", named[0]),

@@ -60,12 +60,12 @@ class ToolExecutor:
         tool = self._world.tools.find(name)
         if tool is None or not (tool.workflow or tool.side == "client" or tool.memory or tool.keeps):
             return
-        hint = "Name the secret where it is used: in the workflow itself, or at the caller's."
+        hint = "Name the secret where it is used: in the called workflow, or at the caller."
         if tool.workflow or tool.side == "client":
             who = f"the workflow {tool.workflow!r}" if tool.workflow else "the caller"
-            why = f"{who} carries it out, which would be shown them"
+            why = f"{who} carries out the call and would receive the values"
         else:
-            why, hint = "it keeps what it is given where people read it", "Give it the name of the secret instead."
+            why, hint = "it stores its parameters where people can read them", "Use the name of the secret instead."
         message = f"the parameters of {name!r} name secrets, and {why}"
         raise WorkRefused(Failure(code="secret-not-allowed", message=message, hint=hint))
 

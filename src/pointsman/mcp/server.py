@@ -293,7 +293,7 @@ class McpEndpoint:
             known = verbs().get(params.name)
             if known is not None:
                 await bench.acting.record_refusal(known.rule, "not-allowed")
-            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list shows those there are")
+            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}: tools/list lists the tools")
         result = await self.calls.made(context, bench, tool, params.arguments or {})
         if tool.changes_library and not result.is_error:
             await self.changes.look(self.app)

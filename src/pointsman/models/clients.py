@@ -61,7 +61,7 @@ def open_model(label: str, model: str, provider: Provider, *, key: str | None) -
     except (UserError, ValueError) as why:
         raise ModelUnusable(
             f"the model '{label}:{model}' cannot be used: {why}",
-            hint=f"Set what the message asks for under [providers.{label}] or in the environment.",
+            hint=f"Set what the message requires under [providers.{label}] or in the environment.",
         ) from None
 
 
@@ -108,7 +108,7 @@ def open_embedder(
     if provider.kind in _NO_EMBEDDINGS:
         raise ModelUnusable(
             f"the provider {label!r} is of a kind without embeddings here: {provider.kind!r}",
-            hint="Name a model of another provider under [memory.embeddings].",
+            hint="Use a model of another provider under [memory.embeddings].",
         )
     http = _http(provider)
     if provider.kind == "google":
@@ -143,7 +143,7 @@ def infer(provider: str, model: str) -> Model:
     except (UserError, ValueError) as why:
         raise ModelUnusable(
             f"the model '{provider}:{model}' cannot be used: {why}",
-            hint="Name the provider in the settings, or set what the message asks for in the environment.",
+            hint="Configure the provider in the settings, or set what the message requires in the environment.",
         ) from None
 
 

@@ -52,7 +52,7 @@ class Embedders:
         `ModelFailed`, `ModelUnusable`."""
         provider, _, model = name.partition(":")
         if not model:
-            raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model.")
+            raise ModelUnusable(f"{name!r} has no provider", hint="Write provider:model.")
         line = self._providers.line(provider, model)
         key = await self._payer(line)
         try:
@@ -97,7 +97,7 @@ class Embedders:
 
             if line.settings is None:
                 raise ModelUnusable(
-                    f"there is no provider {line.provider!r}", hint=f"Describe it under [providers.{line.provider}]."
+                    f"there is no provider {line.provider!r}", hint=f"Add it under [providers.{line.provider}]."
                 )
             secret = line.settings.keys[key] if line.settings.keys else None
             self._open[place], connections = open_embedder(line.provider, line.model, line.settings, key=secret)
@@ -115,7 +115,7 @@ class Embedders:
                 with exchanging(model):
                     return await model.embed([*texts], input_type="query" if query else "document", settings=settings)
         except TimeoutError:
-            message = f"the model of embeddings did not answer within {TIMEOUT_S:g} s"
+            message = f"the embedding model did not answer within {TIMEOUT_S:g} s"
             raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True)) from None
 
 
@@ -123,7 +123,7 @@ def _vectors_of(found: EmbeddingResult, texts: Sequence[str]) -> list[tuple[floa
     """Return the vectors. Raises `ModelFailed` unless there is one per text, all of the same length."""
     vectors = [tuple(map(float, one)) for one in found.embeddings]
     if len(vectors) != len(texts) or len({*map(len, vectors)}) > 1 or not all(vectors):
-        message = f"the model of embeddings answered {len(texts)} texts with {len(vectors)} vectors"
+        message = f"the embedding model answered {len(texts)} texts with {len(vectors)} vectors"
         raise ModelFailed(Failure(code="model-answer-unreadable", message=message, retryable=True))
     return vectors
 

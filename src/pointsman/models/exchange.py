@@ -202,7 +202,7 @@ def _garbage_named() -> Generator[None]:
     except (AgentRunError, UserError, ModelFailed):
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as why:
-        message = f"the answer is none of this wire: {type(why).__name__}: {why}"
+        message = f"the answer does not have the format of this API: {type(why).__name__}: {why}"
         raise ModelFailed(_unreadable(head(message, MESSAGE_CHARS_MAX))) from why
     except Exception as why:  # Third-party code: none of its errors may end an execution.
         message = head(f"the client of the provider failed: {type(why).__name__}: {why}", MESSAGE_CHARS_MAX)
@@ -231,7 +231,7 @@ def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failur
         return failure
     code, hint, retryable = failure.code, failure.hint, failure.retryable
     if _REDIRECT <= sent.status < _REFUSED:
-        said, hint = f"it redirects to {sent.location!r}", "Name the address it redirects to as `base_url`."
+        said, hint = f"it redirects to {sent.location!r}", "Set the address to which it redirects as `base_url`."
     else:
         code, retryable, hint = "model-answer-unreadable", True, HINTS["model-answer-unreadable"]
         said = _reported_error(sent.text) or failure.message.removeprefix(f"{_asked(model)}: ")
@@ -325,4 +325,4 @@ def _sentence(why: Exception) -> str:
     if "validation error" not in first:
         return str(why)
     fields = [line for line in rest.splitlines() if line and not line[0].isspace()]
-    return f"the answer lacks, or has in a wrong form: {', '.join(dict.fromkeys(fields))}"
+    return f"the answer lacks fields, or has them in a wrong form: {', '.join(dict.fromkeys(fields))}"

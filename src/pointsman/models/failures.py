@@ -26,12 +26,12 @@ HINTS: Final = {
     "model-quota-exceeded": "Raise the quota with the provider, add keys, or name a `fallback`.",
     "model-unavailable": "Try again later, or name a `fallback`.",
     "model-server-error": "Try again later, or name a `fallback`.",
-    "model-timeout": "Try again, raise the node's time, or ask a faster model.",
+    "model-timeout": "Try again, raise the node's timeout, or use a faster model.",
     "model-unauthorized": "Set a key that the provider accepts: `keys` in the settings, or its variable.",
-    "model-not-found": "Correct the model's name; `pointsman models --ping` shows which answer.",
-    "model-context-too-long": "Shorten the inputs or the conversation, or ask a model with a larger context.",
-    "model-refused": "Change what is asked, or take it from here with an edge on the error `model-refused`.",
-    "model-answer-unreadable": "Try again; if it stays so, the service does not speak this wire: check `kind`.",
+    "model-not-found": "Correct the model's name; `pointsman models --ping` shows which models answer.",
+    "model-context-too-long": "Shorten the inputs or the conversation, or use a model with a larger context.",
+    "model-refused": "Change the prompt, or handle it with an edge on the error `model-refused`.",
+    "model-answer-unreadable": "Try again; if it fails again, the service does not support this API: check `kind`.",
 }
 """Code of a failure -> what to do next."""
 

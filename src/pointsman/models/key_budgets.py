@@ -112,6 +112,6 @@ class Days:
 
 def spent_today(provider: str, key: int, what: str) -> Failure:
     """Return the failure of a key whose daily budget is used up."""
-    message = f"key {key} of {provider!r} has paid for {what} that it may pay for today (UTC)"
-    hint = f"Raise `day` under [providers.{provider}], add keys, or go on tomorrow: `pointsman retry`."
+    message = f"key {key} of {provider!r} has used its budget of today (UTC): {what}"
+    hint = f"Raise `day` under [providers.{provider}], add keys, or continue tomorrow: `pointsman retry`."
     return Failure(code=BUDGET_SPENT, message=message, hint=hint)

@@ -386,7 +386,7 @@ class KeyPool:
     def _exhausted(self) -> Failure:
         now = self._clock.now()
         told = "; ".join(f"key {number}: {self._why(key, now)}" for number, key in enumerate(self._keys))
-        message = f"no key of {self._name!r} can be used now: {told}"
+        message = f"no key of {self._name!r} is available now: {told}"
         resting = [key for key in self._keys if key.rests_until > now and key.why is not None]
         limited = [key for key in resting if key.why is not None and key.why.retryable]
         if limited:
@@ -403,7 +403,7 @@ class KeyPool:
     def _why(self, key: _Key, now: float) -> str:
         if key.why is not None and key.rests_until > now:
             return f"{key.why.code}, rests for {math.ceil(key.rests_until - now)} s"
-        return f"has paid for {key.calls} calls, and may pay for no more"
+        return f"has made {key.calls} calls, which is its maximum"
 
     def _look_again_at(self, at: float) -> None:
         if self._timer is not None:
@@ -420,7 +420,7 @@ class KeyPool:
 
 
 def _limited_elsewhere(key: int, name: str) -> Failure:
-    message = f"key {key} of {name!r} was limited in another process"
+    message = f"key {key} of {name!r} was rate-limited in another process"
     return Failure(code="model-rate-limited", message=message, retryable=True)
 
 

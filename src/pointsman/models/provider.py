@@ -137,14 +137,14 @@ class Provider:
 
 def _key(label: str, key: str, environment: Mapping[str, str]) -> str:
     if key.startswith(HANDLE):
-        message = f"a key of the provider {label!r} is the secret {key!r}, which is not set"
+        message = f"a key of the provider {label!r} refers to the secret {key!r}, which is not set"
         raise ModelUnusable(message, hint=f"Set POINTSMAN_SECRET_{key.removeprefix(HANDLE)}, or `secrets`.")
     if not key.startswith(FROM_ENVIRONMENT):
         return key
     name = key.removeprefix(FROM_ENVIRONMENT)
     if not (value := environment.get(name)):
-        message = f"a key of the provider {label!r} is to come from the variable {name!r}, which is not set"
-        raise ModelUnusable(message, hint=f"Set it, or take it off `keys` under [providers.{label}].")
+        message = f"a key of the provider {label!r} refers to the variable {name!r}, which is not set"
+        raise ModelUnusable(message, hint=f"Set it, or remove it from `keys` under [providers.{label}].")
     return value
 
 
@@ -184,7 +184,7 @@ class ProviderSettings(BaseModel):
     def _known(self) -> Self:
         if self.kind and self.kind not in KINDS:
             near = did_you_mean(self.kind, KINDS)
-            raise ValueError(f"{self.kind!r} is no kind of provider. {near} Known: {', '.join(KINDS)}.")
+            raise ValueError(f"{self.kind!r} is not a kind of provider. {near} Known: {', '.join(KINDS)}.")
         return self
 
     def provider(self, label: str) -> Provider:

@@ -310,10 +310,10 @@ def _rule_problems(rule: JsonObject, index: int) -> Iterator[Problem]:
     if isinstance(pattern := rule.get("matches"), str) and (wrong := _wrong_pattern(pattern)):
         yield error("script-pattern", pointer_to(*at, "matches"), wrong)
     if "answers" in rule and (both := [key for key in _ANSWER if key in rule]):
-        message = f"a rule has `answers`, or says its one answer itself; here also {', '.join(both)}"
+        message = f"a rule has either `answers` or the members of one answer; this one also has {', '.join(both)}"
         yield error("script-contradiction", pointer_to(*at, both[0]), message)
     if "visit" in rule and "round" in rule:
-        yield error("script-contradiction", pointer_to(*at, "round"), "`round` is another word for `visit`: keep one")
+        yield error("script-contradiction", pointer_to(*at, "round"), "`round` is a synonym of `visit`: keep one")
     listed = rule.get("answers")
     answers = [(at, rule)]
     if isinstance(listed, list):
@@ -332,7 +332,7 @@ def _answer_problems(answer: JsonObject, at: tuple[str | int, ...]) -> Iterator[
     if "text" in answer and "json" in answer:
         yield error("script-contradiction", pointer_to(*at, "json"), "an answer is `text` or `json`, not both")
     if "fail" in answer and (both := [key for key in ("text", "json", "toolCalls", "next", "end") if key in answer]):
-        yield error("script-contradiction", pointer_to(*at, both[0]), "a call that fails answers nothing")
+        yield error("script-contradiction", pointer_to(*at, both[0]), "a call that fails has no answer")
 
 
 def _wrong_pattern(pattern: str) -> str:

@@ -156,7 +156,7 @@ class PydanticModels:
                         failure = replace(failure, needs=needs)
                     raise ModelFailed(_after(failure, before)) from None
                 told = f"{failure.code}: {head(failure.message, _EXCERPT)}"
-                before.append(f"{name!r} did not answer ({told}): {following!r} was asked")
+                before.append(f"{name!r} did not answer ({told}): {following!r} was used instead")
             else:
                 return replace(reply, warnings=(*before, *reply.warnings)) if before else reply
         raise AssertionError("a chain of models has a last one")
@@ -255,10 +255,10 @@ def split_name(name: str) -> tuple[str, str]:
     """Return provider and model. Raises `ModelUnnamed` for an empty name, `ModelUnusable` without a provider."""
     if not name:
         hint = "Set `model` on the agent, `config.defaultModel` in the workflow, or `model` in the settings."
-        raise ModelUnnamed("no model is named", hint=hint)
+        raise ModelUnnamed("no model is set", hint=hint)
     provider, _, model = name.partition(":")
     if not (provider and model):
-        raise ModelUnusable(f"{name!r} names no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
+        raise ModelUnusable(f"{name!r} has no provider", hint="Write provider:model, such as 'openai:gpt-5'.")
     return provider, model
 
 
@@ -331,7 +331,7 @@ class ModelCaller:
             if failure.code == BUDGET_SPENT:
                 refused.append(failure.message)
             elif failure.code in REFUSED_KEYS:
-                refused.append(f"key {key} of {line.provider!r} is not accepted ({failure.code})")
+                refused.append(f"the provider refuses key {key} of {line.provider!r} ({failure.code})")
             following = line.pool.next_key(request.key_index)
             elsewhere = _is_keys_fault(failure) and following is not None and following not in tried
             if not elsewhere:
@@ -354,7 +354,7 @@ class ModelCaller:
         await self._days.paid(line.provider, key, limit, reply.usage)
         if limit is None or limit.usd is None or reply.usage.cost_usd is not None:
             return reply
-        unpriced = f"no price of {reply.model!r} is known: the dollars of the day do not count it"
+        unpriced = f"the price of {reply.model!r} is unknown: the daily limit in dollars does not count its calls"
         return replace(reply, warnings=(*reply.warnings, unpriced))
 
     async def _rest(self, line: ModelRoute, key: int, failure: Failure) -> None:
@@ -384,7 +384,7 @@ async def bounded(asked: Awaitable[ModelReply], timeout_s: float | None, *, name
         if not bound.expired():
             raise
         message = f"the model {name!r} did not answer within {timeout_s:g} s"
-        hint = "Raise the workflow's `config.limits.nodeTime`, or ask a faster model."
+        hint = "Raise the workflow's `config.limits.nodeTime`, or use a faster model."
         raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True, hint=hint)) from None
 
 
@@ -407,8 +407,9 @@ def _told(reply: ModelReply, line: ModelRoute, key: int, index: int | None, refu
         wanted = index % line.key_count
         if wanted != index:
             warnings.append(
-                f"keyIndex {index} is beyond the keys of {line.provider!r} ({line.key_count}): key {wanted} is meant"
+                f"keyIndex {index} is greater than the number of keys of {line.provider!r} "
+                f"({line.key_count}): key {wanted} is used"
             )
         if wanted != key:
-            warnings.append(f"key {wanted} of {line.provider!r} cannot be used now: key {key} was")
+            warnings.append(f"key {wanted} of {line.provider!r} is not available now: key {key} was used")
     return replace(reply, provider=line.provider, key=key, warnings=tuple(warnings))

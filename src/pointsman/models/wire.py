@@ -213,7 +213,7 @@ def without_output_tool(text: str, calls: tuple[ToolCall, ...], request: Request
 def _refuse_nothing(response: ModelResponse) -> None:
     match response.finish_reason:
         case "length":
-            why = "the model reached its limit of tokens before it said anything"
+            why = "the model reached its token limit before it answered"
             raise ModelFailed(Failure(code="model-answer-truncated", message=why, hint="Raise maxTokens."))
         case "content_filter":
             said = text_of((response.provider_details or {}).get("refusal"))

@@ -129,7 +129,7 @@ class Chains:
         return hashed.hex()
 
 
-DAMAGED: Final = "Export it again: the file was changed or cut off."
+DAMAGED: Final = "Export it again: the file was changed or truncated."
 
 
 class Tally:
@@ -190,7 +190,7 @@ def _unpacked(text: str | None, packed: str | None, digest: str, what: str) -> b
     except ValueError as why:
         raise ImportRefused(f"{what} cannot be read: {why}", hint=DAMAGED) from why
     if hashlib.sha256(content).hexdigest() != digest:
-        raise ImportRefused(f"{what} is not what was exported", hint=DAMAGED)
+        raise ImportRefused(f"{what} does not match the export", hint=DAMAGED)
     return content
 
 
@@ -202,24 +202,26 @@ def read_lines(path: Path) -> Iterator[Line]:
         line = _parsed(text, number)
         if isinstance(line, EndLine):
             if line != tally.end:
-                raise ImportRefused("the file is not what was exported", hint=DAMAGED)
+                raise ImportRefused("the file does not match the export", hint=DAMAGED)
             return
         tally.add(text)
         if (number == 1) != isinstance(line, HeaderLine):
-            raise ImportRefused(f"line {number} is out of place: this is no export", hint=MADE_BY)
+            raise ImportRefused(f"line {number} does not belong there: this is not a complete export", hint=MADE_BY)
         if isinstance(line, HeaderLine):
             known = _executions(line)
         elif not isinstance(line, BlobLine) and line.execution not in known:
-            raise ImportRefused(f"line {number} is about {line.execution[:60]!r}, which is not exported", hint=DAMAGED)
+            raise ImportRefused(
+                f"line {number} belongs to {line.execution[:60]!r}, which the export does not contain", hint=DAMAGED
+            )
         if isinstance(line, RowLine) and line.hash != chains.next(
             line.execution, line.seq, line.at, line.shape, bytes(line.events)
         ):
-            raise ImportRefused(f"row {line.seq} of {line.execution!r} is not what was exported", hint=DAMAGED)
+            raise ImportRefused(f"row {line.seq} of {line.execution!r} does not match the export", hint=DAMAGED)
         yield line
-    raise ImportRefused("the file ends too early", hint=DAMAGED)
+    raise ImportRefused("the file is truncated", hint=DAMAGED)
 
 
-MADE_BY: Final = "`pointsman export EXECUTION -o FILE` makes one."
+MADE_BY: Final = "`pointsman export EXECUTION -o FILE` creates one."
 
 
 def _texts(path: Path) -> Iterator[bytes]:
@@ -239,19 +241,19 @@ def _parsed(text: bytes, number: int) -> Line | EndLine:
         kind = next(kind for member, kind in KINDS.items() if member in members)
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, StopIteration) as why:
-        told = str(why) or "it is of no known kind"
+        told = str(why) or "its kind is unknown"
         raise ImportRefused(f"line {number} cannot be read: {told[:200]}", hint=MADE_BY) from None
 
 
 def _executions(header: HeaderLine) -> frozenset[str]:
     if header.pointsman != "export":
-        raise ImportRefused("this is no export of an execution", hint=MADE_BY)
+        raise ImportRefused("this is not an export of an execution", hint=MADE_BY)
     if header.format not in (FORMAT, WITH_FILES):
         raise ImportRefused(
             f"the export has format {header.format}, not {FORMAT} or {WITH_FILES}", hint="Upgrade Pointsman."
         )
     if not 0 < len(set(header.executions)) == len(header.executions) <= EXECUTIONS_MAX:
-        raise ImportRefused("the export names no executions, too many, or one twice", hint=DAMAGED)
+        raise ImportRefused("the export names no executions, too many, or one of them twice", hint=DAMAGED)
     return frozenset(header.executions)
 
 
@@ -312,9 +314,9 @@ def learn_file(sizes: Sizes, line: FileLine) -> None:
     try:
         names_in(line.file)
     except ToolFailed as why:
-        raise ImportRefused(f"a file of {line.execution!r} cannot be kept: {why}", hint=DAMAGED) from why
+        raise ImportRefused(f"a file of {line.execution!r} cannot be stored: {why}", hint=DAMAGED) from why
     if line.file in of:
-        raise ImportRefused(f"the file {line.file[:200]!r} of {line.execution!r} is there twice", hint=DAMAGED)
+        raise ImportRefused(f"the file {line.file[:200]!r} of {line.execution!r} occurs twice", hint=DAMAGED)
     if content is not None:
         of[line.file] = len(content)
 
@@ -327,10 +329,12 @@ async def must_have_room(settings: Settings, sizes: Sizes, new: Mapping[str, Exe
         for path in files:
             inside = next((one for one in map(str, PurePosixPath(path).parents) if one in files), None)
             if inside is not None:
-                raise ImportRefused(f"{path[:200]!r} is inside of {inside[:200]!r}, which is a file", hint=DAMAGED)
+                raise ImportRefused(f"{path[:200]!r} is inside {inside[:200]!r}, which is a file", hint=DAMAGED)
         if settings.files is None:
-            hint = 'Name one in pointsman.toml: [files] directory = "…".'
-            raise ImportRefused(f"{execution!r} has {len(files)} files, and there is no directory for them", hint=hint)
+            hint = 'Set a directory in pointsman.toml: [files] directory = "…".'
+            raise ImportRefused(
+                f"{execution!r} has {len(files)} files, but no directory for files is configured", hint=hint
+            )
         bounds = settings.files
         if (
             len(files) > bounds.files_max
@@ -338,14 +342,14 @@ async def must_have_room(settings: Settings, sizes: Sizes, new: Mapping[str, Exe
             or sum(files.values()) > bounds.bytes_max
         ):
             raise ImportRefused(
-                f"the files of {execution!r} are more or larger than may be kept here",
+                f"the files of {execution!r} exceed the limits of this installation",
                 hint=f"{len(files)} files, {sum(files.values())} bytes, the largest {max(files.values())}: "
                 "raise files_max, bytes_max or file_bytes_max under [files].",
             )
         name = new[execution]
         if await asyncio.to_thread(ArtifactFolder(bounds, name).files):
-            hint = "Give the copy a name of its own: --new-id."
-            raise ImportRefused(f"there are files of {name!r} in the directory already", hint=hint)
+            hint = "Import it under a new id: --new-id."
+            raise ImportRefused(f"the directory already contains files of {name!r}", hint=hint)
 
 
 async def bring_file(settings: Settings, execution: ExecutionId, line: FileLine) -> None:

@@ -102,7 +102,7 @@ async def restore(app: AppContext, path: Path) -> Backup:
 
     restored = await stoppable(work)
     if wrong := await damage(app):
-        raise BackupRefused(f"what was restored is damaged: {wrong[0]}", hint="`pointsman verify` tells everything.")
+        raise BackupRefused(f"the restored store is damaged: {wrong[0]}", hint="`pointsman verify` lists all damage.")
     return restored
 
 
@@ -133,7 +133,9 @@ def anything(parts: Iterable[TransferPart]) -> Iterator[TransferPart]:
         found = found or has_content(part)
         yield part
     if not found:
-        raise BackupFailed("the store is empty: there is nothing to back up", hint="Is it the one you mean? --store")
+        raise BackupFailed(
+            "the store is empty: there is nothing to back up", hint="Check that it is the intended store: --store"
+        )
 
 
 def has_content(part: TransferPart) -> bool:
@@ -162,8 +164,8 @@ def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[Ba
 def check_files(settings: Settings, said: About) -> None:
     if said.files and settings.files is None:
         raise BackupRefused(
-            f"the backup has {said.files} files of executions, and the settings say nowhere to put them",
-            hint='Say it in pointsman.toml: [files] directory = "…".',
+            f"the backup has {said.files} files of executions, but no directory for files is configured",
+            hint='Set it in pointsman.toml: [files] directory = "…".',
         )
 
 
@@ -173,7 +175,7 @@ def put_files(settings: Settings, files: Iterable[BackupFile]) -> None:
         try:
             ArtifactFolder(settings.files, execution).write(path, data)
         except ToolFailed as why:
-            raise BackupRefused(str(why.failure.message), hint="See `files` in the settings.") from None
+            raise BackupRefused(str(why.failure.message), hint="Check `files` in the settings.") from None
 
 
 UNFINISHED: Final = ".unfinished"
@@ -242,7 +244,7 @@ def write_backup(path: Path, parts: Iterable[TransferPart], files: Files, *, mad
         connection.execute("INSERT INTO backup VALUES (?, ?, ?)", (made, product, hash_of(connection)))
         connection.execute("COMMIT")
         if wrong := find_damage(connection):
-            raise BackupFailed(f"the store is damaged: {wrong[0]}", hint="`pointsman verify` tells everything.")
+            raise BackupFailed(f"the store is damaged: {wrong[0]}", hint="`pointsman verify` lists all damage.")
         return about(connection)
 
 
@@ -254,12 +256,14 @@ def beside(path: Path) -> Generator[Path]:
     try:
         file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as why:
-        raise BackupFailed(f"{str(path)!r} cannot be written: {why.strerror}", hint="Name another file.") from None
+        raise BackupFailed(f"{str(path)!r} cannot be written: {why.strerror}", hint="Choose another file.") from None
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BackupExists(f"{str(path)!r} is being written", hint="Wait for it, or name another file.") from None
+            raise BackupExists(
+                f"another backup is writing {str(path)!r}", hint="Wait for it, or choose another file."
+            ) from None
         os.ftruncate(file, 0)
         try:
             yield unfinished
@@ -277,7 +281,7 @@ def beside(path: Path) -> Generator[Path]:
 
 def _check_free(path: Path) -> None:
     if os.path.lexists(path):
-        raise BackupExists(f"{str(path)!r} exists", hint="Name another file, or move that one away.")
+        raise BackupExists(f"{str(path)!r} already exists", hint="Choose another file, or move that one away.")
 
 
 def _sync(directory: Path) -> None:
@@ -303,7 +307,7 @@ def opened(path: Path) -> Generator[sqlite3.Connection]:
         yield connection
 
 
-MADE_BY: Final = "`pointsman backup FILE` makes one."
+MADE_BY: Final = "`pointsman backup FILE` creates one."
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -330,14 +334,15 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
         version = pragma(connection, "user_version")
         if said is not None and version > len(MIGRATIONS):
             raise StoreNewer(
-                f"the backup has version {version}, this Pointsman knows {len(MIGRATIONS)}", hint="Upgrade Pointsman."
+                f"the backup has version {version}; this Pointsman supports versions up to {len(MIGRATIONS)}",
+                hint="Upgrade Pointsman.",
             )
         if said is not None and said[0] != hash_of(connection):
-            raise BackupRefused(f"{path.name!r} is not what was backed up", hint="Use another backup.")
+            raise BackupRefused(f"{path.name!r} does not match the backup that was made", hint="Use another backup.")
     except sqlite3.DatabaseError as why:
-        raise BackupRefused(f"{path.name!r} is no backup: {why}", hint=MADE_BY) from None
+        raise BackupRefused(f"{path.name!r} is not a backup: {why}", hint=MADE_BY) from None
     if said is None:
-        raise BackupRefused(f"{path.name!r} is no backup", hint=MADE_BY)
+        raise BackupRefused(f"{path.name!r} is not a backup", hint=MADE_BY)
     return version
 
 

@@ -173,7 +173,7 @@ def verified(path: Path) -> ArchiveContents:
             case FileLine():
                 learn_file(found.files, line)
             case MemoryLine() if line.scope not in SCOPES:
-                raise ImportRefused(f"{line.scope!r} is no memory of an execution", hint=DAMAGED)
+                raise ImportRefused(f"{line.scope!r} is not a memory scope of an execution", hint=DAMAGED)
             case _:
                 pass
     empty = [name for name in found.names if name not in found.states]
@@ -184,7 +184,7 @@ def verified(path: Path) -> ArchiveContents:
 
 def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> None:
     if not events:
-        raise ImportRefused(f"nothing happened in row {line.seq} of {line.execution!r}", hint=DAMAGED)
+        raise ImportRefused(f"row {line.seq} of {line.execution!r} contains no events", hint=DAMAGED)
     if line.seq == 1:
         first = events[0]
         if not isinstance(first, ExecutionStarted):
@@ -197,7 +197,7 @@ def _learn(found: ArchiveContents, line: RowLine, events: tuple[Event, ...]) -> 
             fold(state, event)
     except (LookupError, AttributeError, TypeError, ValueError, AssertionError, RecursionError) as why:
         # Rows with valid hashes may still be fabricated, so that they fold to no valid state.
-        raise ImportRefused(f"row {line.seq} of {line.execution!r} makes no sense: {why!r}", hint=DAMAGED) from why
+        raise ImportRefused(f"row {line.seq} of {line.execution!r} is inconsistent: {why!r}", hint=DAMAGED) from why
     found.named.update(blobs_named(events))
     for event in events:
         if isinstance(event, ChildRequested):
@@ -232,7 +232,7 @@ async def _make_room(app: AppContext, found: ArchiveContents) -> None:
     await make_room(app, found.new[found.names[0]])
     for name in found.new.values():
         if await app.store.executions.find(name) is not None:
-            raise ExecutionExists(f"{name!r} is here already", hint="Give the copy a name of its own: --new-id.")
+            raise ExecutionExists(f"{name!r} already exists here", hint="Import it under a new id: --new-id.")
 
 
 async def _bring_contents(app: AppContext, found: ArchiveContents) -> None:

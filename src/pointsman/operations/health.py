@@ -84,11 +84,11 @@ async def findings(app: AppContext) -> list[HealthFinding]:
     found += [one async for one in unheard(app)]
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
-        message = f"{unused.blobs} contents ({unused.bytes} bytes) are used by nobody"
+        message = f"{unused.blobs} contents ({unused.bytes} bytes) are unused"
         found.append(HealthFinding("note", "unused-contents", message, "`pointsman gc` deletes them.", mendable=True))
     if copies := await interrupted(app):
-        message = f"{_names([copy.executions[0] for copy in copies])}: forked or imported, and interrupted in that"
-        hint = "`pointsman gc` deletes what is left of them; fork or import again."
+        message = f"{_names([copy.executions[0] for copy in copies])}: a fork or import of them was interrupted"
+        hint = "`pointsman gc` deletes the remains; fork or import again."
         found.append(HealthFinding("note", "interrupted-copies", message, hint, mendable=True))
     order = ("error", "warning", "note")
     return sorted(found, key=lambda one: order.index(one.severity))
@@ -109,22 +109,20 @@ def _room(app: AppContext) -> Iterator[HealthFinding]:
     directory = path_of(app.settings.store_url).parent
     free = shutil.disk_usage(Path(directory)).free
     if free < ROOM_BYTES_MIN:
-        message = f"{directory} has {free // 1_000_000} MB left"
-        yield HealthFinding("error", "little-room", message, "Make room: a full disk stops every execution.")
+        message = f"{directory} has {free // 1000000} MB of free space"
+        yield HealthFinding("error", "little-room", message, "Free disk space: a full disk stops every execution.")
 
 
 def _model_and_tools(app: AppContext) -> Iterator[HealthFinding]:
     if app.services.model is not None and is_scripted(app.services.model):
-        message = "the scripted model answers every agent: its answers are made up"
-        yield HealthFinding(
-            "warning", "scripted-model", message, "Leave out `scripted`, and name a model of a provider."
-        )
+        message = "the scripted model is set for every agent: the answers are made up"
+        yield HealthFinding("warning", "scripted-model", message, "Remove `scripted`, and set a model of a provider.")
     elif not app.settings.has_provider():
         message = "no model provider is configured: workflows that call a model are refused"
-        hint = "Set a provider's key, for example OPENAI_API_KEY, or ask for made-up answers: --model scripted."
+        hint = "Set a provider's key, for example OPENAI_API_KEY; or use made-up answers: --model scripted."
         yield HealthFinding("warning", "no-provider", message, hint)
     elif not app.settings.model:
-        message = "no default model is set: an agent that names none cannot be asked"
+        message = "no default model is set: agents without a model cannot run"
         yield HealthFinding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
     for name in app.tools.names():
         try:
@@ -162,7 +160,7 @@ async def _sandbox(app: AppContext) -> AsyncIterator[HealthFinding]:
         interpreter()
     except SandboxMissing as why:
         severity = "error" if app.settings.commands else "note"
-        yield HealthFinding(severity, "sandbox-missing", f"{why}: what needs it is refused", why.hint)
+        yield HealthFinding(severity, "sandbox-missing", f"{why}: everything that needs it is refused", why.hint)
     for one in _commands(app):
         yield one
 
@@ -172,7 +170,10 @@ def _commands(app: AppContext) -> Iterator[HealthFinding]:
         if not os.access(command.program, os.X_OK):
             hint = f"Install it, or correct `commands.{name}.argv` in the settings."
             yield HealthFinding(
-                "error", "command-missing", f"the command {name!r}: there is no {command.program!r}", hint
+                "error",
+                "command-missing",
+                f"the program {command.program!r} of the command {name!r} does not exist",
+                hint,
             )
 
 
@@ -193,18 +194,20 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
             for event in one.awaits:
                 waiting[event].append(one)
     for event, who in sorted(waiting.items()):
-        hint = f"`pointsman publish {event}` tells it to all of them; `pointsman cancel EXECUTION` ends one."
+        hint = f"`pointsman publish {event}` sends it to all of them; `pointsman cancel EXECUTION` cancels one."
         yield HealthFinding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
-    resume = "`pointsman resume EXECUTION` goes on with one; a running keeper with all of them."
+    resume = "`pointsman resume EXECUTION` continues one; a running worker (`pointsman keep`) continues all of them."
     if overdue or stuck:
         yield await _keeper(app)
     if overdue:
-        yield HealthFinding("warning", "overdue", f"{_named(overdue)}: a timer rang and nobody heard it", resume)
+        yield HealthFinding(
+            "warning", "overdue", f"{_named(overdue)}: a timer is overdue, and no worker handled it", resume
+        )
     if stuck:
-        yield HealthFinding("warning", "stuck", f"{_named(stuck)}: nothing was written for an hour", resume)
+        yield HealthFinding("warning", "stuck", f"{_named(stuck)}: no row was written for an hour", resume)
     if orphans:
         hint = "`pointsman cancel EXECUTION`, then `pointsman delete EXECUTION`."
-        yield HealthFinding("warning", "orphans", f"{_named(orphans)}: the execution that started it is gone", hint)
+        yield HealthFinding("warning", "orphans", f"{_named(orphans)}: the execution that started it was deleted", hint)
 
 
 async def _keeper(app: AppContext) -> HealthFinding:
@@ -213,9 +216,9 @@ async def _keeper(app: AppContext) -> HealthFinding:
     try:
         keep = await app.store.keep("doctor")
     except LeaderExists as why:
-        return HealthFinding("note", "kept", str(why), "Ask there why it does not go on with them.")
+        return HealthFinding("note", "kept", str(why), "Check there why it does not continue them.")
     await keep.release()
-    message = "nobody keeps the store: timers ring nowhere, and what was left is not taken up"
+    message = "no worker leads the store: timers do not fire, and interrupted executions do not continue"
     return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman keep`.")
 
 
@@ -230,13 +233,13 @@ async def unheard(app: AppContext) -> AsyncIterator[HealthFinding]:
         closed[why.code, why.hint].append(name)
     for (code, hint), names in closed.items():
         secrets = _names([f"secret.{name}" for name in names])
-        message = f"{secrets}: kept in the store, and cannot be opened here ({code})"
+        message = f"{secrets}: stored, but cannot be decrypted here ({code})"
         yield HealthFinding("error", "secret-closed", message, hint)
     letters = [kept.letter for kept in await Outbox(app).list()]
     dead = Counter(letter.to for letter in letters if letter.state == "dead")
     for to, count in sorted(dead.items()):
         why = next(letter.error for letter in letters if letter.state == "dead" and letter.to == to)
-        hint = "`pointsman notifications list` shows them, `pointsman notifications retry ID` sends one again."
+        hint = "`pointsman notifications list` lists them, `pointsman notifications retry ID` sends one again."
         yield HealthFinding("warning", "notices-given-up", f"{count} notices to {to!r} were given up: {why}", hint)
 
 
@@ -255,14 +258,14 @@ async def deployment(app: AppContext) -> AsyncIterator[HealthFinding]:
         for one in _reached(app.settings):
             yield one
         if endless := [key.name for key in keys if key.expires is None]:
-            hint = "Make new ones with `pointsman keys add NAME --days 90`, and revoke these."
+            hint = "Create new ones with `pointsman keys add NAME --days 90`, and revoke these."
             yield HealthFinding("note", "endless-keys", f"keys that never expire: {_names(sorted(endless))}", hint)
         if expired := [key.name for key in keys if not key.is_good_at(app.clock.now())]:
-            hint = "`pointsman keys revoke NAME` forgets one."
+            hint = "`pointsman keys revoke NAME` deletes one."
             yield HealthFinding("note", "expired-keys", f"keys that have expired: {_names(sorted(expired))}", hint)
     if left := await _left_over(app):
         directory = app.settings.files.directory if app.settings.files else ""
-        message = f"{directory}: {_names(sorted(left))} are of no execution here"
+        message = f"{directory}: {_names(sorted(left))} belong to no execution of this store"
         hint = "If no other store uses that directory, delete them."
         yield HealthFinding("note", "left-over-files", message, hint)
 
@@ -278,7 +281,7 @@ def _readable_by_others(settings: Settings) -> Iterator[HealthFinding]:
             continue
         severity = "warning" if mode & stat.S_IWOTH or path.name == FILE else "note"
         can = "change" if mode & stat.S_IWOTH else "read"
-        yield HealthFinding(severity, "open-file", f"everybody on this machine can {can} {path}", f"chmod o-rwx {path}")
+        yield HealthFinding(severity, "open-file", f"all users of this machine can {can} {path}", f"chmod o-rwx {path}")
 
 
 def _says_secrets(path: Path) -> bool:
@@ -305,12 +308,12 @@ def _reached(settings: Settings) -> Iterator[HealthFinding]:
     server = settings.server
     local = server.host in ("localhost", "::1") or server.host.startswith("127.")
     if server.names and not server.proxies:
-        message = "`server.names` says that a proxy is in front, and no `server.proxies` are believed"
-        hint = 'Callers all look like the proxy. Say where it is: proxies = ["127.0.0.1/32"].'
+        message = "`server.names` is set, so a proxy is expected, but `server.proxies` is empty"
+        hint = 'All callers appear with the address of the proxy. Set its address: proxies = ["127.0.0.1/32"].'
         yield HealthFinding("note", "proxy-unknown", message, hint)
     if not local and not server.proxies:
-        message = f"the server listens on {server.host} without TLS: keys travel readable"
-        hint = "Let it listen on 127.0.0.1, and put a proxy with TLS in front: docs/how-to/deploying.md."
+        message = f"the server listens on {server.host} without TLS: keys are sent unencrypted"
+        hint = "Listen on 127.0.0.1, and use a proxy with TLS: docs/how-to/deploying.md."
         yield HealthFinding("warning", "no-tls", message, hint)
 
 
@@ -363,7 +366,7 @@ async def _contradiction(app: AppContext, listed: Summary) -> str | None:
     try:
         state = await app.runtime.load(listed.execution)
     except PointsmanError as why:
-        return f"execution {listed.execution!r} is listed, and cannot be read: {why}"
+        return f"execution {listed.execution!r} is in the list, but cannot be read: {why}"
     true = Passivation(state).summary(listed.execution, state)
     if state.outbox or state.steps_without_worker or listed.wakes == state.at:
         true = replace(true, wakes=listed.wakes)  # Due now or soon: the time in the list may differ.
@@ -374,7 +377,7 @@ async def _contradiction(app: AppContext, listed: Summary) -> str | None:
     now = await app.store.executions.find(listed.execution)
     if now is None or now != listed:
         return None  # Another process changed it between the two reads.
-    return f"execution {listed.execution!r} is listed otherwise than its journal says"
+    return f"the list entry of execution {listed.execution!r} differs from its journal"
 
 
 def _as_listed(summary: Summary) -> Summary:

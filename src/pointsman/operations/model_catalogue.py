@@ -74,7 +74,7 @@ class ModelCatalogue(TypedDict):
 
     default: str | None
     forEveryAgent: bool
-    """The default model answers all agents, whatever model they name."""
+    """The default model is used for all agents, whatever model they name."""
     models: list[NamedModelView]
     providers: list[ModelProviderView]
     prices: PriceListView

@@ -191,8 +191,8 @@ def narrowed(of: Iterable[str]) -> dict[Dimension, str]:
         name, colon, wanted = one.partition(":")
         if not colon or not _is_dimension(name):
             near = did_you_mean(name, DIMENSIONS)
-            hint = f"{near} Say it as model:gpt-5; known: {', '.join(DIMENSIONS)}.".strip()
-            raise UsageUnknown(f"usage is not told apart by {one[:80]!r}", hint=hint)
+            hint = f"{near} Write it as model:gpt-5; dimensions: {', '.join(DIMENSIONS)}.".strip()
+            raise UsageUnknown(f"usage has no dimension {one[:80]!r}", hint=hint)
         found[name] = wanted
     return found
 

@@ -119,7 +119,7 @@ class OperationVerbs(Verbs):
         """Read all existing executions again and return their number. Deletes no usage."""
         return await UsageRollup(self.app).rebuild()
 
-    @verb("admin", "read the measures of this server", audit=False)
+    @verb("admin", "read the metrics of this server", audit=False)
     async def metrics(self, measuring: Measuring, *, openmetrics_format: bool = False) -> bytes:
         """Return the metrics of a server in the text format of Prometheus, or as OpenMetrics."""
         return await measuring.text(openmetrics_format=openmetrics_format)

@@ -215,7 +215,7 @@ class ChildExecutions:
             driver = await self._runtime.opened(name, recover=False)
         await driver.decided()
         if not driver.state.ended:
-            await driver.deliver(CancelRequested(reason=f"its parent {parent} stopped"))
+            await driver.deliver(CancelRequested(reason=f"its parent {parent} was cancelled"))
 
     def forget(self, child: ExecutionId) -> None:
         """Drop the record of a child that is passivated together with its parent."""

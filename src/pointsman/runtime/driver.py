@@ -155,7 +155,9 @@ class Driver:
         if self._deciding is not None:
             return self._settle_next(report, attempt, performs=performs)
         if self.failure is not None:
-            raise DriverLost(f"{self.execution!r} is not driven here any more", hint="Read it again.") from self.failure
+            raise DriverLost(
+                f"{self.execution!r} is not executed by this process any more", hint="Read it again."
+            ) from self.failure
         before = self.state.status
         report = storable(report)
         ctx = begin(self.plan, self.state, report, self.world.clock.now())
@@ -514,7 +516,7 @@ class Driver:
             return Failure(code="timeout", message=message, retryable=True, hint=hint)
         return Failure(
             code="timeout",
-            message=f"{message} while it retried a call that had failed: {last.message}",
+            message=f"{message} while retrying a failed call: {last.message}",
             retryable=True,
             hint=f"{last.hint} {hint}".strip(),
             details={**(last.details or {}), "cause": last.code},

@@ -65,7 +65,7 @@ def unknown_execution(execution: str) -> UnknownExecution:
     """Return the error for an execution that does not exist or that the caller may not see: both get the same
     message.
     """
-    return UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` shows them.")
+    return UnknownExecution(f"there is no execution {execution!r} here", hint="`pointsman list` lists the executions.")
 
 
 EventSink: TypeAlias = Callable[[str, Json, str, ExecutionId], Awaitable[None]]
@@ -153,7 +153,7 @@ class LocalRuntime:
         `begun_here`: this process started the outermost parent of the execution.
         """
         if execution in self.drivers:
-            raise JournalMoved(f"execution {execution!r} has begun here")
+            raise JournalMoved(f"execution {execution!r} already exists here")
         driver = self._drive(Driver(execution, plan, ExecutionState(execution), self, begun_here=begun_here))
         return await self._begun(driver, report)
 
@@ -384,7 +384,7 @@ class LocalRuntime:
                     return driver.state.seq > before
             except (JournalMoved, DriverLost):
                 continue  # another writer was faster: read again
-        raise DriverLost(f"{execution!r} is always moved on by others", hint="Deliver the event again.")
+        raise DriverLost(f"{execution!r} kept changing under another process; gave up", hint="Deliver the event again.")
 
     async def turn_ended(self, state: ExecutionState) -> None:
         """Notify the conversation store and the parent."""

@@ -80,7 +80,7 @@ def answered_by_address(api: FastAPI, method: str, path: str, why: HTTPException
         return HTTPException(HTTPStatus.NOT_FOUND, "there is nothing at this address")
     if method in allowed:
         return why
-    said = f"this address does not take {method[:20]!r}"
+    said = f"method {method[:20]!r} is not allowed at this address"
     return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, said, {"allow": ", ".join(sorted(allowed))})
 
 
@@ -90,7 +90,7 @@ def _is_at(route: Route, path: str) -> bool:
 
 JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
 """Modules that define document jobs; worker processes import them."""
-DESCRIPTION: Final = "Declarative agentic workflows: saved, run, watched and answered over HTTP."
+DESCRIPTION: Final = "Declarative agentic workflows over HTTP: save them, run them, follow executions and answer gates."
 ROUTERS: Final = (
     executions.router,
     files.router,
@@ -224,5 +224,5 @@ async def _unexpected(_: Request, why: Exception) -> JsonReply:
         problems.HTTPStatus.INTERNAL_SERVER_ERROR,
         "engine-bug",
         f"an unexpected {type(why).__name__}",
-        hint="This is a mistake in Pointsman. The server's log has more; please report it.",
+        hint="This is a bug in Pointsman. The server's log contains the details; please report it.",
     )

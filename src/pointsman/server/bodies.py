@@ -136,7 +136,7 @@ class RequestBody:
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "body-too-large",
             f"the body has more than {self._limit} bytes",
-            "Send where the data are, instead of the data.",
+            "Send the address of the data instead of the data.",
         )
 
 
@@ -178,7 +178,7 @@ class Unchecked:
                 taken += len(chunk)
                 if self._held > self._most:
                     raise TooManyRequests(
-                        "too many calls arrive at the same time", hint="Send it again.", retry_after_s=RETRY_S
+                        "too many requests arrive at the same time", hint="Send it again.", retry_after_s=RETRY_S
                     )
                 chunks.append(chunk)
                 if not message.get("more_body"):

@@ -33,7 +33,7 @@ from pointsman.operations.logs import LogThrottle
 from pointsman.server.problems import problem
 
 DEAD_CLIENT_MS: Final = 30_000
-"""TCP timeout: the kernel drops a client that acknowledges nothing for so long."""
+"""TCP timeout: the kernel closes a connection whose client has acknowledged nothing for so long."""
 STUCK_S = 30.0
 """Seconds after which a client that does not read its answer is disconnected."""
 IDLE_S: Final = 75
@@ -86,7 +86,7 @@ class Complaint:
 
 
 MALFORMED: Final = Complaint(
-    HTTPStatus.BAD_REQUEST, "request-malformed", "this is not a request of HTTP/1.1", "Use an HTTP client."
+    HTTPStatus.BAD_REQUEST, "request-malformed", "this is not an HTTP/1.1 request", "Use an HTTP client."
 )
 HEAD_TOO_LARGE: Final = Complaint(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -103,13 +103,13 @@ ADDRESS_TOO_LONG: Final = Complaint(
 FRAMED_BADLY: Final = Complaint(
     HTTPStatus.BAD_REQUEST,
     "request-malformed",
-    "the chunks of the body have more framing than content",
+    "the framing of the body's chunks is larger than their content",
     "Send larger chunks, without extensions and trailers.",
 )
 UPGRADE_WITH_BODY: Final = Complaint(
     HTTPStatus.BAD_REQUEST,
     "request-malformed",
-    "a request with a body cannot ask for another protocol",
+    "a request with a body cannot switch protocols",
     "Leave out the headers `Connection: upgrade` and `Upgrade`: this server speaks HTTP/1.1.",
 )
 PIPELINED: Final = Complaint(
@@ -127,8 +127,8 @@ TOO_SLOW: Final = Complaint(
 TOO_MANY: Final = Complaint(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "too-many-connections",
-    "the server has as many connections as it may have",
-    "Try again later. `connections` under [server] in the settings raises the limit.",
+    "the server has reached its limit of connections",
+    "Try again later. To raise the limit, set `connections` under [server] in the settings.",
 )
 
 

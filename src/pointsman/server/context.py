@@ -192,8 +192,8 @@ class ServerContext:
         if caller is None:
             self.audit.failed_login(address)
             self.login_throttle.failed(address, credential)
-            why = "this key or token opens nothing here"
-            raise NotSignedIn(why, hint="It was revoked, has expired, or is of another store or issuer.")
+            why = "this key or token is not valid here"
+            raise NotSignedIn(why, hint="It was revoked, has expired, or belongs to another store or issuer.")
         self.login_throttle.opened(credential)
         return caller
 
@@ -300,7 +300,9 @@ async def _let_in(
             return _noted(request, caller)
         if await server.asks_nobody():
             return _local(request)
-        raise NotSignedIn("no key was shown", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` makes one.")
+        raise NotSignedIn(
+            "the request has no key", hint="Send `Authorization: Bearer KEY`; `pointsman keys add` creates one."
+        )
     if await server.asks_nobody():
         return _local(request)  # Clients of model APIs always send some key.
     return _noted(request, await server.caller(shown.credentials, address_of(request)))
@@ -313,8 +315,9 @@ def _local(request: Request) -> Caller:
         forwarded.append(f"HTTP/{OLD_HTTP}")
     if forwarded:
         raise ProxyUnknown(
-            f"a proxy forwards this request ({', '.join(forwarded)[:200]}), and the settings name none",
-            hint="Make a key (`pointsman keys add NAME --role admin`), and set `names` and `proxies` under [server].",
+            f"a proxy forwards this request ({', '.join(forwarded)[:200]}), and the settings contain no "
+            "`names` of the server",
+            hint="Create a key (`pointsman keys add NAME --role admin`), and set `names` and `proxies` under [server].",
         )
     return _noted(request, LOCAL)
 
@@ -334,8 +337,8 @@ def _must_be_own_page(request: Request) -> None:
         raise Refused(
             HTTPStatus.FORBIDDEN,
             "origin-refused",
-            "nothing says which page asks",
-            "Browsers say so; programs show a key: `Authorization: Bearer KEY`.",
+            "a request with a login cookie has neither an `Origin` nor a `Sec-Fetch-Site` header",
+            "Browsers send these headers. In programs, send a key: `Authorization: Bearer KEY`.",
         )
 
 

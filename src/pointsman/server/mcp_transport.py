@@ -159,7 +159,7 @@ class McpMiddleware:
 
 def _request(context: Context) -> Request:
     request: object = context.request
-    assert isinstance(request, Request), "over HTTP every message comes with its request"
+    assert isinstance(request, Request), "over HTTP every message must belong to a request"
     return cast("Request", request)
 
 

@@ -23,20 +23,20 @@ from pointsman.server.schemas.views import view_schemas
 CREDENTIALS: Final = (BEARER, LOGIN)
 METHODS: Final = ("get", "put", "post", "delete", "patch")
 TAGS: Final = {
-    "workflows": "Saved workflows: written, checked, compared, run.",
-    "executions": "What runs, waits or has ended, and what people do to it.",
-    "files": "Files that executions are given and keep, and executions as files.",
+    "workflows": "Saved workflows: save, check, compare and run them.",
+    "executions": "Executions: list, read, follow, control and compare them.",
+    "files": "Input files, artifacts, and export and import of executions.",
     "sessions": "Conversations.",
-    "agents": "Agents that are described once, for many workflows.",
+    "agents": "Reusable agents that many workflows can name.",
     "tools": "Tools and models.",
-    "memory": "What is remembered of whom.",
-    "triggers": "What starts executions by itself.",
-    "notifications": "Who is told of what, outside.",
-    "people": "What waits for people.",
-    "pipeline": "A command in, a document out.",
-    "access": "Who is let in, and who sees what.",
-    "openai": "Workflows as models, as clients of OpenAI speak and read errors.",
-    "operations": "The server itself.",
+    "memory": "Memory of workflows and agents, by owner.",
+    "triggers": "Schedules, webhooks and events, which start executions.",
+    "notifications": "Notices to external addresses.",
+    "people": "Open gates that wait for people.",
+    "pipeline": "The pipeline: from a command to a document.",
+    "access": "Keys, logins, roles, sharing, secrets and the audit log.",
+    "openai": "Workflows as models, in the protocol and with the errors of OpenAI.",
+    "operations": "Health, metrics, settings, usage and backups of the server.",
 }
 BEFORE: Final[dict[int, str]] = {
     400: "host-invalid",

@@ -198,7 +198,9 @@ def run_reply(view: ExecutionView) -> JsonReply:
     status = HTTPStatus.TOO_MANY_REQUESTS if limited else HTTPStatus.BAD_GATEWAY if errors else HTTPStatus.CONFLICT
     said = f"the execution is {view['status']}" if why is None else why["message"]
     address = f"/api/workflows/executions/{view['executionId']}"
-    hint = f"POST {address}/retry goes on where it failed." if errors else f"GET {address} tells what it waits for."
+    hint = (
+        f"POST {address}/retry continues from the failed step." if errors else f"GET {address} shows what it waits for."
+    )
     more: ProblemMembers = {"session_id": view["sessionId"], "execution_id": view["executionId"]}
     return problem(
         status,
@@ -227,9 +229,9 @@ class ProblemMembers(TypedDict, total=False):
     """Members that only some errors have."""
 
     node: str
-    """The node that a trial cannot use."""
+    """The node that a partial run cannot use."""
     why: str
-    """Why a trial cannot use the node."""
+    """Why a partial run cannot use the node."""
     session_id: str | None
     """The session of a run without output."""
     execution_id: str
@@ -294,11 +296,11 @@ def misread(why: RequestValidationError, request: Request) -> JsonReply:
     """Return the problem document of a validation error."""
     errors, media_type = cast("_Errors", why.errors()), request.headers.get("content-type", "")
     if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not is_json(media_type):
-        said = f"the body is {media_type[:NAME_CHARS_MAX]!r}, and JSON is read here"
+        said = f"the body has the media type {media_type[:NAME_CHARS_MAX]!r}, but only JSON is accepted"
         return problem(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "media-type-refused",
-            said if media_type else "nothing says what the body is",
+            said if media_type else "the request has no `Content-Type` for its body",
             hint=JSON_TOLD,
         )
     broken = next((error for error in errors if error["type"] == "json_invalid"), None)
@@ -334,7 +336,7 @@ def _words(kind: str, place: tuple[object, ...], said: str) -> str:
     """Return the message of an error; messages of pydantic meant for programmers are replaced."""
     name = repr(str(place[-1])[:NAME_CHARS_MAX])
     if kind == "missing":
-        return "nothing was sent" if place == ("body",) else f"{name} is missing"
+        return "no body was sent" if place == ("body",) else f"{name} is missing"
     if kind == "extra_forbidden":
         return f"there is no field {name}"
     if kind in NO_OBJECT:
@@ -346,7 +348,7 @@ def _hint(errors: _Errors, fields: Mapping[str, bool]) -> str:
     """Return a suggestion and the fields of the body, if a top-level field is wrong; else a link to the reference."""
     at_fault = [error for error in errors if _place(error)[0] == "body" and len(_place(error)) <= 2]
     if not fields or not at_fault:
-        return "/api/docs describes what each operation takes."
+        return "/api/docs describes the parameters and the body of each operation."
     unknown = [str(_place(error)[-1]) for error in at_fault if error["type"] == "extra_forbidden"]
     meant = [near for name in unknown[:1] for near in near_to(name, fields, most=1)]
     takes = ", ".join(f"{name} (required)" if needed else name for name, needed in fields.items())

@@ -157,9 +157,9 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
         await context.keys.require()  # Removing the provider from the settings must not give access without a key.
     if not context.is_local and context.tokens is None and not await context.keys.are_made():
         raise Unguarded(
-            f"{', '.join(settings.names) or host} can be reached by others, and no key is made:"
-            " everybody could do everything",
-            hint="Make one: pointsman keys add NAME --role admin. Or leave out --host.",
+            f"{', '.join(settings.names) or host} can be reached from other machines, and there is no API "
+            "key: everyone there could use this server without authentication",
+            hint="Create a key: pointsman keys add NAME --role admin. Or omit --host.",
         )
     heard = [logged] if app.settings.logs.access else []
     application = make_application(context, *heard, names=settings.names, body_bytes_max=settings.body_bytes_max)
@@ -279,7 +279,8 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
             listener.listen(BACKLOG)  # The address is announced only after this.
         except OSError as why:
             raise AddressTaken(
-                f"cannot listen on {host} port {port}: {why.strerror}", hint="Choose another one: --port, --host."
+                f"cannot listen on {host} port {port}: {why.strerror}",
+                hint="Choose another port or address: --port, --host.",
             ) from None
         yield listener
 

@@ -40,8 +40,8 @@ class RevisionMoved(CallerError):
     @classmethod
     def of(cls, workflow: str, revision: int) -> RevisionMoved:
         """Return the error; `revision` is the present one, 0: there is none."""
-        now = f"is at revision {revision} now" if revision else "is not there"
-        return cls(f"{workflow!r} {now}", hint="Read it again, and change that.")
+        now = f"has been changed: its revision is {revision}" if revision else "does not exist"
+        return cls(f"{workflow!r} {now}", hint="Read it again, and apply your change to that revision.")
 
 
 class MemoryNotAList(CallerError):

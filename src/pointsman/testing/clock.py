@@ -65,7 +65,7 @@ class _Leaping(selectors.BaseSelector):
             return []
         ready = self._real.select(STUCK_S)
         if not ready:
-            raise NothingCanHappen("everything waits for something that cannot come")
+            raise NothingCanHappen("all tasks wait, and no timer is due: the test cannot continue")
         return ready
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:

@@ -28,9 +28,9 @@ class ClientToolDescription(BaseModel):
     parameters: AnObject = Field(default_factory=lambda: {"type": "object"})
     """JSON Schema of the arguments."""
     timeout: Duration | None = None
-    """How long the caller has."""
+    """Time that the caller has for the call."""
     bytes_max: int = Field(default=OUTPUT_BYTES_MAX, ge=1)
-    """Of a result, as JSON."""
+    """Maximum size of the result as JSON."""
     requires_approval: bool = False
 
 
@@ -52,5 +52,5 @@ class ClientTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Always raise `ToolFailed`: only the caller can run the tool."""
-        message = f"{self.name!r} is carried out by the caller, and nobody was asked"
+        message = f"{self.name!r} runs at the caller, but no caller is connected to this call"
         raise ToolFailed(Failure(code="client-failed", message=message))

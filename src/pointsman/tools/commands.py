@@ -58,24 +58,24 @@ class CommandDescription(BaseModel):
     argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
     """The program by its absolute path, then its arguments."""
     stdin: str = ""
-    """Its standard input: `"{name}"`, or nothing."""
+    """Standard input: `"{name}"`, or nothing."""
     parameters: Annotated[dict[str, object], BeforeValidator(_object)] = Field(default_factory=dict[str, object])
-    """JSON Schema of the arguments. Absent: a text for each place."""
+    """JSON Schema of the arguments. Absent: one text for each placeholder."""
     output: Literal["text", "json"] = "text"
     exit_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(min_length=1)] = (0,)
-    """Those that mean success."""
+    """Exit codes that mean success."""
     read: tuple[AbsolutePath, ...] = ()
-    """Paths that it may read beside the programs and libraries of this machine."""
+    """Paths that it may read, besides programs and libraries of this machine."""
     timeout: Duration = Duration(Seconds(30.0))
     memory: Size = Size(Bytes(256_000_000))
-    """Of each of its processes."""
+    """Memory limit of each of its processes."""
     output_max: Size = Size(Bytes(1_000_000))
     files: Size = Size(Bytes(0))
-    """Room for files of its own, gone when it ends. It begins there."""
+    """Space for its private files, which are deleted when it ends. The program starts in that directory."""
     files_max: int = Field(default=FILES_MAX, ge=1, le=1_000_000)
-    """How many files, directories and links it may have there."""
+    """Maximum number of its files, directories and links."""
     processes: int = Field(default=1, ge=1, le=256)
-    """1: it starts no other."""
+    """Maximum number of processes; 1: it cannot start others."""
     requires_approval: bool = False
     idempotent: bool = False
 
@@ -83,17 +83,17 @@ class CommandDescription(BaseModel):
     def _sound(self) -> CommandDescription:
         program = self.argv[0]
         if not isinstance(program, str) or not program.startswith("/") or PLACE.search(program):
-            raise ValueError("`argv` begins with the absolute path of a program, without a place in it")
+            raise ValueError("`argv` must begin with the absolute path of a program, without a placeholder")
         for text in (*(one for argument in self.argv for one in _texts(argument)), self.stdin):
             if PLACE.search(text) and not PLACE.fullmatch(text):
-                raise ValueError(f"{text!r}: a place such as {{name}} is a whole argument")
+                raise ValueError(f"{text!r}: a placeholder such as {{name}} must be a whole argument")
         if self.stdin and not PLACE.fullmatch(self.stdin):
-            raise ValueError('`stdin` is a place: "{name}"')
+            raise ValueError('`stdin` must be one placeholder: "{name}"')
         if constant := next((one for one in self.argv if isinstance(one, tuple) and not places(one)), None):
-            raise ValueError(f"{[*constant]!r}: a list inside `argv` is for a place that may be missing")
+            raise ValueError(f"{[*constant]!r}: a list inside `argv` must contain a placeholder")
         known = self.parameters.get("properties")
         if isinstance(known, dict) and (unknown := {*self.places} - {*cast("dict[str, object]", known)}):
-            raise ValueError(f"`parameters` knows nothing of {', '.join(sorted(unknown))}")
+            raise ValueError(f"`parameters` does not describe {', '.join(sorted(unknown))}")
         return self
 
     @property
@@ -183,14 +183,14 @@ def _value(name: str, value: Json, *, is_data: bool) -> Iterator[str]:
         case str():
             yield _text(name, value, is_data=is_data)
         case _:
-            raise _wrong(f"the argument {name!r} is no text, no number and no list of them")
+            raise _wrong(f"the argument {name!r} is neither a text, a number nor a list of them")
 
 
 def _text(name: str, value: str, *, is_data: bool) -> str:
     if value.startswith("-") and not is_data:
-        raise _wrong(f"the argument {name!r} begins with a dash: it would be an option")
+        raise _wrong(f"the argument {name!r} begins with a dash, so the program would read it as an option")
     if "\0" in value:
-        raise _wrong(f"the argument {name!r} has a character that no argument can have")
+        raise _wrong(f"the argument {name!r} contains a character that program arguments cannot contain")
     if len(_encoded(value)) > BYTES_MAX:
         raise _wrong(f"the argument {name!r} has more than {BYTES_MAX} bytes")
     return value
@@ -200,11 +200,13 @@ def _encoded(value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise _wrong("a text has half a character") from None
+        raise _wrong("a text contains half a character (a lone surrogate)") from None
 
 
 def _wrong(message: str) -> ToolFailed:
-    return ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))
+    return ToolFailed(
+        Failure(code="tool-arguments", message=message, hint="Correct the arguments and call the tool again.")
+    )
 
 
 SAID_CHARS_MAX: Final = 500
@@ -236,16 +238,16 @@ class CommandTool:
         box = await asyncio.to_thread(box_for, job, self._box)
         if not os.access(described.program, os.X_OK):
             hint = f"Install it, or correct `commands.{self.name}.argv` in the settings."
-            raise _failed("command-missing", f"there is no program {described.program!r}", hint=hint)
+            raise _failed("command-missing", f"the program {described.program!r} does not exist", hint=hint)
         try:
             ended = await bounded(box, job, given)
         except TookTooLong:
             message = f"the command {self.name!r} did not end within {job.bounds.seconds:g} s"
-            hint = f"Ask for less, or raise `commands.{self.name}.timeout` in the settings."
+            hint = f"Request less, or raise `commands.{self.name}.timeout` in the settings."
             raise _failed("tool-timeout", message, retryable=True, hint=hint) from None
         except OutputTooLarge:
-            message = f"the command {self.name!r} said more than {job.bounds.output_bytes} bytes"
-            hint = f"Ask for less, or raise `commands.{self.name}.output_max`."
+            message = f"the command {self.name!r} printed more than {job.bounds.output_bytes} bytes"
+            hint = f"Request less, or raise `commands.{self.name}.output_max`."
             raise _failed("tool-output-too-large", message, hint=hint) from None
         if ended.code not in described.exit_codes:
             raise _failed("command-failed", f"the command {self.name!r} {_how(ended)}")
@@ -271,7 +273,7 @@ class CommandTool:
         except TooMuchJson as why:
             raise _failed("command-output", f"what the command {self.name!r} printed {why}") from None
         except JsonUnreadable as why:
-            raise _failed("command-output", f"what the command {self.name!r} said is no JSON: {why}") from None
+            raise _failed("command-output", f"the output of the command {self.name!r} is not JSON: {why}") from None
 
 
 def _how(ended: ProcessResult) -> str:

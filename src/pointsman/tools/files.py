@@ -43,12 +43,12 @@ class FileSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     directory: str = Field(min_length=1)
-    """Each execution has one of its own in it."""
+    """Directory with one subdirectory for each execution."""
     file_bytes_max: int = Field(default=500_000, ge=1, le=10_000_000)
     bytes_max: int = Field(default=20_000_000, ge=1)
-    """Of all files of an execution."""
+    """Maximum number of files of an execution."""
     files_max: int = Field(default=500, ge=1, le=100_000)
-    """Of an execution."""
+    """Maximum size of all files of an execution."""
 
 
 PIECES_MAX: Final = 16
@@ -113,7 +113,7 @@ class ArtifactFolder:
             with open(file, "rb") as opened:
                 about = os.fstat(file)
                 if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-                    raise _refused(path, "it is no plain file")
+                    raise _refused(path, "it is not a plain file")
                 yield opened
 
     def _put(self, path: str, data: BufferedReader | BytesIO) -> None:
@@ -150,7 +150,7 @@ class ArtifactFolder:
         if size > settings.file_bytes_max:
             raise _full(path, f"it has {size} bytes; {settings.file_bytes_max} is the most of one file")
         if len(others) >= settings.files_max:
-            raise _full(path, f"there are {len(others)} files, which is the most")
+            raise _full(path, f"there are {len(others)} files already, which is the maximum")
         if sum(file.size for file in others) + size > settings.bytes_max:
             raise _full(path, f"all files together would have more than {settings.bytes_max} bytes")
 
@@ -160,7 +160,7 @@ class ArtifactFolder:
         except FileNotFoundError:
             return
         if not stat.S_ISREG(about.st_mode):
-            raise _refused(path, "there is something else than a plain file")
+            raise _refused(path, "something other than a plain file has this name")
 
     @contextmanager
     def _folder(self, pieces: tuple[str, ...], *, make: bool) -> Generator[int]:
@@ -207,7 +207,7 @@ def names_in(path: str) -> tuple[str, ...]:
         raise _refused(path, f"it is more than {PIECES_MAX} directories deep")
     for piece in pieces:
         if piece in ("", ".", "..") or _ODD.search(piece) or piece.startswith(UNFINISHED):
-            raise _refused(path, f"{head(piece, 50)!r} is no name")
+            raise _refused(path, f"{head(piece, 50)!r} is not a valid name")
         if len(piece.encode()) > PIECE_BYTES_MAX:
             raise _refused(path, f"a name is longer than {PIECE_BYTES_MAX} bytes")
     return pieces
@@ -221,7 +221,9 @@ def _told(path: str) -> Generator[None]:
     except FileNotFoundError as why:
         raise ToolFailed(
             Failure(
-                code="file-missing", message=f"there is no file {head(path, 200)!r}", hint="`list_files` lists them."
+                code="file-missing",
+                message=f"the file {head(path, 200)!r} does not exist",
+                hint="`list_files` lists them.",
             )
         ) from why
     except OSError as why:
@@ -230,11 +232,13 @@ def _told(path: str) -> Generator[None]:
 
 def _refused(path: str, why: str) -> ToolFailed:
     hint = "Write a relative path such as notes/report.md."
-    return ToolFailed(Failure(code="file-refused", message=f"{head(path, 200)!r} is refused: {why}", hint=hint))
+    return ToolFailed(
+        Failure(code="file-refused", message=f"the path {head(path, 200)!r} is refused: {why}", hint=hint)
+    )
 
 
 def _full(path: str, why: str) -> ToolFailed:
-    return ToolFailed(Failure(code="file-quota", message=f"no room for {head(path, 200)!r}: {why}"))
+    return ToolFailed(Failure(code="file-quota", message=f"{head(path, 200)!r} cannot be written: {why}"))
 
 
 ESCAPED: Final = 6
@@ -242,11 +246,11 @@ ESCAPED: Final = 6
 _PATH: Final[JsonObject] = {"type": "string", "minLength": 1, "maxLength": 3000}
 _ABOUT: Final[dict[str, tuple[str, JsonObject]]] = {
     "read_file": (
-        "Read a file of this execution, as text, or as base64 where it is none.",
+        "Read a file of this execution, as text, or as base64 if it is binary.",
         {"properties": {"path": _PATH}, "required": ["path"]},
     ),
     "write_file": (
-        "Write a file of this execution, from text or base64. What was there is replaced.",
+        "Write a file of this execution, from text or base64. An existing file is replaced.",
         {
             "properties": {"path": _PATH, "text": {"type": "string"}, "base64": {"type": "string"}},
             "oneOf": [{"required": ["path", "text"]}, {"required": ["path", "base64"]}],
@@ -306,5 +310,5 @@ def _data(arguments: JsonObject) -> bytes:
             return text.encode()
         return base64.b64decode(str(arguments.get("base64")), validate=True)
     except (UnicodeEncodeError, binascii.Error, ValueError) as why:
-        failure = Failure(code="tool-arguments", message=f"what to write is neither text nor base64: {why}")
+        failure = Failure(code="tool-arguments", message=f"the content to write is neither text nor base64: {why}")
         raise ToolFailed(failure) from why

@@ -65,7 +65,9 @@ class FunctionTool(Generic[P, R]):
         requires_approval: bool = False,
     ) -> None:
         if name in RESERVED:
-            raise ToolMisdefined(f"{name!r} is the name of a tool of the engine", hint="Choose another: @tool(name=…).")
+            raise ToolMisdefined(
+                f"{name!r} is the name of a tool of the engine", hint="Choose another name: @tool(name=…)."
+            )
         self.__doc__ = function.__doc__
         self.__name__ = name
         self.limits = limits
@@ -174,7 +176,8 @@ class FunctionTool(Generic[P, R]):
         properties = schema.setdefault("properties", {})
         if not isinstance(properties, dict) or schema.get("type") != "object":
             raise ToolMisdefined(
-                f"the tool {self.name!r} takes arguments without names", hint="Models call tools by named parameters."
+                f"the tool {self.name!r} takes arguments without names",
+                hint="Name the arguments: models call tools by parameter name.",
             )
         for field in properties.values():
             if isinstance(field, dict):
@@ -305,15 +308,16 @@ def not_json(name: str, result: object, why: Exception) -> Failure:
     """Return the failure of a tool whose result cannot be written as JSON."""
     found = _first(result)
     if found is None:
-        return Failure(code="tool-failed", message=f"the tool {name!r} answered what is not JSON: {why}")
+        return Failure(code="tool-failed", message=f"the result of the tool {name!r} is not JSON: {why}")
     path, value = found
     if isinstance(value, list | tuple | Mapping | AbstractSet):
         message = (
-            f"the tool {name!r} answered what is not JSON: it is nested more than {DEPTH_MAX} deep, or holds itself"
+            f"the result of the tool {name!r} is not JSON: it is nested more than {DEPTH_MAX} levels "
+            "deep, or contains itself"
         )
         return Failure(code="tool-failed", message=message)
     what = repr(value) if isinstance(value, float) else f"a value of type {_type_of(value)}"
-    message = f"the tool {name!r} answered what is not JSON: {path} is {what}"
+    message = f"the result of the tool {name!r} is not JSON: {path} is {what}"
     hint = "Return texts, numbers, lists, objects with text keys, dataclasses or pydantic models."
     return Failure(code="tool-failed", message=message, hint=hint, details={"path": path, "type": _type_of(value)})
 
@@ -340,13 +344,15 @@ def _check_keys(name: str, found: Mapping[object, object]) -> None:
             raise _bad_key(name, f"an object has a key of type {_type_of(key)}")
         (written,) = cast("dict[str, None]", to_jsonable_python({key: None}))
         if written in known:
-            raise _bad_key(name, f"an object has the keys {known[written]!r} and {key!r}, which are one key in JSON")
+            raise _bad_key(
+                name, f"an object has the keys {known[written]!r} and {key!r}, which are the same key in JSON"
+            )
         known[written] = key
 
 
 def _bad_key(name: str, why: str) -> ToolFailed:
-    message = f"the tool {name!r} answered what is not JSON: {why}"
-    return ToolFailed(Failure(code="tool-failed", message=message, hint="Let the keys of objects be texts."))
+    message = f"the result of the tool {name!r} is not JSON: {why}"
+    return ToolFailed(Failure(code="tool-failed", message=message, hint="Use texts as keys of objects."))
 
 
 def _values(value: object) -> Iterable[object]:

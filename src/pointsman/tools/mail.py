@@ -39,27 +39,27 @@ class MailSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     host: str = Field(min_length=1)
     port: int | None = Field(default=None, ge=1, le=65_535)
-    """Absent: the usual one."""
+    """Absent: the default port."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """`starttls`: encrypted or not at all."""
+    """`starttls`: the mail is encrypted or not sent."""
     certificates: str = ""
-    """A file with authorities to believe instead of those of the system."""
+    """A file with certificate authorities to trust instead of those of the system."""
     username: str = ""
     password: str = Field(default="", repr=False)
-    """Best a handle: `secret.NAME`."""
+    """Preferably a handle: `secret.NAME`."""
     sender: str
     """`Name <address>`."""
     recipients: tuple[str, ...] = ("*",)
-    """Patterns of addresses that may be written to."""
+    """Patterns of allowed recipient addresses."""
     requires_approval: bool = False
-    """A person must agree to each mail."""
+    """A person must approve each mail."""
     timeout: Duration = Duration(Seconds(30.0))
     """Of everything."""
 
     @model_validator(mode="after")
     def _usable(self) -> MailSettings:
         if self.username and self.security == "none":
-            raise ValueError("a password is not sent in the clear: set `security` to starttls or tls")
+            raise ValueError("a password is not sent unencrypted: set `security` to starttls or tls")
         try:
             sender_of(self.sender)
         except AddressWrong as why:
@@ -125,8 +125,10 @@ class SendEmailTool:
             raise ToolFailed(Failure(code="tool-arguments", message=str(why), hint=why.hint)) from why
         for address in letter.recipients:
             if not self._settings.allows(address):
-                hint = "The operator can add it: [mail] `recipients`."
-                raise ToolFailed(Failure(code="mail-not-allowed", message=f"{address!r} is not written to", hint=hint))
+                hint = "The operator can allow it: [mail] `recipients`."
+                raise ToolFailed(
+                    Failure(code="mail-not-allowed", message=f"mail to {address!r} is not allowed", hint=hint)
+                )
         message = message_of(letter, sender=sender_of(self._settings.sender), key=context.key, at=self._now())
         return await send(message, self._settings, password=self._password(), recipients=letter.recipients)
 
@@ -144,9 +146,9 @@ class SendEmailTool:
             return ""
         found = self._resolved(self._settings.password)
         if found is None:
-            hint = f"`mail.password` names {self._settings.password!r}: set it."
+            hint = f"Set the secret {self._settings.password!r}, which `mail.password` names."
             raise ToolFailed(
-                Failure(code="secret-missing", message="there is no password of the mail server", hint=hint)
+                Failure(code="secret-missing", message="the password of the mail server is not set", hint=hint)
             )
         return found
 
@@ -227,7 +229,7 @@ def sender_of(text: str) -> Address:
 def line_of(text: str, what: str) -> str:
     """Return the text if it is valid in a header. Raises `AddressWrong`."""
     if _CONTROL.search(text):
-        raise AddressWrong(f"{what} has a line break or a control character in it", hint="Write it on one line.")
+        raise AddressWrong(f"{what} contains a line break or a control character", hint="Write it on one line.")
     return text
 
 

@@ -14,22 +14,30 @@ from pointsman.ports import ToolSpec
 from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject
 
-KEY: Final[JsonObject] = {"type": "string", "minLength": 1, "maxLength": 500, "description": "What it is called."}
-TEXT: Final[JsonObject] = {"type": "string", "description": "What to remember."}
+KEY: Final[JsonObject] = {"type": "string", "minLength": 1, "maxLength": 500, "description": "The key of the value."}
+TEXT: Final[JsonObject] = {"type": "string", "description": "The text to store."}
 OPERATIONS: Final[dict[str, tuple[str, JsonObject, tuple[str, ...]]]] = {
-    "get": ("Read what is remembered under a key; null: nothing is.", {"key": KEY}, ("key",)),
-    "set": ("Remember a text under a key, instead of what was there.", {"key": KEY, "value": TEXT}, ("key", "value")),
-    "append": ("Add a text to the list under a key; gives the list.", {"key": KEY, "value": TEXT}, ("key", "value")),
-    "delete": ("Forget what is under a key; gives whether there was something.", {"key": KEY}, ("key",)),
+    "get": ("Read the value of a key from memory; null: there is none.", {"key": KEY}, ("key",)),
+    "set": (
+        "Store a text under a key in memory, in place of the previous value.",
+        {"key": KEY, "value": TEXT},
+        ("key", "value"),
+    ),
+    "append": (
+        "Append a text to the list under a key in memory; returns the list.",
+        {"key": KEY, "value": TEXT},
+        ("key", "value"),
+    ),
+    "delete": ("Delete the value of a key from memory; returns whether there was one.", {"key": KEY}, ("key",)),
     "search": (
-        "Find what is remembered by words in it, the best first.",
+        "Search memory for values that share words with a text, best matches first.",
         {
             "query": {"type": "string", "minLength": 1, "description": "Words."},
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 50,
-                "description": "Most hits; 10 where it is not said.",
+                "description": "Maximum number of matches; default 10.",
             },
         },
         ("query",),
@@ -64,4 +72,6 @@ class MemoryTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Always raise `ToolFailed`: only a step knows the owner of the memory."""
-        raise ToolFailed(Failure(code="memory-no-owner", message=f"nobody knows whose memory {self.name!r} means here"))
+        raise ToolFailed(
+            Failure(code="memory-no-owner", message=f"{self.name!r} has no memory here: the execution has no starter")
+        )

@@ -37,12 +37,12 @@ class PageSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     hosts: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Patterns of names. Where a page leads on to, they hold as well."""
+    """Patterns of host names. They apply to redirects too."""
     timeout: Duration = Duration(Seconds(30.0))
     bytes_max: int = Field(default=5_000_000, ge=1, le=50_000_000)
-    """Of a page as it comes."""
+    """Maximum size of a page as received."""
     chars_max: int = Field(default=20_000, ge=100, le=1_000_000)
-    """Of the text handed out at once."""
+    """Maximum size of the text returned at once."""
 
     def allows(self, host: str) -> bool:
         """Return whether pages of the host may be fetched."""
@@ -50,7 +50,9 @@ class PageSettings(BaseModel):
 
 
 NAME: Final = "fetch_page"
-DESCRIPTION: Final = "Fetch a page of the web as text. A long one comes in parts: go on with `from` at `next`."
+DESCRIPTION: Final = (
+    "Fetch a page of the web as text. Long pages are returned in parts: continue with `from` set to `next`."
+)
 SECONDS_TO_READ: Final = 30.0
 BYTES_PER_CHAR: Final = 6
 """Maximum length of a character in JSON, when escaped."""
@@ -59,8 +61,11 @@ PARAMETERS: Final[JsonObject] = {
     "type": "object",
     "properties": {
         "url": {"type": "string", "minLength": 1, "maxLength": 4000},
-        "from": {"type": "integer", "minimum": 0, "description": "Where in the text to begin."},
-        "part": {"enum": ["main", "whole"], "description": "`whole`: with menus and the like."},
+        "from": {"type": "integer", "minimum": 0, "description": "The position in the text to start at."},
+        "part": {
+            "enum": ["main", "whole"],
+            "description": "`whole`: include menus and other parts around the main text.",
+        },
     },
     "required": ["url"],
     "additionalProperties": False,
@@ -130,7 +135,7 @@ async def read_page(answer: HttpResponse, part: Literal["main", "whole"]) -> Web
     is_text = kind.startswith("text/") or kind.endswith(TEXTS) or not kind
     if is_text and (charset or b"\0" not in answer.body[:1000]):
         return WebPage("", answer.body.decode(charset or "utf-8", errors="replace"))
-    raise _unreadable(answer, f"it is {kind or 'binary'}, not a text")
+    raise _unreadable(answer, f"its media type is {kind or 'binary'}, not text")
 
 
 async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
@@ -153,7 +158,7 @@ async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
             said = await _exchanged(process, answer.body)
             code = await process.wait()
     except TimeoutError:
-        raise _unreadable(answer, f"its text was not found within {SECONDS} s") from None
+        raise _unreadable(answer, f"its text could not be extracted within {SECONDS} s") from None
     finally:
         if process.returncode is None:
             process.kill()

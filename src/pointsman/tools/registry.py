@@ -192,7 +192,7 @@ class ToolRegistry:
                 result = await _ran(tool, call, context)
         except TimeoutError as why:
             message = f"the tool {call.name!r} did not answer within {timeout_s:g} s"
-            hint = "That is the tool's own limit: raise its `timeout_s`, or the `timeout` it has in the settings."
+            hint = "This is the limit of the tool: raise its `timeout_s`, or its `timeout` in the settings."
             raise _failed("tool-timeout", message, retryable=True, hint=hint) from why
         return _bounded(tool, result)
 
@@ -203,7 +203,11 @@ class ToolRegistry:
             if call.name in self._tools or call.name in self._scripted:
                 self._checkers[call.name] = checker
         if wrong := checker.correction(call.arguments):
-            raise _failed("tool-arguments", f"arguments of {call.name!r}: {wrong}", hint="Call it again, corrected.")
+            raise _failed(
+                "tool-arguments",
+                f"arguments of {call.name!r}: {wrong}",
+                hint="Correct the arguments and call the tool again.",
+            )
 
     def _away(self, name: str) -> Failure | None:
         """Return the failure if the server of a tool could not be reached when `call` listed it a moment ago: calling
@@ -239,7 +243,7 @@ def _check_name(name: str) -> None:
 def unknown_tool(name: str) -> ToolFailed:
     """Return the same error for a tool that does not exist and for one that the caller may not use."""
     # The hint does not list known names: some are workflows that the caller may not see.
-    hint = "The list of tools has those that you may see."
+    hint = "`pointsman tools` and GET /api/tools list the tools that you may use."
     return _failed("unknown-tool", f"there is no tool named {name!r}", hint=hint, needs=need_of(name))
 
 
@@ -297,11 +301,11 @@ def _bounded(tool: Tool, result: Json) -> Json:
         raise ToolFailed(not_json(tool.name, result, why)) from why
     size = len(written)
     if size > most:
-        message = f"the tool {tool.name!r} answered {size} bytes; {most} is the most"
-        raise _failed("tool-output-too-large", message, hint="Ask for less, or raise the tool's output_bytes_max.")
+        message = f"the result of the tool {tool.name!r} has {size} bytes; the maximum is {most}"
+        raise _failed("tool-output-too-large", message, hint="Request less, or raise the tool's output_bytes_max.")
     if excess := excess_of(written):
         message = f"the answer of the tool {tool.name!r} {excess}"
-        raise _failed("tool-output-too-large", message, hint="Answer long numbers as texts, and ask for less.")
+        raise _failed("tool-output-too-large", message, hint="Return long numbers as texts, and return less data.")
     return result
 
 

@@ -115,9 +115,12 @@ class UnscriptedTools:
         found = self._tools.find(call.name)
         if found is not None and not found.off:
             return await self._tools.call(call, key=key, run=run)
-        about, hint = f"there is no tool {call.name!r} here", "Register it with the installation"
+        about, hint = (
+            f"tool {call.name!r} is not registered in this process",
+            "Add it with `@tool` and a `pointsman.tools` entry point",
+        )
         if found is not None:
-            about, hint = f"the tool {call.name!r} is off here", found.off.rstrip(".")
-        message = f"{about}, and no script of it"
+            about, hint = f"tool {call.name!r} is disabled here", found.off.rstrip(".")
+        message = f"{about}, and the script has no results for it"
         hint = f"{hint}, or give it results under `tools:` in the script."
         raise ToolFailed(Failure(code="tool-not-scripted", message=message, hint=hint, needs=need_of(call.name)))

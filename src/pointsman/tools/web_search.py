@@ -38,18 +38,18 @@ class SearchSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     engine: Literal["searxng", "tavily", "brave"]
     url: str = ""
-    """Where it is; needed of SearXNG. May be inside this network: it is the operator's own word."""
+    """Address of the service; required for SearXNG. Internal addresses are allowed, because the operator sets it."""
     key: str = Field(default="", repr=False)
-    """Best a handle: `secret.NAME`."""
+    """Preferably a handle: `secret.NAME`."""
     hits_max: int = Field(default=10, ge=1, le=50)
     timeout: Duration = Duration(Seconds(20.0))
 
     @model_validator(mode="after")
     def _complete(self) -> SearchSettings:
         if self.engine == "searxng" and not self.url:
-            raise ValueError("`url` is missing: where is this SearXNG?")
+            raise ValueError("`url` is missing: set it to the address of SearXNG")
         if self.engine != "searxng" and not self.key:
-            raise ValueError(f"`key` is missing: {self.engine} wants one")
+            raise ValueError(f"`key` is missing: {self.engine} requires one")
         if self.url and not self.url.startswith(("http://", "https://")):
             raise ValueError("`url` must begin with http:// or https://")
         return self
@@ -163,8 +163,8 @@ class WebSearchTool:
             raise ToolFailed(failure)
         hits = hits_in(self._settings, data, most=most)
         if hits is None:
-            message = f"what {self._settings.engine} answered holds no results"
-            raise ToolFailed(Failure(code="search-unreadable", message=message, hint="See [search] in the settings."))
+            message = f"the answer of {self._settings.engine} contains no results"
+            raise ToolFailed(Failure(code="search-unreadable", message=message, hint="Check [search] in the settings."))
         return hits
 
     def _key(self) -> str:
@@ -172,7 +172,7 @@ class WebSearchTool:
             return ""
         found = self._resolved(self._settings.key)
         if found is None:
-            message = f"there is no key of {self._settings.engine}"
-            hint = f"`search.key` names {self._settings.key!r}: set it."
+            message = f"the key of {self._settings.engine} is not set"
+            hint = f"Set the secret {self._settings.key!r}, which `search.key` names."
             raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint))
         return found

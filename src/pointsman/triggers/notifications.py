@@ -249,7 +249,7 @@ class Outbox:
         """Send a notice again, starting with the first attempt. Raises `NoSuchNotice`."""
         found = {kept.id: kept for kept in await self.list()}
         if id not in found:
-            raise NoSuchNotice(f"there is no notice {id!r}", hint="`pointsman notifications list` shows them.")
+            raise NoSuchNotice(f"there is no notice {id!r}", hint="`pointsman notifications list` lists them.")
         letter = replace(found[id].letter, state="pending", attempts=0, due=self._app.clock.now())
         return await self.change(found[id], letter)
 
@@ -347,7 +347,7 @@ class Notifier:
         letter = kept.letter
         settings = self._app.settings.notifications.get(letter.to)
         if settings is None:
-            after = replace(letter, state="dead", error=f"the settings name no address {letter.to!r}")
+            after = replace(letter, state="dead", error=f"the settings have no address named {letter.to!r}")
         else:
             with hiding(self._redact.redaction):
                 after = await self._posted(kept, settings, now)

@@ -81,7 +81,7 @@ class NoSuchSchedule(CallerError):
 def no_such_schedule(id: str) -> NoSuchSchedule:
     """Return the error for a schedule that does not exist or that the caller may not see, which are
     not distinguished."""
-    hint = "`pointsman schedules list` and GET /api/schedules have those that you may see."
+    hint = "`pointsman schedules list` and GET /api/schedules list the schedules that you may see."
     return NoSuchSchedule(f"there is no schedule {id!r}", hint=hint)
 
 
@@ -208,10 +208,12 @@ class Schedules:
         Raises `ScheduleExists`, `ScheduleInvalid`, `TimingInvalid`, `UnknownWorkflow`.
         """
         if not NAME.fullmatch(id) or id in RESERVED:
-            hint = f"Letters, digits and `. _ -`, at most 200; not {', '.join(RESERVED)}."
-            raise ScheduleInvalid(f"{id[:200]!r} cannot be the id of a schedule", hint=hint)
+            hint = f"Use letters, digits and `. _ -`, at most 200; not {', '.join(RESERVED)}."
+            raise ScheduleInvalid(f"{id[:200]!r} is not a valid schedule id", hint=hint)
         if not 0 <= catch_up_s <= CATCH_UP_S_MAX:
-            raise ScheduleInvalid(f"{catch_up_s:g} s cannot be caught up", hint=f"At most {CATCH_UP_S_MAX:g} s.")
+            raise ScheduleInvalid(
+                f"runs missed {catch_up_s:g} s ago cannot be caught up", hint=f"Use at most {CATCH_UP_S_MAX:g} s."
+            )
         await self._app[LIBRARY].found(workflow)
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
@@ -230,7 +232,7 @@ class Schedules:
             version = await self.put(id, schedule, after=0)
         except EntryMoved:
             raise ScheduleExists(
-                f"the schedule id {id!r} is taken", hint="Delete that one, or take another id."
+                f"the schedule {id!r} already exists", hint="Delete that schedule, or choose another id."
             ) from None
         return StoredSchedule(id, schedule, version)
 
@@ -251,7 +253,7 @@ class Schedules:
         `after` is the `mark` it must have. Raises `RevisionMoved`, `ScheduleInvalid` for a schedule that a document
         declares, and the errors of `add`.
         """
-        _must_be_its_own(await self.get(id), "Change the document.")
+        _must_be_its_own(await self.get(id), "Change the document of the workflow.")
         now = self._app.clock.now()
         _must_be_ahead(timing, now)
         await self._app[LIBRARY].found(workflow)
@@ -356,12 +358,12 @@ def usual_id(workflow: str) -> str:
 
 def _must_be_ahead(timing: Timing, now: float) -> None:
     if timing.at is not None and timing.at <= now:
-        raise TimingInvalid(f"{instant_text(timing.at)} is over", hint="Name a time that is still to come.")
+        raise TimingInvalid(f"{instant_text(timing.at)} is in the past", hint="Choose a time in the future.")
 
 
 def _must_be_its_own(kept: StoredSchedule, hint: str) -> None:
     if kept.schedule.trigger:
-        raise ScheduleInvalid(f"{kept.id!r} belongs to the document of {kept.schedule.workflow!r}", hint=hint)
+        raise ScheduleInvalid(f"{kept.id!r} is declared in the document of {kept.schedule.workflow!r}", hint=hint)
 
 
 ON_TIME_S: Final = 60.0
@@ -468,12 +470,12 @@ class Scheduler:
         if look.open and not await self._starts.began(_execution_for(look.id, due)):
             match look.schedule.overlap:
                 case "skip":
-                    return look.outcome(due, "skipped", f"{look.open[-1]} is not over")
+                    return look.outcome(due, "skipped", f"{look.open[-1]} has not ended")
                 case "queue":
                     if len(look.queued) >= QUEUED_MAX:
-                        return look.outcome(due, "skipped", f"{QUEUED_MAX} runs wait already")
+                        return look.outcome(due, "skipped", f"{QUEUED_MAX} runs are queued already")
                     look.queued.append(due)
-                    return look.outcome(due, "queued", f"{look.open[-1]} is not over")
+                    return look.outcome(due, "queued", f"{look.open[-1]} has not ended")
                 case "replace":
                     await self._stop(look)
                 case "allow":

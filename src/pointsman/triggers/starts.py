@@ -96,9 +96,9 @@ async def owner_for(app: AppContext, owners: Iterable[Party], workflow: str) -> 
     if not await may_execute(app, owner, workflow):
         names = ", ".join(sorted({repr(one.name) for one in people}))
         raise TriggerStopped(
-            f"its owner {names} may not execute the workflow {workflow!r} any more",
-            hint="Give the owner the role and the sharing again, or make a person who has them its owner: save the "
-            "workflow, or add the schedule, as them.",
+            f"the owner {names} may no longer execute the workflow {workflow!r}",
+            hint="Restore the owner's role and the sharing of the workflow, or change the owner: save the "
+            "workflow, or add the schedule, as a person with these rights.",
         )
     return owner
 

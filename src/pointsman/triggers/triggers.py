@@ -152,7 +152,7 @@ async def paths_must_be_free(app: AppContext, workflow: WorkflowDefinition) -> N
         entry = await app.store.entries.find(WEBHOOK, trigger.path)
         if entry is not None and read_declared(entry.value).workflow != workflow.id:
             # The error does not name the other workflow: the caller may not be allowed to see it.
-            raise WebhookTaken(f"another workflow has the path {trigger.path!r}", hint="Take another path.")
+            raise WebhookTaken(f"another workflow already has the path {trigger.path!r}", hint="Choose another path.")
 
 
 class Triggers:

@@ -45,7 +45,7 @@ async def webhook_of(app: AppContext, workflow: str, trigger: str) -> tuple[str,
         if (declared.workflow, declared.trigger) == (workflow, trigger):
             return entry.key, declared
     raise NoSuchTrigger(
-        f"{workflow!r} has no webhook {trigger!r} in effect", hint="GET /api/webhooks lists them; is it enabled?"
+        f"{workflow!r} has no enabled webhook {trigger!r}", hint="GET /api/webhooks lists enabled webhooks."
     )
 
 

@@ -218,7 +218,7 @@ class Webhooks:
         """
         most = self._app.settings.server.webhook_bytes_max
         if len(body) > most:
-            hint = f"At most {most}: `webhook_bytes_max` under [server] in the settings."
+            hint = f"At most {most} bytes: `webhook_bytes_max` under [server] in the settings."
             raise BodyTooLarge(f"the body has {len(body)} bytes", hint=hint)
         lower = {name.lower(): value for name, value in headers.items()}
         entry = await self._app.store.entries.find(WEBHOOK, path)
@@ -226,8 +226,8 @@ class Webhooks:
         signed = await self._signed(declared, body, lower)
         now = self._app.clock.now()
         if declared is None or not signed.ok:
-            hint = "Check path and secret; a signature is good for five minutes."
-            refusal = WebhookRefused("no webhook of this path takes this call", hint=hint)
+            hint = "Check the path and the secret; a signature is valid for five minutes."
+            refusal = WebhookRefused("no webhook accepts this call", hint=hint)
             why = _why_refused(declared, lower)
             self.deliveries.refused(
                 path, Delivery(id="", at=now, bytes=len(body), outcome="refused", code=refusal.code, why=why)
@@ -298,23 +298,25 @@ class Webhooks:
             if trigger.id == declared.trigger and trigger.secret and trigger.secret.strip():
                 _must_be_long(trigger.secret, f"the secret of webhook {declared.id!r}")
                 return trigger.secret
-        raise SecretMissing(f"the document of {declared.workflow!r} has no secret for {declared.trigger!r} any more")
+        raise SecretMissing(
+            f"the document of {declared.workflow!r} contains no secret for {declared.trigger!r} any more"
+        )
 
 
 def _why_refused(declared: Declared | None, headers: Mapping[str, str]) -> str:
     """Return the reason for owners of the webhook; the caller does not receive it."""
     if declared is not None and not declared.secret:
-        return "the webhook has no secret, and its trigger does not say `auth: none`"
+        return "the webhook has no secret, and its trigger does not have `auth: none`"
     other = {"standard": "x-hub-signature-256", "github": "webhook-signature"}
     if declared is not None and other[declared.scheme] in headers:
-        return f"signed by another scheme than {declared.scheme!r}; `scheme` of the trigger says which one"
-    return "no good signature"
+        return f"the signature does not have the scheme {declared.scheme!r}, which `scheme` of the trigger sets"
+    return "the signature is invalid"
 
 
 def _must_be_long(secret: str, named: str) -> None:
     """Raise `SecretMissing` for a secret that is too short."""
     if len(key_of(secret)) < KEY_BYTES_MIN:
-        hint = f"It needs {KEY_BYTES_MIN} bytes; behind `whsec_` they are written in base 64."
+        hint = f"It must have at least {KEY_BYTES_MIN} bytes; after `whsec_` they are written in base 64."
         raise SecretMissing(f"{named} is too short", hint=hint)
 
 
@@ -342,7 +344,7 @@ def read_body(body: bytes, content_type: str) -> Json:
             raise BodyInvalid(f"the form cannot be read: {why}", hint=f"UTF-8, at most {FIELDS_MAX} fields.") from None
     if kind not in ("", "application/json") and not kind.endswith("+json"):
         hint = "Send application/json or application/x-www-form-urlencoded."
-        raise BodyInvalid(f"nobody reads bodies of type {kind[:100]!r}", hint=hint)
+        raise BodyInvalid(f"bodies of type {kind[:100]!r} are not supported", hint=hint)
     try:
         return decode_sent_json(body)
     except DuplicateKey as why:
@@ -350,4 +352,4 @@ def read_body(body: bytes, content_type: str) -> Json:
     except TooMuchJson as why:
         raise BodyInvalid(f"the body {why}", hint=LESS) from None
     except JsonUnreadable as why:
-        raise BodyInvalid(f"the body is not JSON: {why}", hint="Send UTF-8, and say what it is.") from None
+        raise BodyInvalid(f"the body is not JSON: {why}", hint="Send JSON in UTF-8, or set the content type.") from None

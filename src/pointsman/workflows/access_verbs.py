@@ -132,7 +132,7 @@ class SecretVerbs(Verbs):
         for part, names in gone.items():
             if unknown := [one for one in names if one not in getattr(known, part)]:
                 raise SecretInvalid(
-                    f"not among the {part} of the secret {name!r}: {', '.join(unknown)}",
+                    f"the {part} of the secret {name!r} do not contain: {', '.join(unknown)}",
                     hint="`pointsman secrets list` shows them.",
                 )
         rule = SecretRule(

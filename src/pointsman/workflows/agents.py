@@ -41,7 +41,7 @@ class NoSuchAgent(CallerError):
 
 def no_such_agent(reference: str) -> NoSuchAgent:
     """Return the error for an agent that does not exist or that the caller may not see: both get the same message."""
-    return NoSuchAgent(f"there is no agent {reference!r}", hint="GET /api/agents lists those that you may see.")
+    return NoSuchAgent(f"there is no agent {reference!r}", hint="GET /api/agents lists the agents that you may see.")
 
 
 class AgentInvalid(CallerError):
@@ -58,7 +58,7 @@ class AgentTaken(CallerError):
 
 def agent_taken(name: str) -> AgentTaken:
     """Return the error for a name that another agent has."""
-    return AgentTaken(f"the name {name!r} is taken", hint="Take another name.")
+    return AgentTaken(f"the name {name!r} is taken", hint="Choose another name.")
 
 
 class SavedAgent(Struct, frozen=True, kw_only=True, omit_defaults=True):

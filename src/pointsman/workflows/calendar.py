@@ -74,9 +74,11 @@ def timing_of(
     given = [name for name, value in (("cron", cron), ("every", every_s), ("at", at)) if value is not None]
     if len(given) != 1:
         options = " and ".join(given) or "nothing"
-        raise TimingInvalid(f"a schedule needs one of cron, every and at, and was given {options}", hint=EXAMPLE)
+        raise TimingInvalid(
+            f"a schedule needs exactly one of cron, every and at, but was given {options}", hint=EXAMPLE
+        )
     if every_s is not None and not every_s >= EVERY_S_MIN:
-        raise TimingInvalid(f"every {every_s:g} s is too often", hint=f"At least {EVERY_S_MIN:g} s.")
+        raise TimingInvalid(f"every {every_s:g} s is too frequent", hint=f"Use at least {EVERY_S_MIN:g} s.")
     zone = zone_of(timezone)
     if cron is not None:
         check_cron(cron, zone)
@@ -103,7 +105,7 @@ def check_cron(text: str, zone: ZoneInfo) -> None:
     except CronSimError:
         first = None
     if first is None:
-        raise CronInvalid(f"{text!r} is never due", hint="No date fits all of its fields.")
+        raise CronInvalid(f"{text!r} is never due", hint="No date matches all of its fields.")
 
 
 def due_after(timing: Timing, after: float, *, begin: float) -> Iterator[float]:
@@ -137,11 +139,11 @@ def timing_in_words(*, cron: str | None, every: str | None, at: str | None, time
         every_s = None if every is None else read_duration(every).seconds
     except ValueError as why:
         raise TimingInvalid(
-            f"{every!r} is no length of time: {why}", hint="A number with a unit: `90s`, `15m`."
+            f"{every!r} is not a duration: {why}", hint="Use a number with a unit: `90s`, `15m`."
         ) from None
     instant = None if at is None else seconds_of(at)
     if at is not None and instant is None:
-        raise TimingInvalid(f"{at!r} is no point in time", hint="ISO 8601, such as 2027-01-31T12:00:00Z.")
+        raise TimingInvalid(f"{at!r} is not a point in time", hint="Use ISO 8601, such as 2027-01-31T12:00:00Z.")
     return timing_of(cron=cron, every_s=every_s, at=instant, timezone=timezone)
 
 

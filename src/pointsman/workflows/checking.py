@@ -225,8 +225,8 @@ def _variables(workflow: Definition, facts: CheckFacts) -> list[Problem]:
         error(
             "unresolved-variable",
             pointer,
-            f"the variable {name!r} is not granted",
-            hint=f"{did_you_mean(name, granted)} Put it under [variables] in pointsman.toml, or give --var.".strip(),
+            f"the variable {name!r} is not set",
+            hint=f"{did_you_mean(name, granted)} Set it under [variables] in pointsman.toml, or with --var.".strip(),
         )
         for pointer, name in variables_in(workflow.to_document())
         if name not in granted
@@ -240,8 +240,8 @@ def _not_ours(workflow: Definition) -> list[Problem]:
     ours = shipped(workflow.id)
     if ours is not None and ours.definition == workflow:
         return []
-    message = f"ids that begin with {BUILT_IN!r} are those of workflows that come with the product"
-    return [error("built-in-id", "/id", message, hint="Take another id.")]
+    message = f"ids that begin with {BUILT_IN!r} are reserved for built-in workflows"
+    return [error("built-in-id", "/id", message, hint="Choose another id.")]
 
 
 def _unpriced(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
@@ -257,8 +257,8 @@ def _unpriced(workflow: Definition, facts: CheckFacts) -> Iterator[Problem]:
     for name in sorted(one for one in named if one and "{" not in one and not is_scripted(one)):
         provider, _, rest = name.partition(":")
         if rest and facts.prices.cost_usd(provider, rest, input_tokens=1, output_tokens=1) is None:
-            message = f"nobody knows what {name!r} costs: `costUsd` cannot see it"
-            hint = "Give its price under [prices] in the settings, or limit `tokens` or `modelCalls` as well."
+            message = f"the price of {name!r} is unknown, so `costUsd` does not count its calls"
+            hint = "Set its price under [prices] in the settings, or also limit `tokens` or `modelCalls`."
             yield warning("cost-unknown", "/config/limits/costUsd", message, hint=hint)
 
 
@@ -266,7 +266,7 @@ def _too_many_nodes(workflow: Definition, facts: CheckFacts) -> Iterator[Problem
     most = facts.nodes_max
     count = sum(node.type != "note" for node in workflow.nodes)
     if most is not None and count > most:
-        message = f"the workflow has {count} nodes, and the operator allows {most}"
+        message = f"the workflow has {count} nodes; the operator allows {most}"
         yield error("too-many-nodes", "/nodes", message, hint="Move parts of it into sub-workflows.")
 
 
@@ -279,7 +279,9 @@ def _granted_agents(workflow: Definition, facts: CheckFacts) -> list[Problem]:
         named = node.config.agent if isinstance(node.config, AgentConfig) else None
         meant = substituted(named, granted)
         if named is not None and isinstance(meant, str) and meant != named and meant not in known:
-            message = f"{named} is {meant!r}, and there is no such agent here: the model plays it without a role"
+            message = (
+                f"{named} is {meant!r}, and no agent with this name exists here: the model acts without a system prompt"
+            )
             hint = f"Describe it under [agents.{meant}] in pointsman.toml."
             found.append(warning("unknown-agent", pointer_to("nodes", position, "config", "agent"), message, hint=hint))
     return found

@@ -128,7 +128,8 @@ def patched(source: Workflow, patch: JsonObject) -> Patched:
     foreign = sorted(patch.keys() - set(PATCHED))
     if foreign:
         raise FieldNotPatched(
-            f"{foreign[0]!r} is not changed by a patch", hint=f"Of {', '.join(PATCHED)}; for more PUT the document."
+            f"a patch cannot change {foreign[0]!r}",
+            hint=f"Members that can be changed: {', '.join(PATCHED)}. For others, PUT the document.",
         )
     made, problems = Definition.from_document(merged(source.definition.to_document(), patch))
     if made is None:
@@ -154,7 +155,11 @@ def lost_by_patching(source: Workflow) -> list[str]:
     if dialect == "native" and original_of(source, dialect) is not None:
         return []
     # A text may contain `#` too; an unnecessary warning is better than a missing one.
-    return [f"comments: the dialect {dialect!r} is written anew"] if COMMENT.search(source.document.text) else []
+    return (
+        [f"comments: the document is rewritten in the dialect {dialect!r}"]
+        if COMMENT.search(source.document.text)
+        else []
+    )
 
 
 def _is_json(text: str) -> bool:

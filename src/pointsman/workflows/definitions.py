@@ -78,7 +78,8 @@ def model_of(app: AppContext, wanted: str | None) -> str | None:
     """Return the model that answers every agent of an execution; None: each agent uses its own. Raises `ModelFixed`."""
     if wanted is not None and app.services.model not in (None, wanted):
         raise ModelFixed(
-            f"{app.services.model!r} answers every agent here, so {wanted!r} cannot", hint="Leave `model` out."
+            f"{app.services.model!r} is set as the model of every agent, so {wanted!r} cannot be used",
+            hint="Omit `model`.",
         )
     return wanted or app.services.model
 

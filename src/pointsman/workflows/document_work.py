@@ -152,7 +152,7 @@ class DocumentWork:
         if queue.count and queue.waiting_chars + counted > WAITING_CHARS_MAX:
             raise TooManyRequests(
                 f"{by!r} has {queue.count} documents waiting to be read",
-                hint="Wait for the answers, then send the next one.",
+                hint="Wait for the answers before sending the next document.",
                 retry_after_s=RETRY_S,
             )
         queue.waiting_chars += counted
@@ -259,7 +259,8 @@ class _Worker:
             self.goes_on = False
             raise WorkersUnavailable(
                 f"the worker process for documents does not start ({self.why_ended()})",
-                hint="Its standard error is that of the server. `workers = 0` under [documents] does without it.",
+                hint="Its standard error is in the server's log. `workers = 0` under [documents] reads "
+                "documents in the server process.",
             ) from None
         finally:
             overdue.cancel()
@@ -385,7 +386,7 @@ class DocumentPool:
                     hint=f"{SIMPLER} An operator can raise `memory_mb` under [documents].",
                 )
             case "bug":
-                why = EngineBug("work on a document failed; this is a bug of the product")
+                why = EngineBug("reading the document failed; this is a bug in Pointsman")
                 why.add_note(str(outcome.value))
                 raise why
 
@@ -396,7 +397,7 @@ class DocumentPool:
                 hint=f"{SIMPLER} An operator can raise `seconds` and `seconds_per_mb` under [documents].",
             )
         return DocumentTooExpensive(
-            f"the document ended the process that read it ({ended})",
+            f"reading the document ended its worker process ({ended})",
             hint=f"{SIMPLER} An operator can raise `memory_mb` under [documents].",
         )
 

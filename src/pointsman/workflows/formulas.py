@@ -219,7 +219,9 @@ def _unknown(reads: Iterable[PathRead], formula: Formula) -> Iterable[FormulaPro
             continue
         near = difflib.get_close_matches(name, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
-        yield _problem("warning", "unknown-path", f"nothing is called {name!r} here", hint, read.offset, read.length)
+        yield _problem(
+            "warning", "unknown-path", f"there is no value named {name!r} here", hint, read.offset, read.length
+        )
 
 
 def _properties(schemas: Mapping[str, JsonObject]) -> JsonObject:

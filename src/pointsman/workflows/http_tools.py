@@ -45,7 +45,7 @@ def _file(path: Path) -> HttpTools:
         return TypeAdapter(HttpTools).validate_python(read["tools"])
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as why:
         raise SettingsInvalid(
-            f"the tool file {str(path)!r} cannot be read: {why}", hint="Write it with `pointsman tools import`."
+            f"the tool file {str(path)!r} cannot be read: {why}", hint="Create one with `pointsman tools import`."
         ) from None
     except ValidationError as why:
         first = why.errors()[0]
@@ -61,7 +61,9 @@ async def import_openapi(settings: Settings, source: str, *, server: str = "", p
     is_address = source.startswith(("http://", "https://"))
     data = await _fetched(settings, source) if is_address else await asyncio.to_thread(_local, Path(source))
     if len(data) > BYTES_MAX:
-        raise OpenApiUnreadable(f"the document has more than {BYTES_MAX} bytes", hint="Cut out what you need.")
+        raise OpenApiUnreadable(
+            f"the document has more than {BYTES_MAX} bytes", hint="Reduce it to the operations that you need."
+        )
     document = await asyncio.to_thread(_document, data)
     return read_openapi(document, source=source if is_address else "", server=server, prefix=prefix)
 
@@ -71,7 +73,9 @@ async def _fetched(settings: Settings, address: str) -> bytes:
 
     answer = await settings.http.outgoing().send(HttpCall(method="GET", url=address))
     if answer.status != 200:
-        raise OpenApiUnreadable(f"{address!r} answered {answer.status}", hint="Look at it in a browser.")
+        raise OpenApiUnreadable(
+            f"{address!r} answered {answer.status}", hint="Open the address in a browser to check it."
+        )
     return answer.body
 
 
@@ -81,7 +85,7 @@ def _local(path: Path) -> bytes:
             return file.read(BYTES_MAX + 1)
     except OSError as why:
         raise OpenApiUnreadable(
-            f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a file or an URL."
+            f"{str(path)!r} cannot be read: {why.strerror}", hint="Use the name of a file or a URL."
         ) from None
 
 
@@ -89,7 +93,7 @@ def _document(data: bytes) -> Json:
     try:
         return decode_json(data)
     except TooMuchJson as why:
-        raise OpenApiUnreadable(f"the document {why}", hint="Cut out what you need.") from None
+        raise OpenApiUnreadable(f"the document {why}", hint="Reduce it to the operations that you need.") from None
     except JsonUnreadable:
         pass
     try:

@@ -53,7 +53,7 @@ PINS_MAX: Final = 200
 
 def unknown_workflow(reference: str) -> UnknownWorkflow:
     """Return the error for a workflow that does not exist or that the caller may not see: both get the same message."""
-    hint = f"Built in: {', '.join(IDS)}. The list of workflows has the saved ones that you may see."
+    hint = f"Built-in workflows: {', '.join(IDS)}. The list of workflows contains the saved ones that you may see."
     return UnknownWorkflow(f"there is no workflow {reference!r}", hint=hint)
 
 
@@ -200,9 +200,9 @@ class Library:
         missing = sorted({name for _, name in named if name not in granted})
         if missing:
             raise VariableUnresolved(
-                f"the workflow needs {', '.join(missing)}, and nobody grants it",
-                hint="Put it under [variables] in pointsman.toml, give --var NAME=value, or set it in the environment "
-                "where `variables_from_env` allows it.",
+                f"the workflow needs {', '.join(missing)}, but no value is set",
+                hint="Set it under [variables] in pointsman.toml, with --var NAME=value, or in the "
+                "environment if `variables_from_env` allows it.",
             )
         found, problems = WorkflowDefinition.from_document(substituted(document, granted))
         if found is None:

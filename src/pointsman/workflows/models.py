@@ -94,7 +94,7 @@ def _resolved(settings: Settings, key: str) -> str:
         return key  # An unusable provider must not disable the others.
 
 
-OFFLINE: Final = "For made-up answers without any provider, ask for the scripted model: --model scripted."
+OFFLINE: Final = "For made-up answers without a provider, use the scripted model: --model scripted."
 """How to continue without a provider."""
 _INSTANT: Final = (
     StartConfig,
@@ -288,9 +288,9 @@ def message_of(one: UnreachableModel) -> str:
     """Return a message that names the node, the models and the reason."""
     first = one.names[0]
     if isinstance(one.why, ModelUnnamed):
-        return f"the node {one.use.node!r} needs a model, and no model is named for it"
+        return f"the node {one.use.node!r} needs a model, but none is configured"
     named = f"{first!r}" + (f" nor its fallback {', '.join(map(repr, one.names[1:]))}" if len(one.names) > 1 else "")
-    verb = "can call neither" if len(one.names) > 1 else "cannot call"
+    verb = "cannot use either" if len(one.names) > 1 else "cannot call"
     return f"the node {one.use.node!r} {verb} {named}: {one.why}"
 
 
@@ -334,14 +334,14 @@ def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Proble
     provider, colon, rest = name.partition(":")
     if not colon or not rest:
         near = _full(name, suggests=suggests)
-        found = error("unknown-model", "", f"the model {name!r} names no provider", hint=question(near, _FORM))
+        found = error("unknown-model", "", f"the model {name!r} has no provider", hint=question(near, _FORM))
     elif provider in providers:
         return None  # An operator's own server may have any models.
     elif not is_provider(provider):
         near = nearest(provider, {*KINDS, *OTHERS, *providers}) if suggests else None
         near = None if near is None else f"{near}:{rest}"
         hint = question(near, "Name a provider that exists, or add it under [providers] in pointsman.toml.")
-        found = error("unknown-model", "", f"there is no provider {provider!r} here ({name!r})", hint=hint)
+        found = error("unknown-model", "", f"there is no provider {provider!r} ({name!r})", hint=hint)
     elif is_listed(provider, rest):
         return None
     else:

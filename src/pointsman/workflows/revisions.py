@@ -185,7 +185,7 @@ async def old_revision(app: AppContext, workflow: str, revision: int) -> Workflo
         await app[LIBRARY].found(workflow)
     if revision not in known:
         raise NoSuchRevision(
-            f"{workflow!r} has no revision {revision}", hint=f"It has {', '.join(map(str, known[:20]))}."
+            f"{workflow!r} has no revision {revision}", hint=f"Revisions: {', '.join(map(str, known[:20]))}."
         )
     return await source_of_saved(app, f"{workflow}@{revision}")
 
@@ -195,8 +195,8 @@ async def delete_workflow(app: AppContext, workflow: str, *, after: int | None =
     that it must be at. Raises `UnknownWorkflow`, `RevisionMoved`, `NoSuchRevision` for a reference to one revision."""
     if "@" in workflow:
         raise NoSuchRevision(
-            f"{workflow!r} is one revision, and a workflow is deleted as a whole",
-            hint=f"Name it without the revision: {workflow.partition('@')[0]}.",
+            f"{workflow!r} is one revision; only a whole workflow can be deleted",
+            hint=f"Omit the revision: {workflow.partition('@')[0]}.",
         )
     if not await app[LIBRARY].workflows.delete(WorkflowId(workflow), after=after):
         await app[LIBRARY].found(workflow)
@@ -220,7 +220,9 @@ async def clone_of(app: AppContext, reference: str, new: str, *, by: str = "") -
     source = await source_of_saved(app, reference)
     clone = await app[DOCUMENTS].run(with_id, source, new, by=by, chars=source.chars)
     if await app[LIBRARY].workflows.find(new) is not None:
-        raise WorkflowExists(f"there is a workflow {new!r}", hint="Name the clone differently, or delete that one.")
+        raise WorkflowExists(
+            f"the workflow {new!r} already exists", hint="Choose another id for the clone, or delete that workflow."
+        )
     return clone
 
 

@@ -191,7 +191,9 @@ class SavedAgents:
         Raises `WorkflowInvalid` with all problems, `AgentInvalid`, `AgentTaken`, `RevisionMoved`.
         """
         if not NAME.fullmatch(name):
-            raise AgentInvalid(f"{name[:60]!r} is no name of an agent", hint="At most 100 letters, digits, `. _ -`.")
+            raise AgentInvalid(
+                f"{name[:60]!r} is not a valid agent name", hint="Use at most 100 letters, digits, `. _ -`."
+            )
         if name in self._app.settings.agents:
             raise agent_taken(name)
         problems = await self.check(name, agent, reader=by)

@@ -57,7 +57,9 @@ def script_text(path: str | Path) -> str:
         with Path(path).open("rb") as stream:
             return stream.read(BYTES_MAX + 1).decode("utf-8-sig")
     except OSError as why:
-        raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a script.") from None
+        raise FileUnreadable(
+            f"{str(path)!r} cannot be read: {why.strerror}", hint="Check the name of the script."
+        ) from None
     except UnicodeDecodeError:
         raise FileUnreadable(f"{str(path)!r} is not UTF-8", hint="A script is YAML or JSON in UTF-8.") from None
 
@@ -105,5 +107,5 @@ async def script_of(store: Store, execution: ExecutionId) -> Script | None:
         return None
     data = await store.blobs.get(digest)
     if data is None:
-        raise ScriptGone(f"the store has no script {digest[:12]}", hint="Give it again: --script FILE.")
+        raise ScriptGone(f"the store has no script {digest[:12]}", hint="Pass it again: --script FILE.")
     return msgspec.json.decode(data, type=Script)

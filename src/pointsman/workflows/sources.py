@@ -71,7 +71,9 @@ class Workflow:
             with file.open("rb") as stream:
                 data = stream.read(BYTES_MAX + 1)
         except OSError as why:
-            raise FileUnreadable(f"{str(path)!r} cannot be read: {why.strerror}", hint="Name a file.") from None
+            raise FileUnreadable(
+                f"{str(path)!r} cannot be read: {why.strerror}", hint="Check the name of the file."
+            ) from None
         return cls.parse(data, name=file.name.split(".")[0], dialect=dialect)
 
     @classmethod

@@ -169,7 +169,7 @@ async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> TriedTo
     if spec is None:
         raise unknown_tool(name)
     why = (
-        f"it is off: {spec.off}"
+        f"it is disabled: {spec.off}"
         if spec.off
         else "a person must approve each of its calls"
         if spec.requires_approval
@@ -178,7 +178,7 @@ async def try_tool(app: AppContext, name: str, arguments: JsonObject) -> TriedTo
         else ""
     )
     if why:
-        raise ToolNotTried(f"{name!r} is not tried: {why}", hint="Call it in a workflow.")
+        raise ToolNotTried(f"{name!r} cannot be run on its own: {why}", hint="Call it in a workflow.")
     call = ToolCall(id="1", name=name, arguments=arguments)
     await app.settings.refresh()
     redact = redactor_for(app.settings).redaction

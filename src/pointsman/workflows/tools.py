@@ -89,7 +89,7 @@ class OffTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Always raise `ToolFailed`."""
-        message = f"the tool {self.name!r} is off here"
+        message = f"the tool {self.name!r} is disabled here"
         raise ToolFailed(Failure(code="tool-off", message=message, hint=self.spec.off, needs=f"tool:{self.name}"))
 
 
@@ -115,7 +115,9 @@ def builtin_tools(settings: Settings) -> Iterator[Tool]:
 
 def _sql(settings: Settings) -> Tool:
     if not settings.sql:
-        return OffTool("sql", "Read a database.", because="Name a database in the settings: [sql.NAME] with its `url`.")
+        return OffTool(
+            "sql", "Read a database.", because="Configure a database in the settings: [sql.NAME] with its `url`."
+        )
     from pointsman.tools.sql.tool import SqlTool
 
     return SqlTool(settings.sql, resolved=settings.resolved)
@@ -123,7 +125,7 @@ def _sql(settings: Settings) -> Tool:
 
 def _search(settings: Settings) -> Tool:
     if settings.search is None:
-        return OffTool("web_search", "Search the web.", because="Name an engine in the settings: [search].")
+        return OffTool("web_search", "Search the web.", because="Configure a search engine in the settings: [search].")
     from pointsman.tools.web_search import WebSearchTool
 
     def outgoing(search: SearchSettings) -> Outgoing:
@@ -140,7 +142,7 @@ def _search(settings: Settings) -> Tool:
 
 def _pages(settings: Settings) -> Tool:
     if not settings.pages.hosts:
-        because = 'Say in the settings which hosts: [pages] hosts = ["*.example.org"].'
+        because = 'Allow hosts in the settings: [pages] hosts = ["*.example.org"].'
         return OffTool("fetch_page", "Fetch a page of the web as text.", because=because)
     if not is_installed("tools"):
         return OffTool("fetch_page", "Fetch a page of the web as text.", because=install_hint("tools"))
@@ -153,7 +155,10 @@ def _pages(settings: Settings) -> Tool:
 
         async def allowed(host: str, port: int) -> list[Address]:
             if not pages.allows(host):
-                raise AddressRefused(f"{host!r} is not among the hosts of [pages]", hint="The operator can add it.")
+                raise AddressRefused(
+                    f"{host!r} is not among the hosts of [pages]",
+                    hint="The operator can add it to `hosts` under [pages].",
+                )
             return await resolve(host, port)
 
         return Outgoing(
@@ -168,7 +173,7 @@ def _pages(settings: Settings) -> Tool:
 
 def _mail(settings: Settings) -> Tool:
     if settings.mail is None or not settings.allow_email_sending:
-        because = "Allow it in the settings (allow_email_sending = true), and name a server: [mail]."
+        because = "Allow it in the settings (allow_email_sending = true), and configure a server: [mail]."
         return OffTool("send_email", "Send an e-mail as plain text.", because=because)
     if not is_installed("tools"):
         return OffTool("send_email", "Send an e-mail as plain text.", because=install_hint("tools"))
@@ -180,7 +185,7 @@ def _mail(settings: Settings) -> Tool:
 def _files(settings: Settings) -> Iterator[Tool]:
     if settings.files is None:
         for name, does in (("read_file", "Read"), ("write_file", "Write"), ("list_files", "List")):
-            because = "Say in the settings where executions keep files: [files] directory."
+            because = "Set a directory for artifacts in the settings: [files] directory."
             yield OffTool(name, f"{does} files of the execution.", because=because)
         return
     from pointsman.tools.files import FileTool

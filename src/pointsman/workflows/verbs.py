@@ -176,7 +176,7 @@ class WorkflowVerbs(Verbs):
         await must_see_workflow(self.app, self.caller, workflow)
         await outlined(self.app[DOCUMENTS], source, by=self.caller.name)
         if source.head.id != workflow:
-            raise AuthorError(f"the document is of {source.head.id!r}, not of {workflow!r}", hint="Correct its `id`.")
+            raise AuthorError(f"the document has the id {source.head.id!r}, not {workflow!r}", hint="Correct its `id`.")
         after = await self._matched(workflow, match)
         return saved_view(await save_as(self.app, self.caller, source, draft=draft, after=after))
 

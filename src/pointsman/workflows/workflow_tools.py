@@ -100,7 +100,7 @@ class WorkflowTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Raise `ToolFailed`: only an execution can run a workflow."""
-        message = f"{self.name!r} is a workflow, and nobody was asked to run it"
+        message = f"{self.name!r} is a workflow; only an execution or a caller can run it"
         raise ToolFailed(Failure(code=ToolFailed.code, message=message))
 
 
@@ -123,7 +123,7 @@ class ShippedTool:
     def _tool(self) -> WorkflowTool:
         source = shipped(BUILT_IN + self.name)
         if source is None:
-            raise EngineBug(f"{self.name!r} is not on the shelf")
+            raise EngineBug(f"the tool {self.name!r} is not a built-in workflow")
         return WorkflowTool(self.name, source.definition)
 
 

@@ -202,9 +202,9 @@ def test_shared_memory_requires_persistence() -> None:
 @pytest.mark.parametrize(
     ("memory", "says"),
     [
-        ({"scope": "shared", "operation": "get", "key": "k"}, "whose shared memory"),
-        ({"scope": "user", "operation": "search"}, "what to search for"),
-        ({"scope": "user", "operation": "delete"}, "under which key"),
+        ({"scope": "shared", "operation": "get", "key": "k"}, "the name of the shared memory"),
+        ({"scope": "user", "operation": "search"}, "the text to search for"),
+        ({"scope": "user", "operation": "delete"}, "lacks the key"),
     ],
 )
 def test_incomplete_memory_nodes_are_errors(memory: JsonObject, says: str) -> None:

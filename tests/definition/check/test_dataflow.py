@@ -180,7 +180,7 @@ def edited(*paths: str, state: JsonObject | None = None) -> list[str]:
 def test_editable_fields_must_be_written_or_read() -> None:
     assert edited("letter", "letter.text", "letter.title", "x", "y") == []
     assert edited("mood", state={"mood": {"schema": {"type": "string"}}}) == []
-    assert edited("letter", "leter") == ["people may edit 'leter' at human 'ask', and nothing writes or reads it"]
+    assert edited("letter", "leter") == ["people may edit 'leter' at human 'ask', but no node writes or reads it"]
 
 
 @pytest.mark.requirement("T3-25")

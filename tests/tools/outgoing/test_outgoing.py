@@ -52,7 +52,7 @@ def test_a_public_address_is_not_internal(text: str) -> None:
 @pytest.mark.parametrize("text", INSIDE)
 async def test_a_host_with_an_internal_address_is_refused(text: str) -> None:
     names = Names(example_org=[[text]])
-    with pytest.raises(AddressRefused, match="inside this network"):
+    with pytest.raises(AddressRefused, match="internal networks are blocked"):
         await Outgoing(resolve=names).send(HttpCall(method="GET", url="https://example.org/"))
     assert names.looked_up == ["example.org"]
 

@@ -136,9 +136,9 @@ async def test_an_endless_query_ends_at_its_timeout_and_leaves_nothing_behind(
 async def test_a_too_large_row_is_not_sent(cluster: postgres.Cluster) -> None:
     found = await asked(asking(url(cluster), bytes_max=1000), "SELECT repeat('x', 5000000)")
     assert found["rows"] == []
-    assert "1000 bytes is the most" in str(found["truncated"])
+    assert "the maximum is 1000 bytes" in str(found["truncated"])
     rows = await asked(asking(url(cluster), rows_max=2), "SELECT i FROM generate_series(1, 1000) AS i")
-    assert (rows["rows"], rows["truncated"]) == ([[1], [2]], "only the first 2 rows are here. Ask for less.")
+    assert (rows["rows"], rows["truncated"]) == ([[1], [2]], "only the first 2 rows were returned. Select less.")
 
 
 async def test_no_state_of_a_query_survives_it(shop: ToolRegistry, cluster: postgres.Cluster) -> None:

@@ -110,10 +110,10 @@ async def test_many_rows_are_truncated_with_a_note(file: Path) -> None:
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) SELECT i FROM n"
     few = await asked(asking(f"sqlite:///{file}", rows_max=3), numbers)
     assert few["rows"] == [[1], [2], [3]]
-    assert few["truncated"] == "only the first 3 rows are here. Ask for less."
+    assert few["truncated"] == "only the first 3 rows were returned. Select less."
     small = await asked(asking(f"sqlite:///{file}", bytes_max=12), numbers)
     assert small["rows"] == [[1], [2], [3], [4]]
-    assert "12 bytes is the most" in str(small["truncated"])
+    assert "the maximum is 12 bytes" in str(small["truncated"])
 
 
 async def test_an_sql_error_is_reported_so_that_a_model_can_correct_it(shop: ToolRegistry) -> None:

@@ -79,7 +79,7 @@ def test_each_operation_becomes_a_tool() -> None:
     }
     assert "query" not in found.tools["delete_pets_id"]
     (loss,) = found.losses
-    assert loss == "PUT /pets: left out: its body is multipart/form-data, not JSON or text"
+    assert loss == "PUT /pets: omitted: its body is multipart/form-data, not JSON or text"
 
 
 def test_arguments_are_checked_against_the_document() -> None:
@@ -122,16 +122,16 @@ def test_equal_names_are_numbered_and_long_ones_are_truncated() -> None:
 @pytest.mark.parametrize(
     ("document", "why"),
     [
-        (None, "no OpenAPI"),
-        ([], "no OpenAPI"),
-        ({"swagger": "2.0", "paths": {}}, "no OpenAPI"),
+        (None, "not an OpenAPI"),
+        ([], "not an OpenAPI"),
+        ({"swagger": "2.0", "paths": {}}, "not an OpenAPI"),
         ({"openapi": "3.0.0"}, "no operation"),
-        ({"openapi": "3.0.0", "paths": {"/a": {"get": {}}}}, "where it is served"),
-        (around(paths={"/a": {"$ref": "#/paths/~1a"}}), "leads to itself"),
-        (around(paths={"/a": {"$ref": "other.yaml#/a"}}), "out of the document"),
-        (around(paths={"/a": {"get": {"parameters": [{"$ref": "#/components/nowhere"}]}}}), "leads nowhere"),
+        ({"openapi": "3.0.0", "paths": {"/a": {"get": {}}}}, "the address of its server"),
+        (around(paths={"/a": {"$ref": "#/paths/~1a"}}), "refers to itself"),
+        (around(paths={"/a": {"$ref": "other.yaml#/a"}}), "refers to another document"),
+        (around(paths={"/a": {"get": {"parameters": [{"$ref": "#/components/nowhere"}]}}}), "refers to nothing"),
         (around(paths={"/a": {"get": {"parameters": [{"name": "s", "in": "cookie", "required": True}]}}}), "cookie"),
-        (around(servers=[{"url": "file:///etc"}], paths={"/a": {"get": {}}}), "where it is served"),
+        (around(servers=[{"url": "file:///etc"}], paths={"/a": {"get": {}}}), "the address of its server"),
     ],
 )
 def test_an_unreadable_openapi_document_is_reported(document: Json, why: str) -> None:

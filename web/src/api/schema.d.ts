@@ -13,14 +13,15 @@ export interface paths {
         };
         /**
          * List agents
-         * @description The latest revision of each. With `search` only those with all these words in name or description.
+         * @description The latest revision of each agent. With `search`, only agents with all these words in name or description.
          */
         get: operations["agents_list"];
         put?: never;
         /**
          * Save an agent
-         * @description A new one, which is the caller's, or a new revision of one that is. The same description again is the same
-         *     revision.
+         * @description Create an agent, owned by the caller, or a new revision of an existing one.
+         *
+         *     Saving the same description again creates no revision.
          */
         post: operations["agents_create"];
         delete?: never;
@@ -38,19 +39,20 @@ export interface paths {
         };
         /**
          * Read an agent
-         * @description The latest revision, or the one that is named.
+         * @description The latest revision, or the named one.
          */
         get: operations["agents_read"];
         /**
          * Replace an agent
-         * @description A new revision, by its owner, or an admin. Executions keep the one they began with.
+         * @description Create a new revision. Allowed for its owner and admins. Executions keep the revision they started with.
          */
         put: operations["agents_replace"];
         post?: never;
         /**
          * Delete an agent
-         * @description By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
-         *     saved again.
+         * @description Allowed for its owner and admins.
+         *
+         *     Executions keep the revision they started with; workflows that name the agent cannot start until it is saved again.
          */
         delete: operations["agents_delete"];
         options?: never;
@@ -66,14 +68,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read who may use an agent
-         * @description The owner of an agent, and with whom it is shared.
+         * Read the sharing of an agent
+         * @description The owner of an agent, and its audience.
          */
         get: operations["access_read_agent_sharing"];
         /**
          * Share an agent
-         * @description By its owner, or an admin. Callers with whom it is not shared can neither see it nor run workflows that use
-         *     it.
+         * @description Allowed for its owner and admins. Other callers can neither see the agent nor run workflows that use it.
          */
         put: operations["access_change_agent_sharing"];
         post?: never;
@@ -93,9 +94,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say something to an agent
-         * @description As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
-         *     it where they are asked for trials. Its tools do what they do.
+         * Send a message to an agent
+         * @description Run the saved agent, or an unsaved description of it.
+         *
+         *     Each message is an execution, which can be streamed and answered; lists include it if partial runs are requested.
+         *     Tools are really called.
          */
         post: operations["agents_try"];
         delete?: never;
@@ -112,8 +115,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List who uses an agent
-         * @description The workflows that name it in their latest revision, as far as the caller may see them.
+         * List uses of an agent
+         * @description The workflows that name it in their latest revision, if the caller may see them.
          */
         get: operations["agents_uses"];
         put?: never;
@@ -133,7 +136,7 @@ export interface paths {
         };
         /**
          * List revisions of an agent
-         * @description Its revisions, newest first unless `order` says otherwise.
+         * @description Revisions of the agent, newest first unless `order` is `asc`.
          */
         get: operations["agents_versions"];
         put?: never;
@@ -153,7 +156,7 @@ export interface paths {
         };
         /**
          * Read the audit log
-         * @description Every change that was asked for, newest first. A page may hold some more than `limit`, or fewer.
+         * @description All requested changes, newest first. A page may contain slightly more or fewer entries than `limit`.
          */
         get: operations["access_read_audit"];
         put?: never;
@@ -173,7 +176,7 @@ export interface paths {
         };
         /**
          * Export the audit log
-         * @description All rows, oldest first, a JSON object in a line each, with the hashes that chain them.
+         * @description All rows, oldest first: one JSON object per line, with the hashes that chain them.
          */
         get: operations["access_export_audit"];
         put?: never;
@@ -193,7 +196,7 @@ export interface paths {
         };
         /**
          * Check the audit log
-         * @description Whether each row is what was written, behind the row it was written behind. Reads the whole log.
+         * @description Whether each row is unchanged and follows the row that it was written after. Reads the whole log.
          */
         get: operations["access_audit_state"];
         put?: never;
@@ -215,8 +218,9 @@ export interface paths {
         put?: never;
         /**
          * Back up the store
-         * @description Everything in the store as it is at this moment, verified, as the file that `pointsman restore` takes. It holds
-         *     hashes of keys, and what executions were given: keep it as safe as the store.
+         * @description A verified copy of everything in the store at this moment, as a file for `pointsman restore`.
+         *
+         *     It contains hashes of keys and the inputs of executions: protect it as you protect the store.
          */
         post: operations["operations_back_up"];
         delete?: never;
@@ -233,9 +237,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What executions may spend
-         * @description The budgets of saved workflows that the caller may see, by themselves or by the operator's limits, and how near
-         *     their executions came. Each execution begins at nothing. What keys may pay for on a day: `GET /api/models/keys`.
+         * Read budgets
+         * @description Budgets of the saved workflows that the caller may see, set by the workflow or by the operator, and the highest
+         *     usage by executions. A budget applies to each execution separately. `GET /api/models/keys` has the daily limits of
+         *     API keys.
          */
         get: operations["operations_spendable"];
         put?: never;
@@ -255,8 +260,10 @@ export interface paths {
         };
         /**
          * List workflows to chat with
-         * @description The workflows that the caller may see and that take a text, by name: conversational ones, and those with one
-         *     required field. With `search` only those with all these words in id, name, description or tags.
+         * @description Workflows that the caller may see and that accept a text, by name:
+         *
+         *     conversational ones, and those with one required field. With `search`, only workflows with all these words in id,
+         *     name, description or tags.
          */
         get: operations["sessions_speaking"];
         put?: never;
@@ -278,8 +285,8 @@ export interface paths {
         put?: never;
         /**
          * Publish an event
-         * @description To every execution that waits for it and that the caller sees; and to the triggers that start workflows with it,
-         *     where the caller may execute these.
+         * @description Send an event to all executions that wait for it and that the caller may see, and to triggers that start
+         *     workflows with it, if the caller may execute these.
          */
         post: operations["triggers_publish"];
         delete?: never;
@@ -299,7 +306,7 @@ export interface paths {
         put?: never;
         /**
          * Check an expression
-         * @description What is wrong with one formula, where, and what it reads: for its author.
+         * @description Problems of one expression with their positions, and the data that it reads.
          */
         post: operations["workflows_check_expression"];
         delete?: never;
@@ -319,7 +326,7 @@ export interface paths {
         put?: never;
         /**
          * Evaluate an expression
-         * @description What one formula gives over the values that come with it, within the bounds of the language.
+         * @description Evaluate one expression with the sent values, within the limits of the language.
          */
         post: operations["workflows_evaluate_expression"];
         delete?: never;
@@ -337,7 +344,7 @@ export interface paths {
         };
         /**
          * List functions
-         * @description How each is called, and what it gives.
+         * @description Functions of the expression language: signatures and results.
          */
         get: operations["workflows_list_functions"];
         put?: never;
@@ -356,7 +363,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What waits for the caller
+         * List gates that wait for the caller
          * @description Open gates that the caller may answer, oldest first.
          */
         get: operations["people_open_gates"];
@@ -376,16 +383,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How to log in
-         * @description Whether one must, and whether an identity provider lets browsers in. Needs no key.
+         * List the ways to log in
+         * @description Whether a login is required, and whether an identity provider is configured. Requires no key.
          */
         get: operations["access_ways"];
         put?: never;
         /**
          * Log in
-         * @description Shows a key or a token once: a cookie that no page can read stands for it, until it expires or is ended.
+         * @description Exchange a key or a token for a cookie, which is valid until it expires or the login is ended.
          *
-         *     Takes no key in a header. Browsers keep the cookie over https, and on this machine.
+         *     Pages cannot read the cookie. This operation does not accept a key in a header. Browsers keep the cookie only over
+         *     https, or on this machine.
          */
         post: operations["access_log_in"];
         delete?: never;
@@ -403,7 +411,9 @@ export interface paths {
         };
         /**
          * Log in with the identity provider
-         * @description Sends a browser to the provider, where it says who it is. It comes back to `/api/login/oidc/callback`.
+         * @description Redirect the browser to the provider, where the user logs in.
+         *
+         *     The provider redirects it to `/api/login/oidc/callback`.
          */
         get: operations["access_visit_provider"];
         put?: never;
@@ -422,8 +432,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Come back from the identity provider
-         * @description Lets a browser in, once, if it is the one that was sent, and takes it to its page. Else its page says why not.
+         * Complete the login with the identity provider
+         * @description Log the browser in, once, if it is the one that started this login, and redirect it to its page.
+         *
+         *     Otherwise the login page shows the error.
          */
         get: operations["access_come_back"];
         put?: never;
@@ -443,15 +455,16 @@ export interface paths {
         };
         /**
          * List logins
-         * @description Where the caller is logged in, newest first. With `search` only those with all these words in the name or in the
-         *     `User-Agent` of the browser.
+         * @description Logins of the caller, newest first.
+         *
+         *     With `search`, only logins with all these words in the name or in the browser's `User-Agent`.
          */
         get: operations["access_logins"];
         put?: never;
         post?: never;
         /**
          * Log out everywhere
-         * @description Ends all logins of one person, this one too, and the streams that they opened. Keys stay.
+         * @description End all logins of one person, including this one, and the streams that they opened. Keys remain valid.
          */
         delete: operations["access_end_logins"];
         options?: never;
@@ -471,7 +484,7 @@ export interface paths {
         post?: never;
         /**
          * End a login
-         * @description Its cookie is not valid any more. One's own; admins end those of everyone.
+         * @description Its cookie becomes invalid. Callers may end their own logins; admins any.
          */
         delete: operations["access_end_login"];
         options?: never;
@@ -490,7 +503,7 @@ export interface paths {
         put?: never;
         /**
          * Log out
-         * @description Ends the login of this browser. Elsewhere it stays.
+         * @description End the login of this browser. Other logins remain.
          */
         post: operations["access_log_out"];
         delete?: never;
@@ -507,7 +520,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who am I?
+         * Read the caller
          * @description The caller's name, role and groups, and how it was authenticated.
          */
         get: operations["access_me"];
@@ -528,7 +541,7 @@ export interface paths {
         };
         /**
          * List owners of memory
-         * @description By scope and name: the memories that the caller may see.
+         * @description Owners by scope and name, if the caller may see their memory.
          */
         get: operations["memory_owners"];
         put?: never;
@@ -548,14 +561,14 @@ export interface paths {
         };
         /**
          * List values
-         * @description By namespace and key; of a search the best first, on one page.
+         * @description Values by namespace and key; for a search the best matches first, on one page.
          */
         get: operations["memory_values"];
         put?: never;
         post?: never;
         /**
          * Delete all values
-         * @description All of it, or all that is under a namespace, and what it was before.
+         * @description Delete all values, or all values of a namespace, with their history.
          */
         delete: operations["memory_clear"];
         options?: never;
@@ -571,14 +584,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List former values
-         * @description What a key remembers, who wrote it and when; then what it remembered before, the latest first.
+         * List earlier values
+         * @description The value of a key, its author and time; then its earlier values, newest first.
          */
         get: operations["memory_history"];
         put?: never;
         /**
-         * Restore a former value
-         * @description It is written anew, for as long as it was to last; what is there now becomes an earlier value.
+         * Restore an earlier value
+         * @description Write the value again, with its original time to live; the present value becomes an earlier one.
          */
         post: operations["memory_put_back"];
         delete?: never;
@@ -596,18 +609,18 @@ export interface paths {
         };
         /**
          * Read a value
-         * @description One remembered value.
+         * @description The value of one key.
          */
         get: operations["memory_read"];
         /**
          * Write a value
-         * @description Under the same bounds as what workflows write.
+         * @description The limits for values that workflows write apply.
          */
         put: operations["memory_write"];
         post?: never;
         /**
          * Delete a value
-         * @description One remembered value, and what it was before.
+         * @description Delete the value of one key, with its history.
          */
         delete: operations["memory_forget"];
         options?: never;
@@ -644,8 +657,9 @@ export interface paths {
         };
         /**
          * List model keys
-         * @description Return the keys of each provider by their names: which are free, which rest, and which have reached their budget
-         *     of today. Calls in progress are those of the process that answers.
+         * @description The keys of each provider, by name, with their state:
+         *
+         *     free, resting, or at their daily limit. Calls in progress are those of the process that answers.
          */
         get: operations["tools_keys"];
         put?: never;
@@ -667,7 +681,7 @@ export interface paths {
         put?: never;
         /**
          * Ping the models
-         * @description Send a one-word request to each named model. It may cost something.
+         * @description Send a one-word request to each named model. The provider may charge for it.
          */
         post: operations["tools_ping"];
         delete?: never;
@@ -706,8 +720,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a notice again
-         * @description From the first attempt on. The leader of the store sends it.
+         * Retry a notice
+         * @description Start again with the first attempt. The leader of the store sends the notice.
          */
         post: operations["notifications_retry"];
         delete?: never;
@@ -725,8 +739,8 @@ export interface paths {
         };
         /**
          * List people
-         * @description People who have a key, or whom the identity provider named, by name; and in how many browsers they are logged in.
-         *     With `search` only those with all these words in their name or groups.
+         * @description People with a key or a login through the identity provider, by name, with the number of browsers in which they
+         *     are logged in. With `search`, only people with all these words in name or groups.
          */
         get: operations["access_list_people"];
         put?: never;
@@ -745,8 +759,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What each role may do
-         * @description Each operation with the least role that it takes. A role may do all that the roles before it may.
+         * List permissions by role
+         * @description Each operation with the least privileged role that may call it.
+         *
+         *     A role includes the permissions of all roles before it.
          */
         get: operations["access_list_rights"];
         put?: never;
@@ -766,14 +782,15 @@ export interface paths {
         };
         /**
          * List schedules
-         * @description By id: those of workflows that the caller may see. With `search` only those with all these words in the id, or in
-         *     the id or name of the workflow.
+         * @description Schedules of workflows that the caller may see, by id.
+         *
+         *     With `search`, only schedules with all these words in the id, or in the id or name of the workflow.
          */
         get: operations["triggers_schedules"];
         put?: never;
         /**
-         * Schedule a workflow
-         * @description Due from now on, as long as a worker runs. A second one with the same id is refused.
+         * Create a schedule
+         * @description Due from now on, while a worker runs. An existing id is refused.
          */
         post: operations["triggers_plan"];
         delete?: never;
@@ -791,20 +808,23 @@ export interface paths {
         };
         /**
          * Read a schedule
-         * @description With its latest outcomes.
+         * @description A schedule with its latest results.
          */
         get: operations["triggers_read"];
         /**
          * Change a schedule
-         * @description By its owner, or an admin. What it started, and whether it is paused, stays as it is. Other times count from now
-         *     on. One that a workflow's document declares is changed there.
+         * @description Allowed for its owner and admins.
+         *
+         *     Its executions and its pause remain. New times count from now on. Change a schedule that a workflow's document
+         *     declares in that document.
          */
         put: operations["triggers_revise"];
         post?: never;
         /**
          * Delete a schedule
-         * @description By its owner, or an admin. Executions that it started go on. One that a workflow's document declares is paused
-         *     instead.
+         * @description Allowed for its owner and admins.
+         *
+         *     Its executions continue. A schedule that a workflow's document declares is paused instead.
          */
         delete: operations["triggers_delete"];
         options?: never;
@@ -823,7 +843,7 @@ export interface paths {
         put?: never;
         /**
          * Pause a schedule
-         * @description Nothing is due until it is resumed.
+         * @description Start nothing until the schedule is resumed.
          */
         post: operations["triggers_pause"];
         delete?: never;
@@ -843,8 +863,10 @@ export interface paths {
         put?: never;
         /**
          * Resume a schedule
-         * @description Due from now on: runs that were due meanwhile are dropped. Also one that was stopped, which starts nothing unless
-         *     its owner may do so again.
+         * @description Due from now on; runs that were due in the meantime are dropped.
+         *
+         *     Also resumes a schedule that was stopped because its owner lost the right to run the workflow; it starts nothing
+         *     until the owner has that right again.
          */
         post: operations["triggers_resume"];
         delete?: never;
@@ -864,7 +886,9 @@ export interface paths {
         put?: never;
         /**
          * Run a schedule now
-         * @description Once, whatever its times and its pause say. If it cannot be started, the answer says why.
+         * @description Start the workflow once, whatever the times and the pause of the schedule.
+         *
+         *     If the start fails, the answer contains the error.
          */
         post: operations["triggers_run"];
         delete?: never;
@@ -882,7 +906,7 @@ export interface paths {
         };
         /**
          * Look ahead
-         * @description When it is next due, whether or not it is paused.
+         * @description The next due times, even if the schedule is paused.
          */
         get: operations["triggers_times"];
         put?: never;
@@ -903,8 +927,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a timing
-         * @description When a schedule would be due that was added now. Nothing is stored.
+         * Preview due times
+         * @description The next due times of a schedule if it were created now. Nothing is stored.
          */
         post: operations["triggers_tried"];
         delete?: never;
@@ -922,8 +946,10 @@ export interface paths {
         };
         /**
          * List secrets
-         * @description By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
-         *     all these words in their name or that of who changed them.
+         * @description Secrets by name, with their last changes.
+         *
+         *     Values cannot be read. With `search`, only secrets with all these words in their name or in the name of the person
+         *     who changed them.
          */
         get: operations["access_list_secrets"];
         put?: never;
@@ -944,8 +970,9 @@ export interface paths {
         get?: never;
         /**
          * Set a secret
-         * @description Store its value sealed, in place of the one before, and where documents may send it. The next call that names
-         *     the secret gets the new value. Without hosts and tools, documents cannot send it anywhere.
+         * @description Store its value, encrypted, in place of the previous one, and the destinations to which documents may send it.
+         *
+         *     The next call that names the secret uses the new value. Without hosts and tools, documents cannot send it anywhere.
          */
         put: operations["access_set_secret"];
         post?: never;
@@ -967,8 +994,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Who uses a secret
-         * @description Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret.
+         * List uses of a secret
+         * @description Saved workflows and agents in their latest revision, and settings, that name its handle.
+         *
+         *     The secret need not exist.
          */
         get: operations["access_secret_uses"];
         put?: never;
@@ -988,7 +1017,7 @@ export interface paths {
         };
         /**
          * List conversations
-         * @description Those that the caller began, on whichever way. A search finds turns that have ended, on one page.
+         * @description Conversations that the caller started. A search finds turns that have ended, on one page.
          */
         get: operations["sessions_list"];
         put?: never;
@@ -1008,22 +1037,26 @@ export interface paths {
         };
         /**
          * Read a conversation
-         * @description For whoever began it, and for admins.
+         * @description Allowed for the person who started it, and for admins.
          */
         get: operations["sessions_read"];
         put?: never;
         post?: never;
         /**
          * Delete a conversation
-         * @description For good: what was said, its executions, and what it remembered. All its executions must have ended. For whoever
-         *     began it, and for admins.
+         * @description Delete a conversation permanently:
+         *
+         *     its messages, executions and memory. All its executions must have ended. Allowed for the person who started it, and
+         *     for admins.
          */
         delete: operations["sessions_delete"];
         options?: never;
         head?: never;
         /**
-         * Give a conversation a title
-         * @description For whoever began it, and for admins. `etag` in a list of conversations is that of its title.
+         * Set the title of a conversation
+         * @description Allowed for the person who started it, and for admins.
+         *
+         *     The list of conversations contains the `etag` of the title.
          */
         patch: operations["sessions_rename"];
         trace?: never;
@@ -1057,14 +1090,15 @@ export interface paths {
         };
         /**
          * List keys
-         * @description By name, and when each was last used. Not the keys themselves. With `search` only those with all these words in
-         *     their name or groups.
+         * @description Keys by name, with the time of their last use.
+         *
+         *     The keys themselves are not returned. With `search`, only keys with all these words in name or groups.
          */
         get: operations["access_list_keys"];
         put?: never;
         /**
-         * Make a key
-         * @description The key is shown in this answer only: its hash is stored.
+         * Create a key
+         * @description The key is returned only in this answer: the server stores its hash.
          */
         post: operations["access_make_key"];
         delete?: never;
@@ -1102,8 +1136,10 @@ export interface paths {
         };
         /**
          * List tools
-         * @description Whatever workflows can use here. With `search` only those with all these words in name or description. Workflows
-         *     that are tools are listed for who may see them.
+         * @description All tools that workflows can use here.
+         *
+         *     With `search`, only tools with all these words in name or description. Workflows that are tools are listed for
+         *     callers who may see them.
          */
         get: operations["tools_list"];
         put?: never;
@@ -1123,7 +1159,7 @@ export interface paths {
         };
         /**
          * Read a tool
-         * @description What it does and takes.
+         * @description Description, parameters and state of one tool.
          */
         get: operations["tools_read"];
         put?: never;
@@ -1144,8 +1180,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a tool
-         * @description One call, for real. What the tool does wrong is told in the answer.
+         * Run a tool
+         * @description Really call the tool once. The answer contains the error if the tool fails.
          */
         post: operations["tools_try"];
         delete?: never;
@@ -1162,7 +1198,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What executions cost
+         * Read usage
          * @description Steps, time, calls, tokens and cost of ended executions, the most expensive first: of saved workflows that the
          *     caller may see now; admins see everything. Usage remains when an execution is deleted.
          */
@@ -1184,8 +1220,9 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description By path: those that saved workflows declare, of workflows that the caller may see. With `search` only those with
-         *     all these words in the path, the workflow, its trigger or the event.
+         * @description Webhooks of saved workflows that the caller may see, by path.
+         *
+         *     With `search`, only webhooks with all these words in the path, the workflow, its trigger or the event.
          */
         get: operations["triggers_webhooks"];
         put?: never;
@@ -1207,9 +1244,10 @@ export interface paths {
         put?: never;
         /**
          * Call a webhook
-         * @description Takes no key: a call is signed with the webhook's secret in the scheme of its trigger: as
-         *     Standard Webhooks, or as GitHub signs. A call that
-         *     comes again with the same id is taken once.
+         * @description Requires no key:
+         *
+         *     a call is signed with the webhook's secret, in the scheme of its trigger (Standard Webhooks or GitHub). A repeated
+         *     call with the same id has no further effect.
          */
         post: operations["triggers_call"];
         delete?: never;
@@ -1227,14 +1265,16 @@ export interface paths {
         };
         /**
          * List workflows
-         * @description The latest revision of each that the caller may see, without its document. A page begins where the one before
-         *     ended, whatever was saved or deleted meanwhile; it must be asked for with the same `sort` and `order`.
+         * @description The latest revision of each workflow that the caller may see, without its document.
+         *
+         *     A page continues where the previous one ended, even if workflows were saved or deleted in between; request it with
+         *     the same `sort` and `order`.
          */
         get: operations["workflows_list"];
         put?: never;
         /**
          * Save a workflow
-         * @description The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision.
+         * @description The body is the document, in any dialect, as JSON or YAML. Saving the same document again creates no revision.
          */
         post: operations["workflows_create"];
         delete?: never;
@@ -1252,27 +1292,30 @@ export interface paths {
         };
         /**
          * Read a workflow
-         * @description With its document as its author wrote it, and what is wrong with it.
+         * @description A workflow with its document as its author wrote it, and its problems.
          */
         get: operations["workflows_read"];
         /**
          * Replace a workflow
-         * @description A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read.
+         * @description Create a new revision; executions keep the one they started with.
+         *
+         *     With `If-Match`, only if the revision that was read is still the latest.
          */
         put: operations["workflows_replace"];
         post?: never;
         /**
          * Delete a workflow
-         * @description Hide it. Executions keep the revision they run; saving it again brings it back.
+         * @description Hide the workflow. Executions keep their revision; saving the workflow again restores it.
          */
         delete: operations["workflows_delete"];
         options?: never;
         head?: never;
         /**
-         * Change what is said about a workflow
-         * @description A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
-         *     member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT. What it does not
-         *     keep of the author's text is named in `losses`.
+         * Change metadata of a workflow
+         * @description A JSON merge patch of name, description, version, tags, status, metadata and `enabled`:
+         *
+         *     null removes a member. Nodes and edges cannot be patched. Creates a new revision, like PUT. `losses` names parts of
+         *     the author's text that are not preserved.
          */
         patch: operations["workflows_patch"];
         trace?: never;
@@ -1286,7 +1329,7 @@ export interface paths {
         };
         /**
          * Compare two revisions by operations
-         * @description The operations that lead from one to the other; the latest two where none is named.
+         * @description Operations that lead from one revision to the other (default: from the previous to the latest).
          */
         get: operations["workflows_changes"];
         put?: never;
@@ -1308,7 +1351,7 @@ export interface paths {
         put?: never;
         /**
          * Clone a workflow
-         * @description Save it once more under an id of its own, as its author wrote it: a built-in one to change it, or a saved one.
+         * @description Save a copy under another id, as its author wrote it: of a built-in workflow, to change it, or of a saved one.
          */
         post: operations["workflows_clone"];
         delete?: never;
@@ -1326,7 +1369,7 @@ export interface paths {
         };
         /**
          * Compare two revisions
-         * @description Line by line; the latest two where none is named.
+         * @description The differences line by line; without revisions, between the latest two.
          */
         get: operations["workflows_diff"];
         put?: never;
@@ -1367,11 +1410,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Change a workflow by operations or words
-         * @description Shows what would change and which problems that causes; with `apply` a new revision is saved.
+         * Change a workflow by operations or a description
+         * @description Return the changes and the problems that they cause; with `apply`, save them as a new revision.
          *
-         *     By words a model makes the operations, in rounds that are streamed as those of a design are. The answer tells them
-         *     alone, not those that were sent along.
+         *     With `words` a model makes the operations, in rounds that can be streamed like those of a design. The answer
+         *     contains only these operations, not those of the request.
          */
         post: operations["workflows_edit"];
         delete?: never;
@@ -1391,7 +1434,8 @@ export interface paths {
         put?: never;
         /**
          * Start an execution
-         * @description Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200.
+         * @description Returns 202 when the start is stored durably; with `wait`, 200 once the execution has ended or cannot
+         *     continue by itself.
          */
         post: operations["executions_execute"];
         delete?: never;
@@ -1411,8 +1455,10 @@ export interface paths {
         put?: never;
         /**
          * Start an execution with files
-         * @description A form: each file goes to the field of the input it is sent for, several of one name as a list; what else the
-         *     input has is sent as `input`, in JSON. Answers as a start without files.
+         * @description A form:
+         *
+         *     each file becomes the value of the input field that it is sent as, several files of one field a list. Send the other
+         *     fields as `input`, in JSON. The answer is that of a start without files.
          */
         post: operations["files_execute"];
         delete?: never;
@@ -1431,8 +1477,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a workflow back
-         * @description A new revision with the document of an old one.
+         * Roll a workflow back
+         * @description Save the document of an old revision as a new one.
          */
         post: operations["workflows_rollback"];
         delete?: never;
@@ -1449,13 +1495,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read who may see it
-         * @description The owner of a workflow, and with whom it is shared.
+         * Read the sharing of a workflow
+         * @description The owner of a workflow, and its audience.
          */
         get: operations["access_read_sharing"];
         /**
-         * Share it
-         * @description By its owner, or an admin. It holds from the next request on, for its executions too.
+         * Share a workflow
+         * @description Allowed for its owner and admins. Takes effect with the next request, also for its executions.
          */
         put: operations["access_change_sharing"];
         post?: never;
@@ -1473,9 +1519,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the calls of a webhook
-         * @description The last 40 that were taken and the last 10 that were refused, the newest first. What another process
-         *     refused is shown some seconds later.
+         * List calls of a webhook
+         * @description The last 40 accepted and the last 10 refused calls, newest first.
+         *
+         *     Calls that another process refused appear some seconds later.
          */
         get: operations["triggers_deliveries"];
         put?: never;
@@ -1496,8 +1543,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a webhook
-         * @description One call as a sender would make it, signed with the webhook's secret. What it starts, is started for real.
+         * Test a webhook
+         * @description Make one call as a sender would, signed with the webhook's secret. It really starts executions.
          */
         post: operations["triggers_try"];
         delete?: never;
@@ -1516,10 +1563,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try a workflow
-         * @description A trial is an execution like any other and is streamed like any other. Lists omit it unless trials are requested.
+         * Test a workflow
+         * @description Start a partial run or a run of unsaved changes, as an execution that can be streamed like any other.
          *
-         *     With `dryRun` the answer is the path that it would take, past its breakpoints, and its estimated cost.
+         *     Lists omit it unless partial runs are requested. With `dryRun`, return the expected path, past breakpoints, and its
+         *     estimated cost.
          */
         post: operations["workflows_try"];
         delete?: never;
@@ -1537,7 +1585,7 @@ export interface paths {
         };
         /**
          * List revisions
-         * @description The revisions of a workflow, newest first unless `order` says otherwise.
+         * @description Revisions of a workflow, newest first unless `order` is `asc`.
          */
         get: operations["workflows_versions"];
         put?: never;
@@ -1559,7 +1607,7 @@ export interface paths {
         put?: never;
         /**
          * Check a document
-         * @description All its problems, with their places, and what saving it would go on top of. Nothing is saved.
+         * @description All problems with their positions, and the revision on which saving would be based. Nothing is saved.
          */
         post: operations["workflows_check"];
         delete?: never;
@@ -1597,8 +1645,10 @@ export interface paths {
         };
         /**
          * List executions
-         * @description Those of workflows that the caller may see, newest first unless `order` says otherwise. They are ordered by when
-         *     they started, which never changes. A search finds what has ended, the newest first, on one page.
+         * @description Executions of workflows that the caller may see, newest first unless `order` is `asc`.
+         *
+         *     They are ordered by their start time, which never changes. A search finds only ended executions, and returns one
+         *     page, newest first.
          */
         get: operations["executions_list"];
         put?: never;
@@ -1618,14 +1668,14 @@ export interface paths {
         };
         /**
          * Read an execution
-         * @description Its state, as its journal tells.
+         * @description The state of an execution, from its journal.
          */
         get: operations["executions_read"];
         put?: never;
         post?: never;
         /**
          * Delete an execution
-         * @description For good, with everything that only it used. It must have ended.
+         * @description Delete an ended execution permanently, with all data that only it uses.
          */
         delete: operations["executions_delete"];
         options?: never;
@@ -1642,7 +1692,7 @@ export interface paths {
         };
         /**
          * List artifacts
-         * @description The files that it keeps.
+         * @description The artifacts of an execution.
          */
         get: operations["files_list"];
         put?: never;
@@ -1662,7 +1712,7 @@ export interface paths {
         };
         /**
          * Read an artifact
-         * @description As a download: no browser shows it as a page of this server.
+         * @description Always a download, so that browsers do not show it as a page of this server.
          */
         get: operations["files_read"];
         put?: never;
@@ -1682,7 +1732,7 @@ export interface paths {
         };
         /**
          * Read the calls of a step
-         * @description What it asked of models and tools, and what it was told: while it works, and afterwards.
+         * @description The requests of a step to models and tools, and their answers, while it runs and afterwards.
          */
         get: operations["executions_calls"];
         put?: never;
@@ -1704,7 +1754,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel
-         * @description Stop it for good. What its workflow knows to undo is undone first, unless `now`.
+         * @description Cancel the execution permanently. Its compensation steps run first, unless `now` is true.
          */
         post: operations["executions_cancel"];
         delete?: never;
@@ -1723,8 +1773,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pass a gate on
-         * @description The caller's right to answer an open gate becomes another person's.
+         * Delegate a gate
+         * @description Pass the caller's right to answer an open gate on to another person.
          */
         post: operations["executions_delegate"];
         delete?: never;
@@ -1742,7 +1792,7 @@ export interface paths {
         };
         /**
          * Read events
-         * @description For whoever cannot hold a stream: ask again with `after`, until `status` says that it ended.
+         * @description For clients that cannot hold a stream: request again with `after` until `status` is final.
          */
         get: operations["executions_events"];
         put?: never;
@@ -1762,10 +1812,10 @@ export interface paths {
         };
         /**
          * Export an execution
-         * @description Everything it needs to go on elsewhere, with its sub-workflows and files.
+         * @description Everything that the execution needs to continue in another store, with its sub-workflows and files.
          *
-         *     Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
-         *     none. The caller must see its sub-workflows too.
+         *     Of files that are too large, only names and digests are exported. Exports are not redacted, so the redaction level
+         *     `minimal` allows none. The caller must be allowed to see the sub-workflows too.
          */
         get: operations["files_export"];
         put?: never;
@@ -1784,8 +1834,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the relatives of an execution
-         * @description What called it, what it called, and its forks: as far as the caller may see them.
+         * Read related executions
+         * @description The execution that called it, its sub-workflows, and its forks, if the caller may see them.
          */
         get: operations["executions_family"];
         put?: never;
@@ -1807,7 +1857,7 @@ export interface paths {
         put?: never;
         /**
          * Fork
-         * @description A new execution that begins as a copy of this one, up to a row or before a step.
+         * @description Start a new execution as a copy of this one, up to a row or before a step.
          */
         post: operations["executions_fork"];
         delete?: never;
@@ -1827,7 +1877,7 @@ export interface paths {
         put?: never;
         /**
          * Say something
-         * @description The next turn of the conversation that this execution is a turn of: an execution of its own.
+         * @description Start the next turn of this execution's conversation, as a new execution.
          */
         post: operations["executions_say"];
         delete?: never;
@@ -1846,9 +1896,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Go on with another definition
-         * @description For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
-         *     there.
+         * Migrate an execution
+         * @description Continue a paused, interrupted, failed or waiting execution with another definition.
+         *
+         *     Nothing changes unless everything in progress has a place in the new definition.
          */
         post: operations["executions_move"];
         delete?: never;
@@ -1868,7 +1919,7 @@ export interface paths {
         put?: never;
         /**
          * Pause
-         * @description No further step starts, here and in its sub-workflows.
+         * @description Start no further step of the execution and its sub-workflows.
          */
         post: operations["executions_pause"];
         delete?: never;
@@ -1887,8 +1938,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Decide it again
-         * @description Its journal is decided row by row once more, and compared. No model and no tool is called, nothing changes.
+         * Replay an execution
+         * @description Decide each row of the journal again and compare it with the stored row.
+         *
+         *     Calls no model and no tool, and changes nothing.
          */
         post: operations["executions_replay"];
         delete?: never;
@@ -1908,7 +1961,10 @@ export interface paths {
         put?: never;
         /**
          * Answer a gate
-         * @description As the caller. It is durable when it is answered; who comes second is told how the first one did.
+         * @description Answer an open gate as the caller.
+         *
+         *     The answer is stored durably before this operation returns. A second answer is refused; the error contains the first
+         *     one.
          */
         post: operations["executions_respond"];
         delete?: never;
@@ -1928,7 +1984,7 @@ export interface paths {
         put?: never;
         /**
          * Resume
-         * @description Go on after a pause, or after a limit that is raised; or only as far as the next step.
+         * @description Continue after a pause, or after a limit that is raised here; optionally only until the next step.
          */
         post: operations["executions_resume"];
         delete?: never;
@@ -1948,7 +2004,7 @@ export interface paths {
         put?: never;
         /**
          * Retry
-         * @description Try the step again that failed it.
+         * @description Run the failed step again, and continue from there.
          */
         post: operations["executions_retry"];
         delete?: never;
@@ -1968,7 +2024,7 @@ export interface paths {
         put?: never;
         /**
          * Signal
-         * @description Send it an event: to the steps that wait for it, else to the first that will.
+         * @description Send an event to the execution: to the steps that wait for it, else to the first step that will wait for it.
          */
         post: operations["executions_signal"];
         delete?: never;
@@ -1985,7 +2041,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Travel in time
+         * Read an earlier state
          * @description The execution as it was after a row of its journal.
          */
         get: operations["executions_state"];
@@ -2008,7 +2064,7 @@ export interface paths {
         put?: never;
         /**
          * Steer
-         * @description Between two steps: say something, change data, send control elsewhere.
+         * @description Between two steps: add messages, change data, or jump to another node.
          */
         post: operations["executions_steer"];
         delete?: never;
@@ -2026,7 +2082,7 @@ export interface paths {
         };
         /**
          * Stream an execution
-         * @description What is in its journal and then what comes, without loss or repeat, until it ends.
+         * @description Events of the journal, then new events, without gaps or duplicates, until the execution ends.
          */
         get: operations["executions_stream"];
         put?: never;
@@ -2045,8 +2101,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read where the time went
-         * @description What ran, waited and failed when; tokens, calls and cost by node.
+         * Read the timeline
+         * @description Work, waits and failures by time; tokens, calls and cost by node.
          */
         get: operations["executions_timeline"];
         put?: never;
@@ -2065,8 +2121,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what it runs on
-         * @description The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote.
+         * Read the definition of an execution
+         * @description The definition with which the execution started, or to which it was migrated, in the native dialect.
          */
         get: operations["executions_definition"];
         put?: never;
@@ -2088,8 +2144,9 @@ export interface paths {
         put?: never;
         /**
          * Act on many executions
-         * @description Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
-         *     Deleting is for admins.
+         * @description Apply a verb to the executions that the caller may see and to which it can apply.
+         *
+         *     If one refuses, the others continue. Deleting requires the role admin.
          */
         post: operations["executions_bulk"];
         delete?: never;
@@ -2109,7 +2166,7 @@ export interface paths {
         put?: never;
         /**
          * Import an execution
-         * @description The body is what an export answered. It is verified as a whole before anything is written.
+         * @description The body is an export. It is verified as a whole before anything is written.
          */
         post: operations["files_bring_in"];
         delete?: never;
@@ -2127,10 +2184,10 @@ export interface paths {
         };
         /**
          * Stream all executions
-         * @description Each execution that the caller may see, as lists show it, whenever that changes: for lists, inboxes, dashboards.
+         * @description Send each visible execution, in its list form, whenever it changes: for lists, inboxes and dashboards.
          *
-         *     Begin with the list, and put in what is told: it is how an execution is, so told twice it means the same. At
-         *     `workflow.executions.reset` read the list again.
+         *     Read the list first, then replace its entries by those of the stream. An entry is the present state of an execution,
+         *     so a repeated one does no harm. At `workflow.executions.reset`, read the list again.
          */
         get: operations["executions_stream_all"];
         put?: never;
@@ -2151,12 +2208,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Design a workflow from words
-         * @description A model drafts it, the check answers, the model mends: a few rounds, all of which are shown.
+         * Design a workflow from a description
+         * @description Let a model draft the workflow, check it, and let the model repair the problems, for a few rounds.
          *
-         *     With `Accept: text/event-stream` they are told as they happen: the event `round` for each, then `done` with the
-         *     answer, or `problem` where it failed meanwhile. Under an `Idempotency-Key` it goes on when the stream is lost; asked
-         *     for again, it is `key-in-use` until it is done, and then its answer, which costs nothing.
+         *     With `Accept: text/event-stream` each round is sent as it happens: one event `round` each, then `done` with the
+         *     answer, or `problem` if the design failed. With an `Idempotency-Key` the design continues if the stream is lost.
+         *     Until it has finished, a repeated request is refused with `key-in-use`; afterwards it returns the answer without a
+         *     further call of the model.
          */
         post: operations["workflows_generate"];
         delete?: never;
@@ -2174,7 +2232,7 @@ export interface paths {
         };
         /**
          * Describe operations
-         * @description The JSON Schema of a list of operations.
+         * @description JSON Schema of a list of operations.
          */
         get: operations["workflows_operations"];
         put?: never;
@@ -2194,7 +2252,7 @@ export interface paths {
         };
         /**
          * Describe the language
-         * @description The JSON Schema of the native dialect: types of nodes, and what each of them takes.
+         * @description JSON Schema of the native dialect: the node types and their settings.
          */
         get: operations["workflows_schema"];
         put?: never;
@@ -2213,8 +2271,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Does it live?
-         * @description It answers: the process lives. Needs no key.
+         * Check liveness
+         * @description Answers as long as the process is alive. Requires no key.
          */
         get: operations["operations_health"];
         put?: never;
@@ -2233,9 +2291,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Measures for Prometheus
-         * @description In the text format of Prometheus, or as OpenMetrics where `Accept` wants it. For the key of the setting
-         *     `metrics`, and for admins: names of workflows are among the labels, of all groups.
+         * Read metrics for Prometheus
+         * @description The text format of Prometheus, or OpenMetrics if `Accept` requests it.
+         *
+         *     Requires the key of the setting `metrics`, or the role admin: the labels contain names of workflows of all groups.
          */
         get: operations["operations_metrics"];
         put?: never;
@@ -2254,10 +2313,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Is it ready?
-         * @description Whether to send it requests: its store answers, can be written and has room, and it is not about to end. No key.
+         * Check readiness
+         * @description Whether to send requests to this server:
          *
-         *     `keeper` tells whether this process keeps the store or stands by; both serve.
+         *     its store is available, writable and has room, and the server is not stopping. Requires no key. `keeper` shows
+         *     whether this process is the leader of the store or stands by; both serve requests.
          */
         get: operations["operations_ready"];
         put?: never;
@@ -2278,7 +2338,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run the pipeline
+         * Run the pipeline with a command
          * @description Run the workflow that the setting `pipeline` names, in a session of its own, and return its output. If no
          *     workflow of that name is saved, the built-in one of that name runs.
          *
@@ -2302,8 +2362,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run the pipeline, in parts
-         * @description Do the same as `/run` with a goal.
+         * Run the pipeline with a goal
+         * @description Does the same as `/run` with a goal.
          */
         post: operations["pipeline_run_legacy"];
         delete?: never;
@@ -2344,7 +2404,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Talk to a workflow
+         * Create a chat completion
          * @description Send the last message to the workflow. If a gate of the conversation is open, the message is its answer.
          */
         post: operations["openai_complete"];
@@ -2404,7 +2464,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Talk to a workflow, in responses
+         * Create a response
          * @description Send the last item of `input` to the workflow. If a gate of the conversation is open, the item is its answer.
          *
          *     With `stream` the answer is sent as OpenAI's events, numbered by `sequence_number`.
@@ -2476,7 +2536,7 @@ export interface components {
         };
         /** @description The files of an execution, by name. */
         ArtifactList: {
-            /** @description All of them; the settings limit their number. */
+            /** @description All files; the settings limit their number. */
             artifacts: components["schemas"]["ArtifactView"][];
         } & {
             [key: string]: unknown;
@@ -2528,7 +2588,7 @@ export interface components {
         /** @description An outside event that a step waits for. */
         AwaitedEvent: {
             event: unknown;
-            /** @description The sub-workflow that waits, where it is one. */
+            /** @description The sub-workflow that waits, if it is one. */
             executionId?: string;
             nodeId: string;
         } & {
@@ -2570,27 +2630,31 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said. */
+        /**
+         * @description A verb and the executions that it applies to:
+         *
+         *     absent filters do not narrow the selection. `all` is required to select every execution.
+         */
         BulkBody: {
             /**
-             * @description Every execution is meant, where nothing narrows.
+             * @description Required to select every execution, if there is no filter.
              * @default false
              */
             all: boolean;
             /**
-             * @description Only tell which are meant.
+             * @description Only return the selected executions.
              * @default false
              */
             dryRun: boolean;
-            /** @description These and no others: each is told about, also those that refuse. Nothing else may narrow then. */
+            /** @description Exactly these executions; the answer contains a result for each, also for refused ones. Cannot be combined with filters. */
             executions?: string[];
             /** @description Only its sub-workflows. */
             parent?: string | null;
             sessionId?: string | null;
-            /** @description Started at or after: unix seconds. */
+            /** @description Started at or after this time (Unix seconds). */
             since?: number | null;
             statuses?: ("pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped")[];
-            /** @description Started before: unix seconds. */
+            /** @description Started before this time (Unix seconds). */
             until?: number | null;
             /** @enum {string} */
             verb: "cancel" | "pause" | "resume" | "retry" | "delete";
@@ -2654,10 +2718,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A stop. */
+        /** @description A cancellation. */
         CancelBody: {
             /**
-             * @description Undo nothing.
+             * @description Skip the compensation steps.
              * @default false
              */
             now: boolean;
@@ -2676,10 +2740,10 @@ export interface components {
             dialect: string;
             digest: string;
             enabled: boolean;
-            /** @description The ETag of its latest revision: `If-Match` takes it. */
+            /** @description ETag of its latest revision, for `If-Match`. */
             etag: string;
             id: string;
-            /** @description With `last`: the one that began last, of those that the caller sees. */
+            /** @description With `last`: the latest execution that the caller may see. */
             lastExecution?: components["schemas"]["ExecutionEntry"] | null;
             name: string;
             /** @description By language, where the document has more than one. */
@@ -2694,7 +2758,7 @@ export interface components {
         };
         /** @description Saved workflows, without their documents. */
         CataloguePage: {
-            /** @description The `after` of the next page; null: this was the last. */
+            /** @description The `after` of the next page; null: this is the last page. */
             next: string | null;
             workflows: components["schemas"]["CatalogueEntry"][];
         } & {
@@ -2712,10 +2776,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A request as OpenAI describes it; what is not here is not looked at. */
+        /** @description A request as OpenAI describes it; other members are ignored. */
         ChatBody: {
             messages: components["schemas"]["ChatMessage"][];
-            /** @description `session_id`: the conversation is kept under this name. */
+            /** @description `session_id`: the conversation is stored under this name. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -2725,7 +2789,7 @@ export interface components {
             n?: number | null;
             /** @default false */
             stream: boolean;
-            /** @description `include_usage`. */
+            /** @description `include_usage`: send the usage in a last chunk. */
             stream_options?: {
                 [key: string]: unknown;
             } | null;
@@ -2748,16 +2812,16 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What somebody said. */
+        /** @description A message of the conversation. */
         ChatMessage: {
             content?: unknown;
             role: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description A document to look at. */
+        /** @description A document to check. */
         CheckBody: {
-            /** @description Absent: found out. */
+            /** @description Absent: detected. */
             dialect?: ("native" | "rows" | "graph" | "steps" | "plan") | null;
             /** @description The workflow: an object, or its text in JSON or YAML. */
             document: unknown;
@@ -2775,7 +2839,7 @@ export interface components {
         };
         /** @description A copy of a workflow. */
         CloneBody: {
-            /** @description Of the copy. */
+            /** @description The id of the copy. */
             id: string;
         };
         /** @description The steps that were undone, and those that are not undone (yet). */
@@ -2836,9 +2900,9 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A document, and how it shall be written. */
+        /** @description A document to convert. */
         ConvertBody: {
-            /** @description Absent: found out. */
+            /** @description Absent: detected. */
             dialect?: ("native" | "rows" | "graph" | "steps" | "plan") | null;
             /** @description The workflow: an object, or its text in JSON or YAML. */
             document: unknown;
@@ -2873,13 +2937,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A right that is passed on. */
+        /** @description A delegation. */
         DelegateBody: {
             /** @default  */
             comment: string;
-            /** @description The gate, or its node while that has one open gate. */
+            /** @description The gate's id, or its node if that has one open gate. */
             gateId: string;
-            /** @description Who answers instead. */
+            /** @description The person who may answer instead. */
             to: string;
         };
         /** @description The executions that were deleted. */
@@ -2968,18 +3032,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What would be said at a gate. */
+        /** @description Answers of a gate, for a dry run. */
         DryRunAnswerBody: {
             action: string;
             data?: unknown;
-            /** @description The gate, or its node. */
+            /** @description The gate's id, or its node. */
             node: string;
         };
-        /** @description What a dry run is given. */
+        /** @description The input of a dry run. */
         DryRunBody: {
-            /** @description Each is said once. */
+            /** @description Answers; each is used once. */
             answers?: components["schemas"]["DryRunAnswerBody"][];
-            /** @description What the workflow's `input` schema takes. */
+            /** @description The input, as the workflow's `input` schema describes it. */
             input?: unknown;
         };
         /** @description The path that an execution would take, its calls and its cost. */
@@ -3009,18 +3073,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What was asked before in the same conversation. */
+        /** @description Earlier requests of the same conversation. */
         EarlierBody: {
-            /** @description Whether it was taken; absent: nobody has said. */
+            /** @description Whether the author accepted the result; absent: unknown. */
             accepted?: boolean | null;
-            /** @description Of the last round. */
+            /** @description The model's answer of the last round. */
             answer: string;
             words: string;
         };
-        /** @description A change of a saved workflow: operations, or words of which a model makes some. */
+        /** @description A change of a saved workflow: operations, or a description from which a model makes them. */
         EditBody: {
             /**
-             * @description Save it; else it is only shown what would be.
+             * @description Save the changes; otherwise they are only returned.
              * @default false
              */
             apply: boolean;
@@ -3029,24 +3093,24 @@ export interface components {
              * @default false
              */
             draft: boolean;
-            /** @description What was said before, oldest first: the model knows what `it` is. */
+            /** @description Earlier requests, oldest first, to which the new one may refer. */
             earlier?: components["schemas"]["EarlierBody"][];
             /**
-             * @description Answer also with the regions of its graph, for a picture.
+             * @description Return also the regions of its graph, for a picture.
              * @default false
              */
             graph: boolean;
             /**
-             * @description Answer also with what it reads as in the native dialect.
+             * @description Return also the document in the native dialect.
              * @default false
              */
             native: boolean;
-            /** @description See `/api/workflows/operations`: all, or none. With `words`: what was changed before that, and is not saved. */
+            /** @description Operations as described by `/api/workflows/operations`; all are applied, or none. With `words`: earlier changes that are not saved yet. */
             operations?: unknown[] | null;
             /** @description The document to change, instead of the saved one. */
             text?: string | null;
             /**
-             * @description What shall be different.
+             * @description Description of the change.
              * @default
              */
             words: string;
@@ -3111,21 +3175,21 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A formula, and data to try it with. */
+        /** @description An expression, and sample data to evaluate it with. */
         EvaluateBody: {
             /**
-             * @description That of the workflow: how names and braces are read.
+             * @description Dialect of the workflow: it determines how names and braces are read.
              * @default native
              * @enum {string}
              */
             dialect: "native" | "rows" | "graph" | "steps" | "plan";
             /**
-             * @description What it is written in; of a condition only the truth counts.
+             * @description Kind of expression; of a condition only the truth value is used.
              * @default expression
              * @enum {string}
              */
             kind: "expression" | "condition" | "template" | "path" | "jsonpath";
-            /** @description `as` names around its place. */
+            /** @description `as` names of the enclosing parallels and loops. */
             names?: string[];
             /** @description JSON Schemas of the data by root: `state`, `input`, `result` … */
             schemas?: {
@@ -3135,7 +3199,7 @@ export interface components {
             };
             /** @description The formula. */
             text: string;
-            /** @description What bare names mean: fields of the state, `result`, `nodes`, `item` … */
+            /** @description Values of bare names: fields of the state, `result`, `nodes`, `item` … */
             values?: {
                 [key: string]: unknown;
             };
@@ -3153,7 +3217,7 @@ export interface components {
         /** @description Events, oldest first. */
         EventPage: {
             events: components["schemas"]["EventView"][];
-            /** @description The `after` to go on with. */
+            /** @description The `after` of the next page. */
             last: string | null;
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
@@ -3171,24 +3235,24 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A start. */
+        /** @description A start of an execution. */
         ExecuteBody: {
             /** @description Values of `config` for this execution. */
             config?: {
                 [key: string]: unknown;
             };
-            /** @description When its rows are written. */
+            /** @description When journal rows are stored. */
             durability?: ("step" | "async" | "exit") | null;
-            /** @description What the workflow's `input` schema takes. */
+            /** @description The input, as the workflow's `input` schema describes it. */
             input?: unknown;
-            /** @description In which its texts are said to agents; null: the settings'. */
+            /** @description Language of prompts; null: the language of the settings. */
             language?: string | null;
-            /** @description Answers all its agents. */
+            /** @description The model of all agents. */
             model?: string | null;
-            /** @description The conversation it is a turn of: printable characters. */
+            /** @description The conversation of this turn: printable characters. */
             sessionId?: string | null;
             /**
-             * @description Answer when nothing more happens by itself, with the execution.
+             * @description Return the execution once it has ended or cannot continue by itself.
              * @default false
              */
             wait: boolean;
@@ -3208,7 +3272,7 @@ export interface components {
             executionId: string;
             parent: string | null;
             revision: number | null;
-            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that the texts of its agents are made up. */
             scripted: boolean;
             sessionId: string | null;
             startedAt: number;
@@ -3224,7 +3288,7 @@ export interface components {
         /** @description Executions, newest first. */
         ExecutionPage: {
             executions: components["schemas"]["ExecutionEntry"][];
-            /** @description The `before` of the next page; null: this was the last. */
+            /** @description The `before` of the next page; null: this is the last page. */
             next: string | null;
         } & {
             [key: string]: unknown;
@@ -3236,7 +3300,7 @@ export interface components {
             awaiting: components["schemas"]["AwaitedEvent"][];
             /** @description null: compensation never began. */
             compensation: components["schemas"]["CompensationView"] | null;
-            /** @description Those with a step that is not over. */
+            /** @description Steps that have not ended. */
             currentNodes: string[];
             durationMs: number;
             errors: components["schemas"]["ErrorView"][];
@@ -3244,7 +3308,7 @@ export interface components {
             input: unknown;
             /** @description The limit that stopped the execution, if one did. */
             limit?: components["schemas"]["LimitView"] | null;
-            /** @description The model that answers all its agents, if it was started so. */
+            /** @description The model of all its agents, if it was started with one. */
             model: string | null;
             /**
              * @description The level of detail that readers receive.
@@ -3258,7 +3322,7 @@ export interface components {
             pausedBefore: string | null;
             phase: "compensating" | null;
             progress: components["schemas"]["ProgressMessage"][];
-            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that the texts of its agents are made up. */
             scripted: boolean;
             /** @description The last row of its journal. */
             seq: number;
@@ -3268,7 +3332,7 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             steps: number;
-            /** @description Until when steps wait. */
+            /** @description Deadlines and delays of its steps. */
             timers: components["schemas"]["TimerView"][];
             /** @description The part of the workflow that is performed; null: all of it. */
             trial: unknown;
@@ -3278,7 +3342,7 @@ export interface components {
             waiting: components["schemas"]["GateView"][];
             /** @description The steps that wait for a worker. */
             waitingFor: components["schemas"]["NeededWorker"][];
-            /** @description Warnings: they stopped nothing. */
+            /** @description Warnings, which do not stop the execution. */
             warnings: components["schemas"]["WarningView"][];
             /** @description Fields that `minimal` removes. */
             withheld?: string[];
@@ -3323,29 +3387,29 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A copy. */
+        /** @description A fork. */
         ForkBody: {
-            /** @description The row up to which it is a copy. */
+            /** @description The last row that is copied. */
             at?: number | null;
-            /** @description Values put into its data. */
+            /** @description Changed values of the data. */
             set?: {
                 [key: string]: unknown;
             };
-            /** @description Or: the step before which it begins. */
+            /** @description Instead of `at`: the step before which the copy starts. */
             step?: string | null;
         };
         /** @description A fork in a list. */
         ForkEntry: {
-            /** @description The step that it was forked to run again. */
+            /** @description The step that the fork runs again. */
             before: string | null;
             executionId: string;
             /** @description Null: it is the first of its family. */
             origin: string | null;
             parent: string | null;
             revision: number | null;
-            /** @description The last row that it took over. */
+            /** @description The last row that it copied. */
             row: number | null;
-            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that the texts of its agents are made up. */
             scripted: boolean;
             sessionId: string | null;
             startedAt: number;
@@ -3360,30 +3424,30 @@ export interface components {
         };
         /** @description Where a fork left its origin. */
         ForkPoint: {
-            /** @description The step that it was forked to run again. */
+            /** @description The step that the fork runs again. */
             before: string | null;
             /** @description Null: it is the first of its family. */
             origin: string | null;
-            /** @description The last row that it took over. */
+            /** @description The last row that it copied. */
             row: number | null;
         } & {
             [key: string]: unknown;
         };
-        /** @description A formula, and what is known of the place where it stands. */
+        /** @description An expression, and facts about its place in the workflow. */
         FormulaBody: {
             /**
-             * @description That of the workflow: how names and braces are read.
+             * @description Dialect of the workflow: it determines how names and braces are read.
              * @default native
              * @enum {string}
              */
             dialect: "native" | "rows" | "graph" | "steps" | "plan";
             /**
-             * @description What it is written in; of a condition only the truth counts.
+             * @description Kind of expression; of a condition only the truth value is used.
              * @default expression
              * @enum {string}
              */
             kind: "expression" | "condition" | "template" | "path" | "jsonpath";
-            /** @description `as` names around its place. */
+            /** @description `as` names of the enclosing parallels and loops. */
             names?: string[];
             /** @description JSON Schemas of the data by root: `state`, `input`, `result` … */
             schemas?: {
@@ -3445,7 +3509,7 @@ export interface components {
             digest: string;
             /** @description The fields that `edit` may change. */
             editable: string[];
-            /** @description The sub-workflow that asks, where it is one. */
+            /** @description The sub-workflow that has the gate, if it is one. */
             executionId?: string;
             form: unknown;
             gateId: string;
@@ -3453,7 +3517,7 @@ export interface components {
             /** @description Number of escalations so far. */
             level: number;
             message: string;
-            /** @description The message by language, where its workflow states it in several. */
+            /** @description The message by language, if its workflow defines it in several. */
             messages: {
                 [key: string]: string;
             } | null;
@@ -3474,21 +3538,21 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A workflow to be designed. */
+        /** @description A workflow to design. */
         GenerateBody: {
-            /** @description What was said before, oldest first: the model knows what `it` is. */
+            /** @description Earlier requests, oldest first, to which the new one may refer. */
             earlier?: components["schemas"]["EarlierBody"][];
             /**
-             * @description The id it shall have.
+             * @description The id of the workflow.
              * @default
              */
             id: string;
             /**
-             * @description Save it, if it has no errors.
+             * @description Save the workflow if it has no errors.
              * @default false
              */
             save: boolean;
-            /** @description What it shall do. */
+            /** @description Description of the workflow. */
             words: string;
         };
         /** @description The parts of a picture of a workflow beside its nodes and edges. */
@@ -3545,7 +3609,7 @@ export interface components {
             nodeName: unknown;
             openedAt: number;
             round: number | null;
-            /** @description Whether the scripted model answers in the execution, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in the execution, so that the texts of its agents are made up. */
             scripted: boolean;
             users: string[];
             workflowId: string;
@@ -3558,9 +3622,9 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A key to be made. */
+        /** @description A new key. */
         KeyBody: {
-            /** @description How long it is good for; absent: for ever. */
+            /** @description Days until it expires; absent: it never expires. */
             days?: number | null;
             groups?: string[];
             name: string;
@@ -3612,12 +3676,12 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What is to be done, in parts. */
+        /** @description The task: a goal and an address. */
         LegacyRequest: {
             email?: string | null;
             goal: string;
         };
-        /** @description Going on, maybe with higher limits. */
+        /** @description Higher limits. */
         LimitsBody: {
             /** @description Limit -> its new value. */
             limits?: {
@@ -3626,18 +3690,18 @@ export interface components {
         };
         /** @description The limit that stopped an execution, and what would be enough to go on. */
         LimitView: {
-            /** @description The number that the operator allows; null: any. */
+            /** @description The maximum that the operator allows; null: any. */
             most: number | null;
-            /** @description Under which it is raised. */
+            /** @description The name under which it can be raised. */
             name: string;
-            /** @description As much once more; null: the operator allows no more. */
+            /** @description A suggestion for a higher limit; null: the operator allows none. */
             next: number | null;
             now: number;
             used: number;
         } & {
             [key: string]: unknown;
         };
-        /** @description What opens the server. */
+        /** @description A credential of the server. */
         LoginBody: {
             /** @description An API key, or a token. */
             key: string;
@@ -3679,11 +3743,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What a user says next. */
+        /** @description The next message of a user. */
         MessageBody: {
             message: string;
             /**
-             * @description Answer when nothing more happens by itself, with the execution.
+             * @description Return the execution once it has ended or cannot continue by itself.
              * @default false
              */
             wait: boolean;
@@ -3709,7 +3773,7 @@ export interface components {
         /** @description The models of the installation. */
         ModelCatalogue: {
             default: string | null;
-            /** @description The default model answers all agents, whatever model they name. */
+            /** @description The default model is used for all agents, whatever model they name. */
             forEveryAgent: boolean;
             models: components["schemas"]["NamedModelView"][];
             prices: components["schemas"]["PriceListView"];
@@ -3796,10 +3860,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Another definition to go on with. */
+        /** @description Another definition to continue with. */
         MoveBody: {
             /**
-             * @description Only tell what does not fit.
+             * @description Only return the parts that do not fit.
              * @default false
              */
             checkOnly: boolean;
@@ -3820,7 +3884,7 @@ export interface components {
         };
         /** @description A step that waits for a worker: the process that drove the execution lacks something for it. */
         NeededWorker: {
-            /** @description The sub-workflow whose step it is, where it is one. */
+            /** @description The sub-workflow of the step, if it is one. */
             executionId?: string;
             /** @description The requirement of the worker, as `kind:name`, such as `tool:search`. */
             needs: string;
@@ -3998,15 +4062,19 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A JSON merge patch: what is not there stays, null takes out. `workflows.metadata` says what may be patched. */
+        /**
+         * @description A JSON merge patch:
+         *
+         *     absent members stay, null removes a member. `workflows.metadata` lists the members that can be patched.
+         */
         PatchBody: {
             description?: unknown;
-            /** @description False: hidden, and not executed. */
+            /** @description False: the workflow is hidden and cannot be executed. */
             enabled?: boolean | null;
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** @description A text, or one by language. */
+            /** @description A text, or an object with one text per language. */
             name?: unknown;
             status?: ("draft" | "published") | null;
             tags?: string[] | null;
@@ -4074,7 +4142,7 @@ export interface components {
             /** @description The execution of a run without output. */
             execution_id?: string;
             hint?: string;
-            /** @description The node that a trial cannot use. */
+            /** @description The node that a partial run cannot use. */
             node?: string;
             problems?: (components["schemas"]["FieldProblem"] | components["schemas"]["ProblemView"])[];
             /** @description The session of a run without output. */
@@ -4082,7 +4150,7 @@ export interface components {
             status: number;
             title: string;
             type: string;
-            /** @description Why a trial cannot use the node. */
+            /** @description Why a partial run cannot use the node. */
             why?: string;
         } & {
             [key: string]: unknown;
@@ -4157,9 +4225,9 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Which of the earlier values is to be restored. */
+        /** @description The earlier value to restore. */
         PutBackBody: {
-            /** @description Of the change that wrote it. */
+            /** @description The number of the change that wrote the value. */
             number: number;
         };
         /** @description A path that a formula reads. */
@@ -4225,9 +4293,9 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description With which definition. */
+        /** @description The definition to replay with. */
         ReplayBody: {
-            /** @description Absent: the one that each row was decided with. */
+            /** @description Absent: the definition with which each row was decided. */
             against?: string | null;
         };
         /** @description The result of deciding each row of a journal again. */
@@ -4260,37 +4328,37 @@ export interface components {
             action: string;
             /** @default  */
             comment: string;
-            /** @description What its form asks for, or the fields that were changed. */
+            /** @description Data for the gate's form, or the changed fields. */
             data?: unknown;
-            /** @description The gate's `digest` as it was read: where the gate shows something else by now, the answer is refused with 409 `gate-changed`. Absent: whatever the gate shows is answered, and its digest recorded. */
+            /** @description The gate's `digest` from the last read: if the gate has changed since, the answer is refused with 409 `gate-changed`. Absent: the answer applies to the gate in any state, and its digest is recorded. */
             digest?: string | null;
-            /** @description The gate, or its node while that has one open gate. */
+            /** @description The gate's id, or its node if that has one open gate. */
             gateId: string;
             /**
-             * @description The same answer with the same key counts once.
+             * @description Idempotency key: the same answer with the same key has no further effect.
              * @default
              */
             key: string;
         };
-        /** @description A request as OpenAI describes it; what is not here is not looked at. */
+        /** @description A request as OpenAI describes it; other members are ignored. */
         ResponsesBody: {
-            /** @description The conversation is kept under this name; so with `session_id` in `metadata`. */
+            /** @description The conversation is stored under this name; `session_id` in `metadata` has the same effect. */
             conversation?: string | components["schemas"]["ConversationName"] | null;
-            /** @description What the user says; or all that was said, as items. */
+            /** @description The message of the user, or the whole conversation as items. */
             input: string | {
                 [key: string]: unknown;
             }[];
-            /** @description Told back: a workflow has its own prompts. */
+            /** @description Returned in the response and otherwise ignored: a workflow has its own prompts. */
             instructions?: string | null;
-            /** @description Told back. */
+            /** @description Returned in the response. */
             metadata?: {
                 [key: string]: string;
             } | null;
             /** @description The id of a workflow. */
             model: string;
-            /** @description The response that `input` goes on from, or answers. */
+            /** @description The response that `input` continues or answers. */
             previous_response_id?: string | null;
-            /** @description Its events as they come. */
+            /** @description Stream the events of the response. */
             stream?: boolean | null;
         };
         /** @description A revision that has the document of an earlier one. */
@@ -4303,19 +4371,19 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Going on, as far as is wanted. */
+        /** @description A continuation. */
         ResumeBody: {
             /** @description Limit -> its new value. */
             limits?: {
                 [key: string]: number;
             };
             /**
-             * @description Pause again before the next step begins.
+             * @description Pause again before the next step starts.
              * @default false
              */
             step: boolean;
         };
-        /** @description What a schedule shall be from now on. */
+        /** @description Changes of a schedule. */
         RevisedBody: {
             /** @description Unix seconds. */
             at?: number | null;
@@ -4335,7 +4403,7 @@ export interface components {
             overlap: "allow" | "skip" | "queue" | "replace";
             /** @default UTC */
             timezone: string;
-            /** @description `id`, or `id@revision` for always the same one. */
+            /** @description `id` for the latest revision, or `id@revision` for a fixed one. */
             workflow: string;
         };
         /** @description What two revisions differ in. */
@@ -4351,26 +4419,26 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What each role may do. */
+        /** @description Permissions by role. */
         RightsPage: {
             rights: components["schemas"]["RightView"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description An operation, and the lowest role that may call it. */
+        /** @description An operation, and the least privileged role that may call it. */
         RightView: {
             method: string;
             path: string;
-            /** @description null: no key is needed, or the operation authenticates by itself. */
+            /** @description null: it requires no key, or authenticates callers by itself. */
             role: ("viewer" | "operator" | "editor" | "admin") | null;
             says: string;
             tag: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description Back to what it was. */
+        /** @description A rollback. */
         RollbackBody: {
-            /** @description The revision whose document it shall have again. */
+            /** @description The revision whose document is restored. */
             revision: number;
         };
         /** @description One answer of the model, and its problems. */
@@ -4387,11 +4455,11 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What is to be done: in words, or as a goal and an address. */
+        /** @description The task: a command in words, or a goal and an address. */
         RunRequest: {
             /** @description In words. */
             command?: string | null;
-            /** @description Where the document is sent. */
+            /** @description The address to which the document is sent. */
             email?: string | null;
             goal?: string | null;
         };
@@ -4403,14 +4471,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description When to start a workflow: by `cron`, `every` so many seconds, or once `at` an instant. */
+        /** @description A new schedule: `cron`, `every` so many seconds, or once `at` an instant. */
         ScheduleBody: {
             /** @description Unix seconds. */
             at?: number | null;
             cron?: string | null;
             /** @description Seconds. */
             every?: number | null;
-            /** @description The schedule's; absent: the workflow's. */
+            /** @description The id of the schedule; absent: the id of the workflow. */
             id?: string | null;
             input?: unknown;
             /**
@@ -4425,7 +4493,7 @@ export interface components {
             overlap: "allow" | "skip" | "queue" | "replace";
             /** @default UTC */
             timezone: string;
-            /** @description `id`, or `id@revision` for always the same one. */
+            /** @description `id` for the latest revision, or `id@revision` for a fixed one. */
             workflow: string;
         };
         /** @description Schedules by id. */
@@ -4469,7 +4537,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A secret, or where documents may send it. What is left out stays as it is. */
+        /** @description A secret, or the destinations to which documents may send it. Absent members keep their values. */
         SecretBody: {
             /** @description Only saved workflows whose `allowedGroups` are all among these may use it. Empty: any. */
             groups?: string[] | null;
@@ -4546,16 +4614,16 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Who shall see and use it. */
+        /** @description Who may see and use it. */
         SharingBody: {
             /**
-             * @description `private`: its owner alone; `groups`: also members of these; `everyone`.
+             * @description `private`: only its owner; `groups`: also members of `groups`; `everyone`: all callers.
              * @enum {string}
              */
             audience: "private" | "groups" | "everyone";
-            /** @description With `groups` alone. */
+            /** @description Groups; only with the audience `groups`. */
             groups?: string[];
-            /** @description Whose it shall be from now on. */
+            /** @description The new owner. */
             owner?: string | null;
         };
         /**
@@ -4575,7 +4643,7 @@ export interface components {
         SignalBody: {
             data?: unknown;
             /**
-             * @description Under one key it comes once.
+             * @description Idempotency key: a repeated event with the same key has no further effect.
              * @default
              */
             key: string;
@@ -4593,7 +4661,7 @@ export interface components {
             became: "taken" | "kept" | "known";
             /** @description null: compensation never began. */
             compensation: components["schemas"]["CompensationView"] | null;
-            /** @description Those with a step that is not over. */
+            /** @description Steps that have not ended. */
             currentNodes: string[];
             durationMs: number;
             errors: components["schemas"]["ErrorView"][];
@@ -4601,7 +4669,7 @@ export interface components {
             input: unknown;
             /** @description The limit that stopped the execution, if one did. */
             limit?: components["schemas"]["LimitView"] | null;
-            /** @description The model that answers all its agents, if it was started so. */
+            /** @description The model of all its agents, if it was started with one. */
             model: string | null;
             /**
              * @description The level of detail that readers receive.
@@ -4615,7 +4683,7 @@ export interface components {
             pausedBefore: string | null;
             phase: "compensating" | null;
             progress: components["schemas"]["ProgressMessage"][];
-            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that the texts of its agents are made up. */
             scripted: boolean;
             /** @description The last row of its journal. */
             seq: number;
@@ -4625,7 +4693,7 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
             steps: number;
-            /** @description Until when steps wait. */
+            /** @description Deadlines and delays of its steps. */
             timers: components["schemas"]["TimerView"][];
             /** @description The part of the workflow that is performed; null: all of it. */
             trial: unknown;
@@ -4635,7 +4703,7 @@ export interface components {
             waiting: components["schemas"]["GateView"][];
             /** @description The steps that wait for a worker. */
             waitingFor: components["schemas"]["NeededWorker"][];
-            /** @description Warnings: they stopped nothing. */
+            /** @description Warnings, which do not stop the execution. */
             warnings: components["schemas"]["WarningView"][];
             /** @description Fields that `minimal` removes. */
             withheld?: string[];
@@ -4709,7 +4777,7 @@ export interface components {
         /** @description An execution that began. */
         StartedExecution: {
             executionId: string;
-            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that the texts of its agents are made up. */
             scripted: boolean;
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped";
@@ -4721,7 +4789,7 @@ export interface components {
         /** @description A turn of a conversation that began. */
         StartedTurn: {
             executionId: string;
-            /** @description Whether the scripted model answers in it, so that what its agents say is made up. */
+            /** @description Whether the scripted model answers in it, so that the texts of its agents are made up. */
             scripted: boolean;
             /** @description The conversation, for the next message; `DELETE /api/sessions/{id}` deletes it. */
             sessionId: string;
@@ -4732,15 +4800,15 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A hand taken between steps. */
+        /** @description A manual intervention between steps. */
         SteerBody: {
-            /** @description The node that comes next. */
+            /** @description The node to continue at. */
             goto?: string | null;
-            /** @description A text is the user's. */
+            /** @description Messages to add; a text is a message of the user. */
             messages?: unknown[];
             /** @default  */
             reason: string;
-            /** @description Path -> value, put into its data. */
+            /** @description Path -> new value in the data. */
             set?: {
                 [key: string]: unknown;
             };
@@ -4790,7 +4858,7 @@ export interface components {
         TimerView: {
             /** @description Unix seconds. */
             at: number;
-            /** @description The sub-workflow whose step it is, where it is one. */
+            /** @description The sub-workflow of the step, if it is one. */
             executionId?: string;
             nodeId: string;
             /** @description Purpose: `retry`, `delay` or `wait` of the step; the deadline of a `gate`, a `join` or an `event`. */
@@ -4799,7 +4867,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description When something is due: by `cron`, `every` so many seconds, or once `at` an instant. */
+        /** @description The times of a schedule: `cron`, `every` so many seconds, or once `at` an instant. */
         TimingBody: {
             /** @description Unix seconds. */
             at?: number | null;
@@ -4811,7 +4879,7 @@ export interface components {
         };
         /** @description A title. */
         TitleBody: {
-            /** @description Empty: the beginning of the first message is the title again. */
+            /** @description The title; empty: the beginning of the first message. */
             title: string;
         };
         /** @description Why a tool did not answer. */
@@ -4857,32 +4925,32 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What is tried, and how. */
+        /** @description A partial run or a run of an unsaved document. */
         TrialBody: {
-            /** @description It pauses before these nodes. */
+            /** @description Breakpoints: pause before these nodes. */
             breakpoints?: string[];
-            /** @description Instead of the saved one: a whole document, of the same id. */
+            /** @description A whole document with the same id, to run instead of the saved one. */
             document?: unknown;
             /**
-             * @description Only estimate: nothing is called or kept.
+             * @description Only estimate: call nothing and store nothing.
              * @default false
              */
             dryRun: boolean;
             /** @description The value that reaches `node`. */
             given?: unknown;
-            /** @description What the workflow's `input` schema takes; of `node` the data. */
+            /** @description The input, as the workflow's `input` schema describes it; with `node`, the data. */
             input?: unknown;
-            /** @description Answers all its agents. */
+            /** @description The model of all agents. */
             model?: string | null;
-            /** @description Only this node, with `input` as the data. */
+            /** @description Run only this node, with `input` as the data. */
             node?: string | null;
-            /** @description Changes that are not saved: what runs is the workflow with them. */
+            /** @description Unsaved operations: the run uses the workflow with these changes. */
             operations?: unknown[] | null;
-            /** @description Node, or one step of it (`each[1.0]/draft#1`) -> what it brings, without being performed. */
+            /** @description Mocks: node, or one step of it (`each[1.0]/draft#1`) -> the result to use instead of running it. */
             pinned?: {
                 [key: string]: unknown;
             };
-            /** @description Only what leads to these nodes is performed. */
+            /** @description Run only what leads to these nodes. */
             until?: string[];
         };
         /** @description The answer of a tool, or why it did not answer. */
@@ -4905,25 +4973,25 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What is said to an agent. */
+        /** @description A message to an agent. */
         TryAgentBody: {
-            /** @description Its description as it would be saved. Absent: as it is saved. */
+            /** @description The unsaved description; absent: the saved agent is used. */
             agent?: {
                 [key: string]: unknown;
             } | null;
             message: string;
-            /** @description Answers instead of its own. */
+            /** @description The model to use instead of the agent's own. */
             model?: string | null;
-            /** @description Of the answer before, to go on with that conversation. */
+            /** @description Session of the previous answer, to continue that conversation. */
             sessionId?: string | null;
         };
-        /** @description Arguments to try a tool with. */
+        /** @description Arguments of a test call. */
         TryBody: {
             arguments?: {
                 [key: string]: unknown;
             };
         };
-        /** @description What a sender would send. */
+        /** @description A test call of a webhook. */
         TryWebhookBody: {
             data?: unknown;
         };
@@ -4984,7 +5052,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What is to be remembered. */
+        /** @description A value to store. */
         ValueBody: {
             /** @description Seconds until it expires; absent: never. */
             ttl?: number | null;
@@ -5207,17 +5275,17 @@ export interface operations {
     agents_list: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only these. */
+                /** @description Only agents with these names. */
                 name?: string[];
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
-                /** @description What orders them. */
+                /** @description Sort key. */
                 sort?: "name" | "savedAt";
             };
             header?: never;
@@ -5241,7 +5309,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `*`: only where there is none yet, else nothing is done. */
+                /** @description `*`: refuse the request if the object already exists. */
                 "if-none-match"?: "*";
             };
             path?: never;
@@ -5291,7 +5359,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -5321,7 +5389,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -5368,7 +5436,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -5447,11 +5515,11 @@ export interface operations {
     agents_versions: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -5477,17 +5545,17 @@ export interface operations {
     access_read_audit: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 before?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Not before this moment (Unix seconds). */
+                /** @description Only entries since this time (Unix seconds). */
                 since?: number;
-                /** @description Not after it. */
+                /** @description Only entries until this time (Unix seconds). */
                 until?: number;
-                /** @description With this in the operation or target. */
+                /** @description Only entries with this text in the operation or target. */
                 what?: string;
-                /** @description Only what this caller asked for. */
+                /** @description Only entries of this caller. */
                 who?: string;
             };
             header?: never;
@@ -5570,9 +5638,9 @@ export interface operations {
     operations_spendable: {
         parameters: {
             query?: {
-                /** @description Of what ended from this day on (UTC). */
+                /** @description Only executions that ended on this day (UTC) or later. */
                 since?: string;
-                /** @description Up to this day. */
+                /** @description Up to and including this day (UTC). */
                 until?: string;
             };
             header?: never;
@@ -5595,13 +5663,13 @@ export interface operations {
     sessions_speaking: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description Only these. */
+                /** @description Only conversations with these ids. */
                 id?: string[];
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
             };
             header?: never;
@@ -5625,7 +5693,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5719,13 +5787,13 @@ export interface operations {
     people_open_gates: {
         parameters: {
             query?: {
-                /** @description `cursor` of the last one before. */
+                /** @description `cursor` of the last entry of the previous page. */
                 after?: string;
-                /** @description All open gates, not only the caller's. For admins. */
+                /** @description Include the gates of all people. Requires the role admin. */
                 everyone?: boolean;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only those of this workflow. */
+                /** @description Only entries of this workflow. */
                 workflow?: string;
             };
             header?: never;
@@ -5754,7 +5822,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The ways in. */
+            /** @description The ways to log in. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5792,7 +5860,7 @@ export interface operations {
     access_visit_provider: {
         parameters: {
             query?: {
-                /** @description The page of the app to come back to. */
+                /** @description The page of the app to return to. */
                 to?: string;
             };
             header?: never;
@@ -5801,7 +5869,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To a page: of the provider, or of the app. `location` names it. */
+            /** @description Redirect to a page of the provider or the app; `location` contains it. */
             303: {
                 headers: {
                     [name: string]: unknown;
@@ -5813,13 +5881,13 @@ export interface operations {
     access_come_back: {
         parameters: {
             query?: {
-                /** @description What the provider gave. */
+                /** @description The authorization code of the provider. */
                 code?: string;
-                /** @description Why it gave nothing. */
+                /** @description The error of the provider. */
                 error?: string;
-                /** @description Which provider it is. */
+                /** @description The issuer of the answer. */
                 iss?: string;
-                /** @description What it was sent. */
+                /** @description The state that was sent to the provider. */
                 state?: string;
             };
             header?: never;
@@ -5828,7 +5896,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description To a page: of the provider, or of the app. `location` names it. */
+            /** @description Redirect to a page of the provider or the app; `location` contains it. */
             303: {
                 headers: {
                     [name: string]: unknown;
@@ -5840,15 +5908,15 @@ export interface operations {
     access_logins: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description Those of all, not only the caller's. For admins. */
+                /** @description Include the logins of all people. Requires the role admin. */
                 everyone?: boolean;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
             };
             header?: never;
@@ -5871,7 +5939,7 @@ export interface operations {
     access_end_logins: {
         parameters: {
             query?: {
-                /** @description Whose; absent: the caller's. For admins. */
+                /** @description The person; absent: the caller. Another person requires the role admin. */
                 name?: string;
             };
             header?: never;
@@ -5953,9 +6021,9 @@ export interface operations {
     memory_owners: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
             };
             header?: never;
@@ -5978,15 +6046,15 @@ export interface operations {
     memory_values: {
         parameters: {
             query: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
-                /** @description Only what shares words with it, or means the like. */
+                /** @description Only values that share words with this text, or have a similar meaning. */
                 q?: string;
             };
             header?: never;
@@ -6012,9 +6080,9 @@ export interface operations {
     memory_clear: {
         parameters: {
             query: {
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
             };
             header?: never;
@@ -6040,15 +6108,15 @@ export interface operations {
     memory_history: {
         parameters: {
             query: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description What the value is remembered as. */
+                /** @description The key of the value. */
                 key: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
             };
             header?: never;
@@ -6074,11 +6142,11 @@ export interface operations {
     memory_put_back: {
         parameters: {
             query: {
-                /** @description What the value is remembered as. */
+                /** @description The key of the value. */
                 key: string;
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
             };
             header?: never;
@@ -6108,11 +6176,11 @@ export interface operations {
     memory_read: {
         parameters: {
             query: {
-                /** @description What the value is remembered as. */
+                /** @description The key of the value. */
                 key: string;
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
             };
             header?: never;
@@ -6138,11 +6206,11 @@ export interface operations {
     memory_write: {
         parameters: {
             query: {
-                /** @description What the value is remembered as. */
+                /** @description The key of the value. */
                 key: string;
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
             };
             header?: never;
@@ -6172,11 +6240,11 @@ export interface operations {
     memory_forget: {
         parameters: {
             query: {
-                /** @description What the value is remembered as. */
+                /** @description The key of the value. */
                 key: string;
-                /** @description Only what is under it. */
+                /** @description Only keys in this namespace. */
                 namespace?: string;
-                /** @description Whose it is: a name, or an id. */
+                /** @description The owner: a name or an id. */
                 owner: string;
             };
             header?: never;
@@ -6260,11 +6328,11 @@ export interface operations {
     notifications_list: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only those. */
+                /** @description Only notices in this state. */
                 state?: "pending" | "sent" | "dead";
             };
             header?: never;
@@ -6310,15 +6378,15 @@ export interface operations {
     access_list_people: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
-                /** @description Only those of this role. */
+                /** @description Only entries of this role. */
                 role?: "viewer" | "operator" | "editor" | "admin";
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
             };
             header?: never;
@@ -6361,13 +6429,13 @@ export interface operations {
     triggers_schedules: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
-                /** @description Only those of this workflow. */
+                /** @description Only entries of this workflow. */
                 workflow?: string;
             };
             header?: never;
@@ -6438,7 +6506,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -6468,7 +6536,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -6560,7 +6628,7 @@ export interface operations {
     triggers_times: {
         parameters: {
             query?: {
-                /** @description How many. */
+                /** @description Number of times. */
                 count?: number;
             };
             header?: never;
@@ -6586,7 +6654,7 @@ export interface operations {
     triggers_tried: {
         parameters: {
             query?: {
-                /** @description How many. */
+                /** @description Number of times. */
                 count?: number;
             };
             header?: never;
@@ -6613,13 +6681,13 @@ export interface operations {
     access_list_secrets: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
             };
             header?: never;
@@ -6643,9 +6711,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
-                /** @description `*`: only where there is none yet, else nothing is done. */
+                /** @description `*`: refuse the request if the object already exists. */
                 "if-none-match"?: "*";
             };
             path: {
@@ -6673,7 +6741,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -6719,15 +6787,15 @@ export interface operations {
     sessions_list: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 before?: string;
-                /** @description Not only the caller's. For admins. */
+                /** @description Include the conversations of all people. Requires the role admin. */
                 everyone?: boolean;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only those with all these words in a turn, or in the title. */
+                /** @description Only conversations with all these words in a turn or in the title. */
                 q?: string;
-                /** @description Only those of this workflow. */
+                /** @description Only entries of this workflow. */
                 workflow?: string;
             };
             header?: never;
@@ -6797,7 +6865,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -6846,15 +6914,15 @@ export interface operations {
     access_list_keys: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
-                /** @description Only those of this role. */
+                /** @description Only entries of this role. */
                 role?: "viewer" | "operator" | "editor" | "admin";
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
             };
             header?: never;
@@ -6922,17 +6990,17 @@ export interface operations {
     tools_list: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
                 /** @description Only these. */
                 name?: string[];
-                /** @description Only those that come from there. */
+                /** @description Only tools of this origin. */
                 origin?: string;
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
-                /** @description What orders them. */
+                /** @description Sort key. */
                 sort?: "name" | "origin";
             };
             header?: never;
@@ -7005,17 +7073,17 @@ export interface operations {
     operations_usage: {
         parameters: {
             query?: {
-                /** @description What to tell apart (workflow). */
+                /** @description Dimensions to group by (default: workflow). */
                 by?: ("day" | "workflow" | "node" | "model" | "key" | "user" | "execution")[];
-                /** @description As CSV. */
+                /** @description Return CSV instead of JSON. */
                 csv?: boolean;
-                /** @description At most so many rows. */
+                /** @description Maximum number of rows. */
                 limit?: number;
-                /** @description Only what has this name there: `model:gpt-5`. Of nothing: `key:`. */
+                /** @description Only entries with this value of a dimension: `model:gpt-5`. Entries without a value: `key:`. */
                 of?: string[];
                 /** @description From this day on (UTC). */
                 since?: string;
-                /** @description Up to this day. */
+                /** @description Up to and including this day (UTC). */
                 until?: string;
             };
             header?: never;
@@ -7039,11 +7107,11 @@ export interface operations {
     triggers_webhooks: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description Only those with all these words. */
+                /** @description Only entries with all these words. */
                 search?: string;
             };
             header?: never;
@@ -7068,7 +7136,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As the workflow declares it. */
+                /** @description The path in the workflow's trigger. */
                 path: string;
             };
             cookie?: never;
@@ -7094,25 +7162,25 @@ export interface operations {
     workflows_list: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description Only those, or only the others. */
+                /** @description Only built-in workflows, or only saved ones. */
                 builtIn?: boolean;
-                /** @description Those that are switched off too. */
+                /** @description Include disabled workflows. */
                 disabled?: boolean;
-                /** @description Only these. */
+                /** @description Only workflows with these ids. */
                 id?: string[];
-                /** @description Each with its last execution. */
+                /** @description Include the latest execution of each workflow. */
                 last?: boolean;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
-                /** @description Only those with all these words in id, name, description or tags. */
+                /** @description Only workflows with all these words in id, name, description or tags. */
                 search?: string;
-                /** @description By `id` (the built-in ones last), by `name`, or by when they were `saved`. */
+                /** @description Sort by `id` (built-in workflows last), by `name`, or by time of the last change (`saved`). */
                 sort?: "id" | "name" | "saved";
-                /** @description Only those with all these tags. */
+                /** @description Only workflows with all these tags. */
                 tag?: string[];
             };
             header?: never;
@@ -7135,13 +7203,13 @@ export interface operations {
     workflows_create: {
         parameters: {
             query?: {
-                /** @description The dialect of the document; absent: found out. */
+                /** @description The dialect of the document; absent: detected. */
                 dialect?: string;
                 /** @description Save it although it has errors; it cannot be run. */
                 draft?: boolean;
             };
             header?: {
-                /** @description `*`: only where there is none yet, else nothing is done. */
+                /** @description `*`: refuse the request if the object already exists. */
                 "if-none-match"?: "*";
             };
             path?: never;
@@ -7168,7 +7236,7 @@ export interface operations {
     workflows_read: {
         parameters: {
             query?: {
-                /** @description Written in this dialect, or drawn. */
+                /** @description Return the document in this dialect, or a diagram. */
                 dialect?: "native" | "rows" | "graph" | "steps" | "mermaid" | "bpmn";
             };
             header?: never;
@@ -7180,7 +7248,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description With `dialect`: the document in it and what it cannot say, or the picture as text. */
+            /** @description With `dialect`: the document in that dialect with the losses, or the diagram as text. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7196,13 +7264,13 @@ export interface operations {
     workflows_replace: {
         parameters: {
             query?: {
-                /** @description The dialect of the document; absent: found out. */
+                /** @description The dialect of the document; absent: detected. */
                 dialect?: string;
                 /** @description Save it although it has errors; it cannot be run. */
                 draft?: boolean;
             };
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -7233,7 +7301,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -7257,7 +7325,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -7397,11 +7465,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `text/event-stream`: each round as it happens. */
+                /** @description `text/event-stream`: send each round as it happens. */
                 accept?: string;
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -7432,9 +7500,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
-                /** @description The trace it belongs to. */
+                /** @description Trace context of the caller. */
                 traceparent?: string;
             };
             path: {
@@ -7473,7 +7541,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7487,7 +7555,7 @@ export interface operations {
                 "multipart/form-data": {
                     /** @description The other fields of the input, as JSON. */
                     input?: string;
-                    /** @description The conversation it is a turn of. */
+                    /** @description The conversation of this turn. */
                     sessionId?: string;
                     /** @enum {string} */
                     wait?: "true" | "false";
@@ -7571,7 +7639,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag it was read with: else nothing is done. */
+                /** @description ETag of the version that was read. If it has changed since, the request is refused. */
                 "if-match"?: string;
             };
             path: {
@@ -7690,11 +7758,11 @@ export interface operations {
     workflows_versions: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: the newest, or the last by name, first. */
+                /** @description `desc`: newest first, or by name in descending order. */
                 order?: "asc" | "desc";
             };
             header?: never;
@@ -7768,25 +7836,25 @@ export interface operations {
     executions_list: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 before?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of entries. */
                 limit?: number;
-                /** @description `desc`: newest first, as they started. */
+                /** @description `desc`: newest start first. */
                 order?: "desc" | "asc";
-                /** @description Only those with all these words in input, output or error. */
+                /** @description Only executions with all these words in input, output or error. */
                 q?: string;
-                /** @description Only the turns of this conversation. */
+                /** @description Only turns of this conversation. */
                 session?: string;
-                /** @description Started at or after: unix seconds. */
+                /** @description Started at or after this time (Unix seconds). */
                 since?: number;
-                /** @description Only those of these statuses. */
+                /** @description Only executions with one of these statuses. */
                 status?: ("pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted" | "stopped")[];
-                /** @description Also those in which somebody only tried a part of a workflow. */
+                /** @description Include partial runs. */
                 trials?: boolean;
-                /** @description Started before: unix seconds. */
+                /** @description Started before this time (Unix seconds). */
                 until?: number;
-                /** @description Only those of this workflow. */
+                /** @description Only entries of this workflow. */
                 workflow?: string;
             };
             header?: never;
@@ -7901,7 +7969,7 @@ export interface operations {
     executions_calls: {
         parameters: {
             query: {
-                /** @description As events name it. */
+                /** @description The name of the step, as in events. */
                 step: string;
             };
             header?: never;
@@ -7981,9 +8049,9 @@ export interface operations {
     executions_events: {
         parameters: {
             query?: {
-                /** @description `last` of the page before. */
+                /** @description `last` of the previous page. */
                 after?: string;
-                /** @description At most so many. */
+                /** @description Maximum number of events. */
                 limit?: number;
             };
             header?: never;
@@ -8056,7 +8124,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8086,7 +8154,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8202,7 +8270,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8259,7 +8327,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8289,7 +8357,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8318,7 +8386,7 @@ export interface operations {
     executions_state: {
         parameters: {
             query?: {
-                /** @description A row of its journal; absent: the last one. */
+                /** @description A row of the journal; absent: the last one. */
                 at?: number;
             };
             header?: never;
@@ -8345,7 +8413,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -8374,13 +8442,13 @@ export interface operations {
     executions_stream: {
         parameters: {
             query?: {
-                /** @description Begin behind the event of this id. */
+                /** @description Start after the event with this id. */
                 after?: string;
-                /** @description `start`: everything from the first event on. `now`: what comes. `snapshot`: the execution as it is, as the event `workflow.snapshot`, then what comes. Whoever comes back with an id goes on there. */
+                /** @description `start`: all events from the first one on. `now`: only new events. `snapshot`: the event `workflow.snapshot` with the present state, then new events. A reconnect with an id continues after it. */
                 from?: "start" | "now" | "snapshot";
             };
             header?: {
-                /** @description As browsers send it when they come back. */
+                /** @description Sent by browsers when they reconnect. */
                 "last-event-id"?: string;
             };
             path: {
@@ -8400,7 +8468,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description It has ended, and everything was told: do not connect again. */
+            /** @description The execution has ended, and all events were sent: do not reconnect. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -8459,7 +8527,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8485,7 +8553,7 @@ export interface operations {
     files_bring_in: {
         parameters: {
             query?: {
-                /** @description Under a new id, as a copy. */
+                /** @description Import it under a new id, as a copy. */
                 renamed?: boolean;
             };
             header?: never;
@@ -8512,13 +8580,13 @@ export interface operations {
     executions_stream_all: {
         parameters: {
             query?: {
-                /** @description Only the turns of this conversation. */
+                /** @description Only turns of this conversation. */
                 session?: string;
-                /** @description Only those of this workflow. */
+                /** @description Only entries of this workflow. */
                 workflow?: string;
             };
             header?: {
-                /** @description As browsers send it when they come back. */
+                /** @description Sent by browsers when they reconnect. */
                 "last-event-id"?: string;
             };
             path?: never;
@@ -8541,9 +8609,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `text/event-stream`: each round as it happens. */
+                /** @description `text/event-stream`: send each round as it happens. */
                 accept?: string;
-                /** @description The same request with the same key is made once. */
+                /** @description Idempotency key: a repeated request with the same key has no further effect. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -8616,7 +8684,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The process lives. */
+            /** @description The process is alive. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8631,7 +8699,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description OpenMetrics, where it is wanted. */
+                /** @description OpenMetrics, if requested. */
                 accept?: string;
             };
             path?: never;
@@ -8659,7 +8727,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It takes requests. */
+            /** @description The server accepts requests. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8745,7 +8813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The conversation is kept under this name. */
+                /** @description The conversation is stored under this name. */
                 "x-session-id"?: string;
             };
             path?: never;
@@ -8819,7 +8887,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The conversation is kept under this name. */
+                /** @description The conversation is stored under this name. */
                 "x-session-id"?: string;
             };
             path?: never;

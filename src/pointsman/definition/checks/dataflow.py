@@ -104,7 +104,7 @@ class _Flow:
             case root if root in ITEM_ROOTS or root == "loop":
                 if node is not None and not self.has_items(reading, node, root):
                     message = f"{self.where(reading)} reads `{root}`, and there is no {self.around(root)} around it"
-                    hint = self.before_branches(reading, root) or "Move it inside, or read something else."
+                    hint = self.before_branches(reading, root) or "Move it inside, or read another value."
                     yield warning("outside-of-items", reading.place.pointer, message, hint=hint)
             case _:
                 pass
@@ -215,7 +215,7 @@ class _Flow:
         elif self.subject.workflow.dialect == "graph":
             hint = question(near, "It is looked up in the settings (`config`).")
         else:
-            hint = question(near, "Declare it in `input` if callers give it, or write it before.")
+            hint = question(near, "Declare it in `input` if callers provide it, or write it before.")
         make = warning if self.subject.imported or self.is_open or partly else error
         message = f"{self.where(reading)} reads {path!r}, which nothing writes"
         fix = self.renamed(reading, name, near) if near is not None and not partly else None
@@ -234,7 +234,7 @@ class _Flow:
         fix = add_at("/input", schema) if names and self.subject.input_schema is None else None
         for name, reading in self._undeclared.items():
             message = f"{self.where(reading)} reads {name!r}, which nothing writes: callers must give it"
-            hint = early[name] or "Declare it in `input`: it is then asked for, and checked."
+            hint = early[name] or "Declare it in `input`, so that it is requested and checked."
             own = None if early[name] else fix
             yield warning("undeclared-input", reading.place.pointer, message, hint=hint, fix=own)
 
@@ -251,7 +251,7 @@ class _Flow:
             if "/editable/" not in writing.pointer or name in known:
                 continue
             near = self.subject.nearest(name, candidates)
-            message = f"people may edit {name!r} at {self.subject.node(writing.node)}, and nothing writes or reads it"
+            message = f"people may edit {name!r} at {self.subject.node(writing.node)}, but no node writes or reads it"
             hint = question(near, "Name a field that a step before it writes.")
             fix = replace_at(writing.pointer, near) if near is not None and writing.keys == (name,) else None
             yield warning("edits-nothing", writing.pointer, message, hint=hint, fix=fix)
@@ -272,7 +272,8 @@ class _Flow:
             told.add(name)
             message = f"{self.subject.node(writing.node)} writes {name!r}, which the state is not declared to have"
             hint = question(
-                self.subject.nearest(name, candidates), "Declare it in `state`, or leave it: the state is open."
+                self.subject.nearest(name, candidates),
+                "Declare it in `state`, or ignore this: undeclared fields are allowed.",
             )
             yield note("undeclared-field", writing.pointer, message, hint=hint)
 

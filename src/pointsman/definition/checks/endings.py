@@ -32,8 +32,11 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
             hint = "Name a node that does work: a tool, an agent, a sub-workflow, a person."
             yield error("compensation-impossible", at, message, hint=hint)
         if graph.out[position] or graph.into[position] or name in named:
-            message = f"{subject.node(position)} undoes a step, and control comes there on other ways too"
-            hint = "A compensation has no edges, and is neither `entry`, `onLimit` nor `onError`. Make it a node apart."
+            message = f"{subject.node(position)} is a compensation, but control also reaches it in other ways"
+            hint = (
+                "A compensation must have no edges, and must not be `entry`, `onLimit` or `onError`. Use a "
+                "separate node."
+            )
             yield error("compensation-on-path", at, message, hint=hint)
         if node.compensate is not None:
             where = subject.at_node(position, "compensate")
@@ -75,8 +78,8 @@ def _entries(subject: Subject) -> Iterator[Problem]:
         yield error("ambiguous-entry", "/nodes", message, hint="Add a start node, or name one of them in `entry`.")
     ends = any(node.type == "end" for node in subject.nodes)
     if starts and not ends and all(edge.target != END for edge in subject.workflow.edges):
-        hint = "It ends where no edge leads on. An end node says what the output is."
-        yield note("no-end-node", "/nodes", "the workflow has a start and no end node", hint=hint)
+        hint = "The workflow ends after its last node. An end node defines the output."
+        yield note("no-end-node", "/nodes", "the workflow has a start node, but no end node", hint=hint)
 
 
 def _unreachable(subject: Subject) -> Iterator[Problem]:
@@ -94,7 +97,7 @@ def _unreachable(subject: Subject) -> Iterator[Problem]:
             hint = "Lead the branches to it, or remove it."
             yield warning("join-never-starts", subject.at_node(position), message, hint=hint)
         else:
-            message = f"{subject.node(position)} is never reached: no way leads to it from the entry"
+            message = f"{subject.node(position)} is never reached: no path leads to it from the entry"
             hint = "Lead an edge to it, or remove it."
             yield warning("unreachable-node", subject.at_node(position), message, hint=hint)
 
@@ -167,8 +170,8 @@ def _trapped(subject: Subject, trapped: set[int], endless: list[Part]) -> Iterat
     for node in sorted(trapped - reported):
         sources = [source for source in subject.graph.links.sources(node) if subject.reached(source)]
         if not sources or any(source not in trapped for source in sources):
-            message = f"from {subject.node(node)} no end can be reached"
-            hint = "Every way on runs into a cycle that nothing can leave."
+            message = f"no end can be reached from {subject.node(node)}"
+            hint = "Every path after it runs into a cycle without an exit."
             yield _ending_problem(subject, "no-end-reachable", node, message, hint)
 
 

@@ -279,5 +279,5 @@ def _reads_of_trigger(site: TextLocation, expression: Expression) -> Iterator[Pr
     for read in expression.reads:
         if read.root not in OF_TRIGGERS:
             name = site.text[read.offset : read.offset + read.length]
-            message = f"a trigger reads {name!r}, and before an execution begins there is nothing of it"
+            message = f"a trigger reads {name!r}, which does not exist before an execution starts"
             yield error("trigger-reads-state", site.pointer, message, hint="Read `event` (the data) or `headers`.")

@@ -109,8 +109,8 @@ def check_fixed_texts(subject: Subject) -> Iterator[Problem]:
     for number, node in enumerate(subject.nodes):
         for parts, text in _fixed(node):
             if "{" in text and _placeholder_in(text, subject.names):
-                message = f"{text[:60]!r} at node {node.id!r} is no template: it stays as it is"
-                hint = "Write a fixed text. What changes goes into `message` and `show`."
+                message = f"{text[:60]!r} at node {node.id!r} is not a template: it is used unchanged"
+                hint = "Write a fixed text. Put variable parts into `message` and `show`."
                 yield warning("literal-placeholder", pointer_to("nodes", number, *parts), message, hint=hint)
 
 

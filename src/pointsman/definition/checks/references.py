@@ -37,7 +37,7 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
         first = seen.setdefault(node.id, position)
         if first != position:
             message = f"the id {node.id!r} is taken: {subject.node(first)} has it"
-            hint = "Give each node an id of its own."
+            hint = "Give each node its own id."
             yield error("duplicate-id", subject.at_node(position, "id"), message, hint=hint)
         if node.id == END:
             message = f"{END!r} cannot be the id of a node: as a target it ends the execution"
@@ -46,7 +46,7 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
     for position, edge in enumerate(subject.workflow.edges):
         if edge.id is not None and edges.setdefault(edge.id, position) != position:
             message = f"the id {edge.id!r} is taken by the edge at position {edges[edge.id]}"
-            hint = "Give each edge an id of its own."
+            hint = "Give each edge its own id."
             yield error("duplicate-id", subject.at_edge(position, "id"), message, hint=hint)
 
 
@@ -75,7 +75,7 @@ def dropped_edges(workflow: WorkflowDefinition) -> Iterator[Problem]:
         edge = workflow.edges[position]
         if isinstance(edge.condition, Never):
             what = repr(edge.id) if edge.id is not None else f"from {edge.source!r} to {edge.target!r}"
-            message = f"edge {what} is left out: its {key} {name!r} does not exist"
+            message = f"edge {what} is ignored: its {key} {name!r} does not exist"
             yield warning("dropped-edge", pointer_to("edges", position, key), message, hint="Add the node.")
 
 
@@ -208,7 +208,7 @@ def _unbound_types(subject: Subject) -> Iterator[Problem]:
         yield error(
             "unbound-node-type",
             at,
-            f"node {node.id!r} is of type {node.type!r}, which nothing here performs",
+            f"unknown node type {node.type!r} of node {node.id!r}",
             hint=_unbound_hint(node.type, near),
             fix=meant(at, near),
         )
@@ -258,7 +258,7 @@ def _handoffs(subject: Subject) -> Iterator[Problem]:
     for name, agent in (subject.workflow.agents or {}).items():
         if agent.handoffs:
             at = pointer_to("agents", name, "handoffs")
-            message = f"`handoffs` changes nothing at the agent {name!r}: the way is a node's"
+            message = f"`handoffs` has no effect at the agent {name!r}: set it at a node"
             yield warning("setting-without-effect", at, message, hint="Say it at the nodes.", fix=remove_at(at))
 
 
@@ -296,7 +296,7 @@ def _without_prompt(subject: Subject, position: int, config: AgentConfig) -> Ite
         empty = not (asked or talks or subject.takes_input)
     if empty:
         at = subject.at_node(position, "config", *(() if prompt is None else ("prompt",)))
-        message = f"{subject.node(position)} has no prompt, and the workflow declares no input that it could be asked"
+        message = f"{subject.node(position)} has no prompt, and the workflow declares no input to use instead"
         if prompt is not None:
             message = f"the prompt of {subject.node(position)} is empty"
         hint = 'Give it a `prompt`, such as "Write about {topic}", or declare the input.'
@@ -307,7 +307,7 @@ def _decision(subject: Subject, position: int, config: DecisionConfig) -> Iterat
     if config.llm_prompt is not None and not config.choices and config.expression is None and not config.cases:
         labels = subject.labels_after(position)
         if not labels:
-            message = f"{subject.node(position)} asks a model to choose, and there is nothing to choose from"
+            message = f"{subject.node(position)} asks a model to choose, but it has no choices"
             hint = "List `choices`, or give its edges labels."
             yield warning("no-choices", subject.at_node(position), message, hint=hint)
     ways = [way for way in (config.expression, config.cases, config.llm_prompt) if way]

@@ -264,7 +264,9 @@ def _arguments(
         yield make("unknown-argument", at + pointer_to(name), message, hint=question(near, takes), fix=fix)
     for name in required if isinstance(required, list) else ():
         if isinstance(name, str) and name not in given and name not in meant:
-            message = f"the tool {config.tool!r} needs the parameter {name!r}, and {subject.node(position)} gives none"
+            message = (
+                f"the tool {config.tool!r} needs the parameter {name!r}, which {subject.node(position)} does not set"
+            )
             has_place = from_inputs or config.parameters is not None
             where = at if has_place else subject.at_node(position, "config")
             make = refused
@@ -281,7 +283,7 @@ def _misfits(subject: Subject, tool: str, name: str, value: Json, schema: JsonOb
     make = warning if subject.imported else error
     for misfit in JsonSchema(schema).misfits(value, most=1):
         message = f"the tool {tool!r} refuses this {name!r}: {misfit.message}"
-        yield make("argument-invalid", at + pointer_to(*misfit.path), message, hint="Give a value of that kind.")
+        yield make("argument-invalid", at + pointer_to(*misfit.path), message, hint="Use a value of that type.")
 
 
 def _is_closed(schema: JsonObject) -> bool:

@@ -60,7 +60,7 @@ def _same_edge(subject: Subject, ways: list[int]) -> Iterator[Problem]:
         said = None if edge.condition is None else repr(edge.condition)
         equal = seen.setdefault((edge.target, edge.mark, said), way)
         if equal != way:
-            message = f"{subject.edge(way)} says the same as {subject.edge(equal)}"
+            message = f"{subject.edge(way)} duplicates {subject.edge(equal)}"
             fix = remove_at(subject.at_edge(way))
             yield warning("duplicate-edge", subject.at_edge(way), message, hint="Remove one of them.", fix=fix)
 
@@ -203,7 +203,7 @@ def _without_edge(
     """Report emitted labels without an edge, if all other edges have labels."""
     node = subject.nodes[position]
     if node.type == "decision" and not ways and subject.reached(position):
-        message = f"{subject.node(position)} decides, and no edge follows"
+        message = f"{subject.node(position)} decides, but has no outgoing edge"
         yield warning("decision-without-edges", subject.at_node(position), message, hint="Add an edge per branch.")
     if node.type not in ("decision", "human") or not ways or not emitted:
         return

@@ -33,7 +33,7 @@ def check_joining(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         if writers and order.may_precede(writers, position, own=False):
             continue
         at = subject.at_node(position, "config", "mergeKey")
-        message = f"{subject.node(position)} joins {config.merge_key!r}, which nothing before it writes"
+        message = f"{subject.node(position)} joins {config.merge_key!r}, which no earlier node writes"
         hint = "Name the field the branches write, or remove `mergeKey` to join their results."
         yield warning("merge-key-unwritten", at, message, hint=hint)
 
@@ -130,7 +130,7 @@ def _last_of_chain(subject: Subject, loop: int, way: int) -> int | None:
 
 def _never_returns(subject: Subject, finding: ScopeFinding) -> Problem:
     node, target = finding.nodes
-    message = f"the body of {subject.node(node)} begins at {subject.node(target)}, and no way leads back to the loop"
+    message = f"the body of {subject.node(node)} begins at {subject.node(target)}, but no path leads back to the loop"
     hint = "Lead the last step of the round back to the loop."
     return error("loop-never-returns", subject.at_edge(finding.edges[0]), message, hint=hint)
 
@@ -144,7 +144,7 @@ def _sideways(subject: Subject, finding: ScopeFinding) -> Problem:
 
 
 def _too_complex(subject: Subject, finding: ScopeFinding) -> Problem:
-    message = "the loops are locked into each other so that their bodies cannot be told apart"
+    message = "the loops overlap, so that their bodies cannot be distinguished"
     hint = "Move a loop into a sub-workflow."
     return error("loops-too-complex", subject.at_node(finding.nodes[0]), message, hint=hint)
 
@@ -168,8 +168,8 @@ def _parallel(subject: Subject, position: int) -> Iterator[Problem]:
         hint = "Name nodes in `branches`, or lead edges to them."
         yield error("parallel-without-branches", subject.at_node(position), message, hint=hint)
     elif subject.reached(position) and position not in subject.graph.join_of:
-        message = f"{subject.node(position)} has no join: each of its branches ends on its own"
-        hint = "Add a join to go on with all results."
+        message = f"{subject.node(position)} has no join: each of its branches ends separately"
+        hint = "Add a join to continue with all results."
         yield note("parallel-without-join", subject.at_node(position), message, hint=hint)
 
 
@@ -201,6 +201,6 @@ def _loop(subject: Subject, position: int, config: LoopConfig) -> Iterator[Probl
         for target in subject.graph.links.targets(node)
     )
     if not leaves:
-        message = f"{subject.node(position)} has nothing that ends its rounds"
+        message = f"{subject.node(position)} has no condition or limit that ends it"
         hint = "Set `while`, `until`, `over` or `maxIterations`."
         yield error("loop-without-bound", subject.at_node(position), message, hint=hint)

@@ -68,7 +68,7 @@ def _secret(at: str, trigger: Trigger) -> Iterator[Problem]:
     if secret is None:
         if trigger.auth is None:
             message = f"the webhook {trigger.id!r} has no secret: it refuses every call"
-            hint = "Set `secret`, best as a handle: `secret.NAME`. `auth: none` lets every program call it."
+            hint = "Set `secret`, preferably to a handle: `secret.NAME`. With `auth: none` every program can call it."
             yield warning("webhook-unsigned", at, message, hint=hint)
     elif trigger.auth is not None:
         message = f"the webhook {trigger.id!r} has a secret and `auth: none`"
@@ -93,7 +93,7 @@ def check_approvers(subject: Subject) -> Iterator[Problem]:
             yield from _terms(node.approval, subject.at_node(position, "approval"), subject.node(position))
         passes = isinstance(node.config, ControlConfig) and not isinstance(node.config, ToolExecutorConfig)
         if node.requires_approval and (passes or node.type in UNASKABLE):
-            message = f"{subject.node(position)} does no work: nobody can be asked before it starts"
+            message = f"{subject.node(position)} does no work, so it cannot wait for approval before it starts"
             hint = "Put a `human` node before it."
             yield error("approval-unsupported", subject.at_node(position, "requiresApproval"), message, hint=hint)
 
@@ -106,19 +106,21 @@ def _terms(said: HumanConfig | Approval, at: str, who: str) -> Iterator[Problem]
         where = f"{at}{pointer_to('escalation', number)}"
         yield from _approvers(level.approvers, f"{where}/approvers", who)
         if level.approvers == before:
-            message = f"{who} is put to the same people again"
-            yield warning("escalation-idle", where, message, hint="Name others, or give the first ones more time.")
+            message = f"{who} escalates to the same people again"
+            yield warning(
+                "escalation-idle", where, message, hint="Name other people, or give the first ones more time."
+            )
         before = level.approvers
     if said.escalation and said.timeout is None:
-        message = f"{who} is never put to others: the first ones have all the time there is"
+        message = f"{who} never escalates: the first approvers have unlimited time"
         yield warning("escalation-idle", f"{at}/escalation", message, hint="Set `timeout`.")
 
 
 def _approvers(approvers: Approvers, at: str, who: str) -> Iterator[Problem]:
     users, groups = approvers.users, approvers.groups
     if (users is not None or groups is not None) and not users and not groups:
-        message = f"{who} asks nobody: no user and no group may answer"
-        yield error("approvers-nobody", at, message, hint="Name a user or a group, or leave `approvers` out.")
+        message = f"{who} has no possible approver: no user and no group may answer"
+        yield error("approvers-nobody", at, message, hint="Name a user or a group, or omit `approvers`.")
     elif users and not groups:
         for key, needed in (("quorum", approvers.quorum), ("rejectQuorum", approvers.reject_quorum)):
             if needed is not None and needed > len(set(users)):
@@ -158,7 +160,7 @@ def _limits(subject: Subject, config: Config) -> Iterator[Problem]:
         return
     whole = limits.execution_time.seconds
     if limits.node_time is not None and limits.node_time.seconds > whole:
-        message = "one node may take longer than the whole execution"
+        message = "a node may take longer than the whole execution"
         yield warning("timeout-beyond-limit", "/config/limits/nodeTime", message, hint="Raise `executionTime`.")
     for position, node in enumerate(subject.nodes):
         timeout = node.execution.timeout if node.execution is not None else None
@@ -172,15 +174,15 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
     for position in range(len(subject.nodes)):
         waits = _waits_for_people(subject, position)
         if waits and config.persistence == "none":
-            message = f"{waits}, and `persistence: none` keeps nothing to wait with"
+            message = f"{waits}, but with `persistence: none` a wait cannot be stored"
             hint = "Set `persistence: session`."
             yield error("gate-without-persistence", subject.at_node(position), message, hint=hint)
         if waits and config.human_in_loop == "none":
-            message = f"{waits}, and `humanInLoop` is none"
+            message = f"{waits}, but humanInLoop is none"
             hint = "Set `humanInLoop: approval_gates`, or remove the gate."
             yield error("gate-without-people", subject.at_node(position), message, hint=hint)
     if subject.conversational and config.persistence == "none":
-        message = "a conversation needs its earlier messages, and `persistence: none` keeps none"
+        message = "a conversation needs its earlier messages, but `persistence: none` stores none"
         yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
     if config.persistence == "none":
         yield from _fleeting(subject)
@@ -193,7 +195,7 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
             case MemoryConfig():
                 yield from _memory(subject, position, node.config)
             case WaitConfig(duration=None, until=None, event=None):
-                message = f"{subject.node(position)} waits for nothing"
+                message = f"{subject.node(position)} does not wait: it has no event and no duration"
                 hint = "Set `duration`, `until` or `event`."
                 yield error("wait-without-end", subject.at_node(position), message, hint=hint)
             case _:
@@ -224,12 +226,16 @@ def _fleeting(subject: Subject) -> Iterator[Problem]:
             case WaitConfig(duration=duration, until=until, event=event):
                 if event is not None or until is not None or (duration is not None and duration.seconds > FLEETING_S):
                     message = (
-                        f"{subject.node(position)} waits for long, and `persistence: none` keeps nothing meanwhile"
+                        f"{subject.node(position)} waits for a long time, but with `persistence: none` a "
+                        "crash loses the execution"
                     )
                     hint = "Set `persistence: session`, or wait for a `duration` of at most an hour."
                     yield error("wait-without-persistence", subject.at_node(position), message, hint=hint)
             case MemoryConfig() if node.config.scope != "execution":
-                message = f"{subject.node(position)} remembers for others, and `persistence: none` keeps nothing"
+                message = (
+                    f"{subject.node(position)} stores values for other executions, but `persistence: none` "
+                    "stores nothing"
+                )
                 hint = "Set `persistence: long_term`, or remember in the scope of the execution."
                 yield warning("memory-not-kept", subject.at_node(position, "config", "scope"), message, hint=hint)
             case _:
@@ -239,21 +245,21 @@ def _fleeting(subject: Subject) -> Iterator[Problem]:
 def _memory(subject: Subject, position: int, config: MemoryConfig) -> Iterator[Problem]:
     missing, hint = None, ""
     if config.scope == "shared" and config.namespace is None:
-        missing, hint = "whose shared memory it means", "Set `namespace`, or take the scope `workflow`."
+        missing, hint = "the name of the shared memory", "Set `namespace`, or use the scope `workflow`."
     elif config.operation == "search" and config.query is None and config.key is None:
-        missing, hint = "what to search for", "Set `query`."
+        missing, hint = "the text to search for", "Set `query`."
     elif config.operation != "search" and config.key is None:
-        missing, hint = "under which key", "Set `key`."
+        missing, hint = "the key", "Set `key`."
     if missing is not None:
-        message = f"{subject.node(position)} does not say {missing}"
+        message = f"{subject.node(position)} lacks {missing}"
         yield error("memory-incomplete", subject.at_node(position, "config"), message, hint=hint)
 
 
 def _reach(subject: Subject, position: int, memory: AgentMemory) -> Iterator[Problem]:
     if "shared" in (memory.scopes or ()) and memory.namespace is None:
-        message = f"{subject.node(position)} does not say which shared memory its tools reach"
+        message = f"{subject.node(position)} does not name the shared memory of its tools"
         at = subject.at_node(position, "config", "memory")
-        yield error("memory-incomplete", at, message, hint="Set `namespace`, or take the scope `workflow`.")
+        yield error("memory-incomplete", at, message, hint="Set `namespace`, or use the scope `workflow`.")
 
 
 def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Problem]:
@@ -266,7 +272,7 @@ def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Prob
             yield error("duplicate-action", where, message, hint="Remove one of them.", fix=remove_at(where))
     if EDIT in actions and not config.editable and config.form is None:
         key = ("options" if config.options else "actions", actions.index(EDIT))
-        message = f"{subject.node(position)} offers {EDIT!r}, and no field may be edited there"
+        message = f"{subject.node(position)} offers {EDIT!r}, but has no editable fields"
         hint = "Name the state paths in `editable`, give the gate a `form`, or remove the action."
         yield warning("edit-without-fields", f"{at}{pointer_to(*key)}", message, hint=hint)
     if config.editable and EDIT not in actions:
@@ -279,7 +285,7 @@ def _gate(subject: Subject, position: int, config: HumanConfig) -> Iterator[Prob
         hint = f"Its actions are {', '.join(actions)}."
         yield error("unknown-action", f"{at}/onTimeout", message, hint=hint)
     if chosen is not None and config.timeout is None:
-        message = f"{subject.node(position)} says what happens on time-out, and has no `timeout`"
+        message = f"{subject.node(position)} defines what happens on time-out, but has no `timeout`"
         yield warning("timeout-missing", f"{at}/onTimeout", message, hint="Set `timeout`.")
 
 
@@ -311,7 +317,7 @@ def _reserved_fields(subject: Subject) -> Iterator[Problem]:
             named.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
     for name, pointer in named.items():
         if name in ROOTS and name not in ("state", "data"):
-            message = f"a field is called {name!r}, and in expressions a bare {name!r} means something else"
+            message = f"a field is named {name!r}, but in expressions a bare {name!r} has another meaning"
             yield warning("reserved-name", pointer, message, hint=f"Read it as `state.{name}`, or rename it.")
 
 
@@ -319,11 +325,11 @@ def check_unheeded(subject: Subject) -> Iterator[Problem]:
     """Warn of each setting that the engine ignores."""
     for position, node in enumerate(subject.nodes):
         if node.progress is not None:
-            message = f"{subject.node(position)} has a text for `progress`, which nobody is told"
+            message = f"{subject.node(position)} has a text for `progress`, which is never sent"
             hint = "Put a node of the type `progress` before it."
             yield warning("not-heeded", subject.at_node(position, "progress"), message, hint=hint)
         if isinstance(node.config, TemplateRenderConfig) and node.config.artifact_name is not None:
-            message = f"{subject.node(position)} names an artifact, and its text becomes the result alone"
+            message = f"{subject.node(position)} names an artifact, but its text is only used as the result"
             hint = "Write it with a tool node behind it: `write_file`."
             yield warning("not-heeded", subject.at_node(position, "config", "artifactName"), message, hint=hint)
 
@@ -354,12 +360,12 @@ def check_effects(subject: Subject) -> Iterator[Problem]:
             continue  # routing asks a model, to which these settings apply
         for key in _without_effect(node):
             at = subject.at_node(position, "execution", key)
-            message = f"`execution.{key}` changes nothing at {subject.node(position)}"
+            message = f"`execution.{key}` has no effect at {subject.node(position)}"
             yield warning("setting-without-effect", at, message, hint=_hint(node, key), fix=remove_at(at))
         if node.compensate is not None and (_at_once(node) or node.type in ("wait", "emit")):
             at = subject.at_node(position, "compensate")
             message = (
-                f"`compensate` changes nothing at {subject.node(position)}: a node of that type does nothing outside"
+                f"`compensate` has no effect at {subject.node(position)}: nodes of this type have no external effects"
             )
             hint = "Put it at the node that does the work."
             yield warning("setting-without-effect", at, message, hint=hint, fix=remove_at(at))
@@ -374,11 +380,11 @@ def _of_workflow(subject: Subject) -> Iterator[Problem]:
         limits is not None and (limits.tokens, limits.model_calls, limits.tool_calls, limits.cost_usd) != (None,) * 4
     )
     if config is not None and config.budget is not None and not spent:
-        message = "`budget` changes nothing: the workflow has no limit of money, tokens or calls"
+        message = "`budget` has no effect: the workflow has no limit for money, tokens or calls"
         hint = "Set `limits.tokens`, `limits.modelCalls`, `limits.toolCalls` or `limits.costUsd`."
         yield warning("setting-without-effect", "/config/budget", message, hint=hint, fix=remove_at("/config/budget"))
     if config is not None and config.on_cancel is not None and all(n.compensate is None for n in subject.nodes):
-        message = "`onCancel` changes nothing: no node says how it is undone"
+        message = "`onCancel` has no effect: no node has a compensation"
         at = "/config/onCancel"
         yield warning("setting-without-effect", at, message, hint="Set `compensate` at a node.", fix=remove_at(at))
 
@@ -392,7 +398,7 @@ def _more_elsewhere(subject: Subject) -> Iterator[Problem]:
         for number, option in enumerate(node.config.options or ()):
             if option.more is not None:
                 at = subject.at_node(position, "config", "options", number, "more")
-                message = f"`more` changes nothing at {subject.node(position)}: no limit leads there"
+                message = f"`more` has no effect at {subject.node(position)}: no limit leads there"
                 hint = f"Set `config.onLimit: {node.id}`."
                 yield warning("setting-without-effect", at, message, hint=hint, fix=remove_at(at))
 

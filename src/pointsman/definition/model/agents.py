@@ -18,7 +18,7 @@ class Thinking(Model):
     enabled: bool | None = None
     level: Literal["minimal", "low", "medium", "high", "MINIMAL", "LOW", "MEDIUM", "HIGH"] | None = None
     budget: int | None = None
-    """Most tokens of thought; -1 leaves it to the model."""
+    """Maximum number of reasoning tokens; -1: the model decides."""
     thoughts: bool | None = None
     """Whether the thoughts are returned."""
     chat_template_kwargs: AnyObject | None = None
@@ -29,17 +29,17 @@ class AgentMemory(Model):
     """The part of the earlier messages that an agent receives. The conversation itself keeps them all."""
 
     scope: Literal["none", "execution", "session", "long_term"] | None = None
-    """How far back memory reaches. `none`: it sees its prompt alone; else all there is."""
+    """Which earlier messages the agent receives. `none`: only its prompt; otherwise all of the scope."""
     window: Count | None = None
-    """Most messages kept word for word."""
+    """Maximum number of messages that are kept unchanged."""
     tokens: Count | None = None
     """Most tokens of a question: above it old tool results are cut short, then older messages go. An estimate."""
     summarize: bool | None = None
-    """Whether what goes is summarised (true), or only left out."""
+    """Whether removed messages are summarised (true) or dropped."""
     scopes: Many[Literal["execution", "session", "user", "workflow", "shared"]] | None = None
     """Whose memory its memory tools reach. Left out: the session's alone."""
     namespace: Name | None = None
-    """The part of it that they reach, and nothing else of it; with `shared` the name of that memory."""
+    """The scope that its memory tools can access; with `shared`, the name of that memory."""
 
 
 class Guardrail(Model):
@@ -51,7 +51,7 @@ class Guardrail(Model):
     expression: Expression | None = None
     """Over the data and the inputs; of an answer also over `result` and its whole `text`."""
     prompt: Annotated[Text | None, Spelled("template")] = None
-    """A model is asked, and answers yes or no: the rule, in words."""
+    """A question to a model, which answers yes or no: the rule in words."""
     model: Annotated[Name | None, Spelled("model")] = None
     """The model that judges; left out: the agent's model."""
     message: str | None = None
@@ -62,7 +62,7 @@ class Guardrail(Model):
     @model_validator(mode="after")
     def _one(self) -> Self:
         if sum(one is not None for one in (self.schema_, self.expression, self.prompt)) != 1:
-            raise ValueError("must say one of `schema`, `expression` and `prompt`")
+            raise ValueError("must have one of `schema`, `expression` and `prompt`")
         return self
 
 
@@ -81,23 +81,23 @@ class AgentConfig(Model):
     agent: Annotated[Name | None, Spelled("agent")] = None
     """The name of an agent of the workflow, or of one registered with the installation."""
     model: Annotated[Name | None, Spelled("model")] = None
-    """`provider:model`; left out: the workflow's default model, else the installation's."""
+    """`provider:model`. Defaults to the workflow's default model, then to the configured one."""
     fallback: Many[Annotated[Name, Spelled("model")]] | None = None
-    """Models to ask instead where the first cannot answer, in order; left out: those of the installation."""
+    """Fallback models, in order, used if the first one cannot answer. Default: those of the settings."""
     system: Annotated[Text | None, Spelled("template")] = None
     """The role of the agent: its system prompt."""
     prompt: Annotated[Text | None, Spelled("template")] = None
-    """The present task. Left out: the conversation, else the inputs as JSON."""
+    """The user message. Defaults to the conversation, or to the inputs as JSON."""
     messages: Expression | None = None
-    """The messages before the prompt. Left out: the conversation where there is no prompt."""
+    """The messages before the prompt. Defaults to the conversation if there is no prompt."""
     tools: Many[Annotated[Name, Spelled("tool")]] | None = None
-    """The only tools it may call. Left out or empty: none."""
+    """Tools that the agent can use. Default: none."""
     max_iterations: Count | None = None
     """Most rounds of model and tools (10)."""
     output_schema: AnyObject | None = None
     """JSON Schema the answer must satisfy."""
     result: Literal["text", "json", "auto"] | None = None
-    """Without a schema: the text, its JSON, or its JSON where the whole text is one object or list."""
+    """Without a schema: the text, its JSON, or its JSON if the whole text is one object or list."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     max_tokens: Count | None = None
     """Most tokens of one answer."""
@@ -105,10 +105,10 @@ class AgentConfig(Model):
     key_index: Annotated[int, Field(ge=0)] | None = None
     """Which of the provider's keys to use; left out: the pool decides."""
     handoffs: Many[Name] | None = None
-    """Nodes, by their ids or their agents, that it may send control to. Where it names none its edges count."""
+    """Nodes, by id or agent, to which it can hand over control. Default: the nodes that its edges lead to."""
     memory: AgentMemory | None = None
     guardrails: Guardrails | None = None
     purpose: str | None = None
     """The kind of work (`generation`, `validation` …); settings may choose model and temperature by it."""
     input_files: Many[Path] | None = None
-    """State paths whose files are attached."""
+    """State paths of files to attach."""

@@ -40,7 +40,7 @@ class StartConfig(Model):
     inputs: AnyObject | None = None
     """The input that a start requires, as a JSON Schema. Left out: the workflow's `input`."""
     defaults: AnyObject | None = None
-    """Fills what the input lacks, before it is checked."""
+    """Default values for missing inputs, applied before validation."""
     set: Expressions | None = None
     """State path -> expression, applied after the input was copied into the state."""
 
@@ -51,9 +51,9 @@ class EndConfig(Model):
     output: Expressions | Expression | None = None
     """The output: an object of names and values, or one expression. Left out: the value that reached it."""
     status: str | None = None
-    """A word of the author's own for how it ended, kept with the output."""
+    """A label for this outcome, stored with the output."""
     terminate: bool | None = None
-    """Ends the whole execution at once."""
+    """End the whole execution immediately."""
 
 
 class Case(Model):
@@ -82,7 +82,7 @@ class DecisionConfig(Model):
     cases: Many[Case] | None = None
     """The first that holds."""
     default: Name | None = None
-    """The label when no case holds."""
+    """The label if no case applies."""
     llm_prompt: Annotated[Text | None, Spelled("template")] = None
     """Asks a model to choose."""
     choices: Many[Annotated[Choice, BeforeValidator(_as_choice, json_schema_input_type=Name | Choice)]] | None = None
@@ -198,9 +198,9 @@ class LoopConfig(Model):
     """Counted, conditional, or once per item, in order; loops nest."""
 
     while_: Annotated[Expression | None, Field(alias="while")] = None
-    """Goes on while it holds; asked before each round."""
+    """Continue while this is true; evaluated before each round."""
     until: Expression | None = None
-    """Goes on until it holds; asked before each round but the first."""
+    """Continue until this is true; evaluated before each round except the first."""
     max_iterations: Count | None = None
     """Most rounds."""
     over: Expression | None = None
@@ -210,7 +210,7 @@ class LoopConfig(Model):
     body: Many[NodeRef] | None = None
     """The nodes of the body, first one first. Left out: found from the edges."""
     body_end: Literal["end", "exit"] | None = None
-    """The effect of a body step that takes no edge: its branch ends, or the loop is left."""
+    """What to do if a step of the body takes no edge: end the branch, or leave the loop."""
     collect: Path | None = None
     """State path that receives the list of the rounds' results."""
     count_into: Path | None = None
@@ -228,7 +228,7 @@ class HumanOption(Model):
     label: Text | None = None
     style: Literal["primary", "secondary", "danger"] | None = None
     more: More | None = None
-    """At the gate that `onLimit` names: all goes on as it was, with so much more of each limit."""
+    """For the gate that `onLimit` names: continue, and raise each limit by this amount."""
 
 
 class HumanConfig(Model):
@@ -240,7 +240,7 @@ class HumanConfig(Model):
     options: Many[HumanOption] | None = None
     """The buttons; each value is an action."""
     actions: Many[Literal["approve", "edit", "reject", "skip"]] | None = None
-    """The ready-made actions, where there are no options (approve, reject)."""
+    """Answer buttons if there are no `options`. Default: approve, reject."""
     form: AnyObject | None = None
     """JSON Schema of the data an answer carries."""
     editable: Many[Path] | None = None
@@ -250,11 +250,11 @@ class HumanConfig(Model):
     approvers: Approvers | None = None
     timeout: Duration | None = None
     escalation: Many[Escalation] | None = None
-    """Whom it is put to, one after the other, when nobody answers in time."""
+    """The next approvers, in order, if nobody answers in time."""
     on_timeout: str | None = None
     """`fail` (default), an action, or a node to route to: when the time of the last ones is up."""
     auto_proceed: bool | None = None
-    """Takes the first action by itself: after `timeout`, at once where there is none."""
+    """Take the first action automatically: after `timeout`, or immediately if there is none."""
 
 
 class WaitConfig(Model):

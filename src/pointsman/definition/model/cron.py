@@ -48,14 +48,14 @@ def cron_fault(text: str) -> CronFault | None:
         return CronFault(f"a schedule has at most {CRON_CHARS_MAX} characters, not {len(text)}")
     parts = five_fields(text).split()
     if len(parts) != len(FIELDS):
-        return CronFault(f"{text!r} is no schedule: it has {len(parts)} fields, and needs five")
+        return CronFault(f"{text!r} is not a schedule: it has {len(parts)} fields instead of five")
     column = 0
     for part, (field, name, values) in zip(parts, FIELDS, strict=True):
         column = five_fields(text).index(part, column)
         try:
             field.parse(part.upper())
         except CronSimError:
-            return CronFault(f"{part!r} is no {name} (column {column + 1} of {text!r})", column + 1)
+            return CronFault(f"{part!r} is not a valid {name} (column {column + 1} of {text!r})", column + 1)
         if any(int(step) > values for step in _STEP.findall(part)):
             message = f"the step of {part!r} is longer than all values of the {name}: {values}"
             return CronFault(f"{message} (column {column + 1} of {text!r})", column + 1)

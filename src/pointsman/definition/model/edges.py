@@ -113,14 +113,14 @@ class Edge(Model):
     """A way from one node to another."""
 
     id: Name | None = None
-    """Left out: `<source>-><target>` with a number where that is taken."""
+    """Default: `<source>-><target>`, with a number if that is taken."""
     source: NodeRef
     target: NodeRef
     """A node's id, or `END`, which ends the execution."""
     condition: Condition | None = None
-    """When this edge is taken. Left out: always."""
+    """Condition for following this edge. Default: always."""
     label: Text | None = None
-    """The text on the canvas; under `routing: label` also the label it listens to when it has no condition."""
+    """Caption on the canvas. With `routing: label`, also the label that selects it if it has no condition."""
     source_handle: str | None = None
     target_handle: str | None = None
     mark: Literal["body", "exit", "break", "continue"] | None = None

@@ -122,25 +122,29 @@ class Node(Model):
     position: AnyObject | None = None
     """Where the canvas shows it; never read."""
     inputs: Expressions | None = None
-    """Name -> expression over the execution's data: what the node is given."""
+    """Name -> expression over the execution's data: the inputs of the node."""
     outputs: Expressions | None = None
-    """State path -> expression over `result`: what the node leaves behind."""
+    """State path -> expression over `result`: the outputs of the node."""
     execution: Execution | None = None
     """Timeout, retries, error handling."""
     routing: Routing | None = None
-    """Every edge that holds, the first one, or the one with the emitted label. Left out: what the type means."""
+    """Which edges are followed:
+
+    every one whose condition is true, the first one, or the one with the emitted label. The default depends on the
+    type.
+    """
     trigger: Literal["each"] | None = None
-    """`each`: every arrival starts the node. Left out: arrivals that can still come are waited for."""
+    """`each`: every arrival starts the node. Default: wait for all arrivals that are still possible."""
     compensate: NodeRef | None = None
     """The node that undoes this one when the execution fails or is cancelled."""
     placement: str | None = None
     """Where it must run, such as `worker:gpu`."""
     skip_when: Expression | None = None
-    """Skipped while this holds: no work, no writes; the value that reached the node is passed on."""
+    """Skip the node while this is true: no work, no writes; the value that reached it is passed on."""
     requires_approval: bool | None = None
     """A person must agree before it starts."""
     approval: Approval | None = None
-    """The people asked then, and about calls of tools that need approval. Left out: `config.approval`."""
+    """Approvers of the start and of tool calls. Default: `config.approval`."""
     chat_visible: bool | None = None
     """Whether the chat shows that it runs."""
     progress: Annotated[Text | None, Spelled("template")] = None

@@ -49,7 +49,7 @@ class Approval(Model):
     """On which terms people are asked before work starts (`requiresApproval`), and about tools that need approval."""
 
     message: Annotated[Text | None, Spelled("template")] = None
-    """The question asked before the node starts."""
+    """The question to ask before the node starts."""
     approvers: Approvers | None = None
     timeout: Duration | None = None
     escalation: Many[Escalation] | None = None
@@ -60,7 +60,10 @@ ErrorHandling: TypeAlias = Literal["fail", "retry", "llm_recovery"]
 ErrorHandler: TypeAlias = Literal["fail", "continue", "llm_recovery"]
 Durability: TypeAlias = Literal["step", "async", "exit"]
 Reduce: TypeAlias = Literal["set", "append", "merge", "add", "min", "max", "union", "last"]
-"""How a write meets what is there. `last`: set that never conflicts; of concurrent branches the last in order wins."""
+"""How a write is combined with the present value.
+
+`last`: like set, but never conflicts; of concurrent branches the last in order wins.
+"""
 
 
 class Limits(Model):
@@ -79,9 +82,10 @@ class Limits(Model):
     deadline: Duration | None = None
     """Most time on the wall clock, waits included."""
     node_time: Duration | None = None
-    """Most time of one call of a model or tool, and of one attempt of other work. A tool's own time goes before it."""
+    """Time limit of one call of a model or tool, and of one attempt of other work. A tool's own limit has precedence.
+    """
     retry_after: Duration | None = None
-    """Longest wait that a service may ask for before a step is tried again; a longer one is cut to this."""
+    """Maximum wait that a service may request before a retry; a longer one is shortened to this."""
     state_size: Size | None = None
     """Largest state, as JSON in UTF-8."""
     cost_usd: Annotated[float, Field(ge=0)] | None = None
@@ -130,7 +134,7 @@ class Config(Model):
     observability: Literal["minimal", "standard", "full"] | None = None
     """How much the feed shows: errors and completion; steps; inputs and outputs too."""
     persistence: Literal["none", "session", "long_term"] | None = None
-    """How long executions are kept."""
+    """Retention of executions."""
     durability: Durability | None = None
     """When the journal must be on disk: before the next step, shortly after, or at gates and the end."""
     error_handling: ErrorHandling | None = None
@@ -142,7 +146,7 @@ class Config(Model):
     conversational: bool | None = None
     """Each execution is one turn of a session."""
     default_model: str | None = None
-    """The model of agents that name none."""
+    """The model of agents without one."""
     limits: Limits | None = None
     """Guardrails."""
     budget: Budget | None = None
@@ -150,7 +154,7 @@ class Config(Model):
     on_limit: NodeRef | None = None
     """The node to route to when a limit trips; left out: the execution is interrupted and can be resumed."""
     on_cancel: Literal["compensate", "stop"] | None = None
-    """Whether a cancelled execution first undoes what it did (`compensate`, the default)."""
+    """Whether a cancelled execution runs its compensation steps first (`compensate`, the default)."""
     allow_cycles: bool | None = None
     """`false` makes a cycle of edges an error."""
     settings: AnyObject | None = None
@@ -171,9 +175,9 @@ class Execution(Model):
     retry_on: Annotated[Many[Name], Field(min_length=1)] | None = None
     """The codes of the failures that are tried again; left out: those that may pass by themselves."""
     error_handler: ErrorHandler | None = None
-    """The policy when every attempt failed: fail, continue with the failure as the result, or ask a model."""
+    """What to do if every attempt failed: fail, continue with the failure as the result, or ask a model."""
     cache: Literal["off", "execution", "session", "long_term"] | None = None
-    """Where an equal step's successful result may come from."""
+    """Where to look for an earlier result of an equal step."""
     delay: Duration | None = None
     """Wait before the step starts."""
 
@@ -182,7 +186,7 @@ class StateField(Model):
     """Declaration of the values under one path pattern of the state."""
 
     reduce: Reduce | None = None
-    """How a write meets what is there."""
+    """How a write is combined with the present value."""
     schema_: Annotated[AnyObject | None, Field(alias="schema")] = None
     """JSON Schema of the value."""
     default: AnyJson = None

@@ -190,8 +190,11 @@ class MemoryConfig(Model):
     """Reads and writes a memory tier."""
 
     scope: MemoryScope
-    """Whose memory: this execution's, this conversation's, that of the person who started it, this workflow's, or one
-    that is shared by name. `long_term`: the workflow's; with a `namespace` the shared one of that name."""
+    """Scope of the memory:
+
+    this execution, this conversation, the person who started it, this workflow, or a shared memory with a name.
+    `long_term`: the workflow; with a `namespace`, the shared memory of that name.
+    """
     operation: Literal["get", "set", "append", "delete", "search"]
     key: Template | None = None
     value: Expression | None = None
@@ -199,7 +202,7 @@ class MemoryConfig(Model):
     namespace: Template | None = None
     """Keeps the keys of one subject apart from others'. In the scope `shared` it is the name of the memory."""
     ttl: Duration | None = None
-    """How long what is written is remembered. Left out: for ever."""
+    """Time until written values expire. Default: never."""
     query: Template | None = None
     """The query of `search`."""
     limit: Count | None = None
@@ -249,7 +252,7 @@ class HttpConfig(Model):
     headers: dict[str, Template] | None = None
     query: AnyObject | None = None
     body: AnyJson = None
-    """A JSON tree whose texts are templates; a text is sent as it is."""
+    """JSON body with templates; a text is sent unchanged."""
     auth: HttpAuth | None = None
     response_type: Literal["json", "text", "blob"] | None = None
     fail_on_error: bool | None = None

@@ -73,29 +73,34 @@ class Trigger(Model):
     timezone: str | None = None
     """Of the schedule; an IANA name. Left out: UTC."""
     missed: Literal["skip", "once", "all"] | None = None
-    """The policy for times at which no worker ran: nothing, one run for all of them (default), or each its own."""
+    """What to do about runs missed while no worker was running:
+
+    nothing, one run for all of them (default), or one run each.
+    """
     catch_up: Duration | None = None
     """How far back missed times are made up for. Left out: one day."""
     overlap: Literal["allow", "skip", "queue", "replace"] | None = None
-    """The policy when the previous execution has not ended: both run, the next one is left out (default), waits,
-    or takes its place."""
+    """What to do if the previous execution has not ended:
+
+    run both, skip the new one (default), queue it, or replace the old one.
+    """
     path: str | None = None
     """The end of a webhook's address."""
     secret: str | None = None
     """The key that signs a webhook's calls (HMAC-SHA256); better a handle, `secret.NAME`."""
     auth: Literal["none"] | None = None
-    """`none`: a webhook without a secret accepts every call. Left out: it refuses every call."""
+    """`none`: a webhook without a secret accepts every call. By default it refuses every call."""
     scheme: Literal["standard", "github"] | None = None
     """How a webhook's calls are signed: as Standard Webhooks (default) or as GitHub signs. Others are refused."""
     event: str | None = None
-    """The name of the event; of a webhook: what it publishes instead of starting the workflow."""
+    """The name of the event; for a webhook: the event to publish instead of starting the workflow."""
     match: Expression | None = None
     """Must hold for the event: `event` are its data."""
     inputs: Expressions | None = None
     """Input of the executions it starts: name -> expression over `event` (data or body) and `headers`. Left out: the
     fields of the data."""
     initial_data: AnyObject | None = None
-    """Input of the executions it starts, whatever comes with the event or the call."""
+    """Input of the executions that it starts, in addition to the data of the event or call."""
     enabled: bool | None = None
 
 
@@ -131,18 +136,18 @@ class WorkflowDefinition(Model):
     dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = None
     """Where it was read from; names and templates are read as that dialect's authors expect."""
     allowed_groups: Many[str] | None = None
-    """People who may see and execute it; empty or left out: every signed-in user."""
+    """Groups of people who may see and execute it. Default: every signed-in user."""
     strict: bool | None = None
     """A missing path is an error instead of null."""
     entry: NodeRef | None = None
-    """Where executions begin. Left out: the start node, else the node without incoming edges."""
+    """The first node. Default: the start node, or the node without incoming edges."""
     config: Config | None = None
     input: AnyObject | None = None
     """The input that a start requires, as a JSON Schema."""
     output: Expressions | Expression | None = None
-    """The output: an object of names and values, or one expression. Left out: what the end nodes give."""
+    """The output: an object of names and values, or one expression. Defaults to the output of the end nodes."""
     state: dict[str, StateField] | None = None
-    """Path pattern -> what is known about its values."""
+    """Path pattern -> description of its values."""
     agents: dict[str, AgentConfig] | None = None
     """Agents used by reference."""
     nodes: Many[Node] = ()
@@ -153,7 +158,7 @@ class WorkflowDefinition(Model):
     concurrency: Concurrency | None = None
     chat_integration: ChatIntegration | None = None
     sources: Many[str] | None = None
-    """Names of reference texts agents are given."""
+    """Names of reference texts for agents."""
     canvas: AnyObject | None = None
     """Where the editor stood; never read."""
     metadata: AnyObject | None = None

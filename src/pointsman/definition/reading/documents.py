@@ -127,14 +127,14 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
     if not text.strip():
         return _nothing(text, "empty", "the document is empty", hint="Start from an example.", name=name)
     if found := _BINARY.search(text):
-        message = f"the text has the control character U+{ord(found[0]):04X}; this is no text file"
-        return _nothing(text, "unreadable", message, offset=found.start(), hint="Give a JSON or YAML file.", name=name)
+        message = f"the text contains the control character U+{ord(found[0]):04X}; this is not a text file"
+        return _nothing(text, "unreadable", message, offset=found.start(), hint="Use a JSON or YAML file.", name=name)
     fenced = _unfenced(text)
     document = _read(text if fenced is None else fenced.text, name=name)
     if fenced is None:
         return document
     if fenced.blocks == 1:
-        extracted = note("fenced", "", "the workflow was taken out of a Markdown code block")
+        extracted = note("fenced", "", "the workflow was read from a Markdown code block")
     else:
         message = f"of {fenced.blocks} Markdown code blocks the largest was read, which begins at line {fenced.line}"
         extracted = warning("fenced", "", message, hint="Put the block that is meant into a file of its own.")
@@ -239,7 +239,9 @@ def _finished(text: str, reading: ReadText, form: Format, *, name: str) -> Docum
         what = "..." if text.startswith("...", offset) else "|"
         problems.append(
             _placed_at(
-                document, offset, error("schema-sketch", pointer_to(*path), f"{what!r} is no value", hint=SKETCH_HINT)
+                document,
+                offset,
+                error("schema-sketch", pointer_to(*path), f"{what!r} is not a value", hint=SKETCH_HINT),
             )
         )
     if _may_have_surrogates(text):

@@ -78,7 +78,7 @@ class _Scanner:
         self._skip()
         if self.at < len(self.text):
             code = "several-documents" if self.text[self.at] in "{[" else "unreadable"
-            raise self._wrong("the document has ended, but the text goes on", code=code, hint="Keep one document.")
+            raise self._wrong("there is text after the end of the document", code=code, hint="Keep one document.")
         return self.reading
 
     def _part(self) -> None:
@@ -137,7 +137,7 @@ class _Scanner:
     def _no_key(self, start: int) -> Unreadable:
         if found := _SINGLE.match(self.text, start):
             edit = Edit(start, found.end(), f'"{found[1]}"', "use double quotes")
-            return self._wrong("a key stands in single quotes", hint="JSON has double quotes only.", edit=edit)
+            return self._wrong("a key is in single quotes", hint="JSON has double quotes only.", edit=edit)
         if found := _WORD.match(self.text, start):
             edit = Edit(start, found.end(), f'"{found[0]}"', "put the key in double quotes")
             return self._wrong(f"the key {found[0][:60]!r} has no quotes", hint="Put it in double quotes.", edit=edit)
@@ -232,16 +232,16 @@ class _Scanner:
             return self._number(found, start)
         if found := _SINGLE.match(self.text, start):
             edit = Edit(start, found.end(), f'"{found[1]}"', "use double quotes")
-            raise self._wrong("a text stands in single quotes", hint="JSON has double quotes only.", edit=edit)
+            raise self._wrong("a text is in single quotes", hint="JSON has double quotes only.", edit=edit)
         if self.text.startswith("-Infinity", start):
             raise self._wrong(
-                "-Infinity is not a JSON number", code="not-a-number", hint="Leave the key out, or write null."
+                "-Infinity is not a JSON number", code="not-a-number", hint="Omit the key, or write null."
             )
         if start >= len(self.text):
             raise self._wrong(
                 "the text ends where a value should be", hint="The document is cut off; get the rest of it."
             )
-        raise self._wrong(f"{self.text[start]!r} begins no value")
+        raise self._wrong(f"{self.text[start]!r} does not begin a value")
 
     def _word(self, word: str, start: int) -> Json:
         if word in _LITERALS:
@@ -251,9 +251,7 @@ class _Scanner:
             edit = Edit(start, start + len(word), _FOREIGN[word], f"write {_FOREIGN[word]}")
             raise self._wrong(f"{word} is not JSON", hint=f"Write {_FOREIGN[word]}.", edit=edit)
         if word in _NOT_NUMBERS:
-            raise self._wrong(
-                f"{word} is not a JSON number", code="not-a-number", hint="Leave the key out, or write null."
-            )
+            raise self._wrong(f"{word} is not a JSON number", code="not-a-number", hint="Omit the key, or write null.")
         raise self._wrong(f"{word[:60]!r} is not a value", hint="Texts stand in double quotes.")
 
     def _number(self, found: re.Match[str], start: int) -> Json:
@@ -265,7 +263,7 @@ class _Scanner:
         self.at = found.end()
         if self.text[self.at : self.at + 1].isalnum():
             raise self._wrong(
-                f"{self.text[start : start + 60].split()[0]!r} is no number",
+                f"{self.text[start : start + 60].split()[0]!r} is not a number",
                 at=start,
                 hint="Texts stand in double quotes.",
             )
@@ -318,7 +316,7 @@ class _Scanner:
             self.at += 6
             return self._character(int(digits, 16))
         edit = Edit(start, start + 1, "\\\\", "double the backslash") if letter else None
-        raise self._wrong(f"\\{letter} is no escape", hint="Write \\\\ for a backslash.", edit=edit)
+        raise self._wrong(f"\\{letter} is not an escape sequence", hint="Write \\\\ for a backslash.", edit=edit)
 
     def _character(self, code: int) -> str:
         """Combine two halves of a surrogate pair into one character; a lone half stays, and the caller reports it."""

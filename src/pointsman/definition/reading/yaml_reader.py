@@ -177,7 +177,7 @@ def _exact_events(text: str) -> Iterator[_Event]:
         raise Unreadable("unreadable", message, 0 if at is None else at.index, hint=_hint(text, message)) from why
     except (YAMLError, ValueError, RecursionError) as why:
         # The library raises plain ValueErrors for some broken escapes, and its scanner recurses for flow syntax.
-        raise Unreadable("unreadable", str(why).partition("\n")[0] or "this is no YAML", 0) from why
+        raise Unreadable("unreadable", str(why).partition("\n")[0] or "this is not valid YAML", 0) from why
 
 
 def _tag_of(tag: object) -> str | None:
@@ -202,9 +202,7 @@ class _Builder:
 
     def take(self, event: _Event) -> None:
         if event.tag is not None and event.kind in ("Scalar", "SequenceStart", "MappingStart"):
-            raise Unreadable(
-                "yaml-tag", f"the tag {event.tag[:60]!r} is not allowed", event.offset, hint="Leave it out."
-            )
+            raise Unreadable("yaml-tag", f"the tag {event.tag[:60]!r} is not allowed", event.offset, hint="Remove it.")
         match event.kind:
             case "DocumentStart" if self.has_document:
                 raise Unreadable(
@@ -279,7 +277,7 @@ class _Builder:
         top.size += size
         if top.size > VALUES_MAX:
             message = f"its aliases make more than {VALUES_MAX} values of it"
-            raise Unreadable("alias-bomb", message, offset, hint="Write the parts out, or leave them out.")
+            raise Unreadable("alias-bomb", message, offset, hint="Write the parts out, or remove them.")
         if isinstance(top.value, list):
             top.place.parts[len(top.value)] = place
             top.value.append(value)
@@ -326,7 +324,7 @@ def _plain(event: _Event) -> Json:
     if is_based or _INT.fullmatch(text):
         return int(_short(text, event), 0 if is_based else 10)
     if _NOT_NUMBER.fullmatch(text):
-        raise Unreadable("not-a-number", f"{text} is not a JSON number", event.offset, hint="Leave the key out.")
+        raise Unreadable("not-a-number", f"{text} is not a JSON number", event.offset, hint="Remove the key.")
     if _FLOAT.fullmatch(text):
         number = float(_short(text, event))
         if not math.isfinite(number):

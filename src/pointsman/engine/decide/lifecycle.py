@@ -59,7 +59,7 @@ def must(ctx: DecisionContext, holds: bool, what: str) -> None:  # noqa: FBT001 
     if not holds:
         raise WrongStatus(
             f"{ctx.state.id!r} is {status_of(ctx.state)}: it cannot be {what}",
-            hint=f"`pointsman show {ctx.state.id}` tells what it did and what it waits for.",
+            hint=f"`pointsman show {ctx.state.id}` shows what it did and what it waits for.",
         )
 
 

@@ -104,8 +104,8 @@ class SecurityMiddleware:
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "origin-refused",
-                f"this server does not answer to the name {host[:100]!r}",
-                "Call it as localhost. To serve others make a key, and say `names` under [server] in the settings.",
+                f"this server is not configured for the host name {host[:100]!r}",
+                "Use localhost. To serve other machines, create a key and set `names` under [server] in the settings.",
             )
         if method not in READING:
             self._check_origin(headers, host)
@@ -117,8 +117,9 @@ class SecurityMiddleware:
             raise Refused(
                 HTTPStatus.FORBIDDEN,
                 "origin-refused",
-                f"a page of {(origins[0] if origins else 'elsewhere')[:100]!r} may not change anything here",
-                "Call it from a program, or from its own page.",
+                f"pages of {(origins[0] if origins else 'elsewhere')[:100]!r} are not allowed to change "
+                "anything on this server",
+                "Send the request from a program, or from a page of this server.",
             )
 
 
@@ -131,7 +132,7 @@ def _host_of(headers: Headers) -> str:
         HTTPStatus.BAD_REQUEST,
         "host-invalid",
         f"the header `Host` is {', '.join(hosts)[:100]!r}" if hosts else "the header `Host` is missing",
-        "Send it once: the name or address of the server, and its port where that is not the usual one.",
+        "Send one `Host` header: the name or address of the server, and its port unless it is the default one.",
     )
 
 

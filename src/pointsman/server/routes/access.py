@@ -36,14 +36,14 @@ DAYS_MAX: Final = 36_500
 
 
 class KeyBody(Body):
-    """A key to be made."""
+    """A new key."""
 
     model_config = sample(name="ada", role="editor", groups=["desk"])
     name: str = Field(min_length=1, max_length=NAME_CHARS_MAX)
     role: Role = "operator"
     groups: list[str] = Field(default_factory=list, max_length=100)
     days: float | None = Field(
-        default=None, gt=0, le=DAYS_MAX, description="How long it is good for; absent: for ever."
+        default=None, gt=0, le=DAYS_MAX, description="Days until it expires; absent: it never expires."
     )
 
 
@@ -64,7 +64,7 @@ example(
 )
 
 
-@router.get("/api/me", responses=answers(CallerView), summary="Who am I?")
+@router.get("/api/me", responses=answers(CallerView), summary="Read the caller")
 async def me(caller: CurrentCaller) -> Response:
     """The caller's name, role and groups, and how it was authenticated."""
     return JsonReply(caller_view(caller))
@@ -80,8 +80,10 @@ async def list_keys(
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """By name, and when each was last used. Not the keys themselves. With `search` only those with all these words in
-    their name or groups."""
+    """Keys by name, with the time of their last use.
+
+    The keys themselves are not returned. With `search`, only keys with all these words in name or groups.
+    """
     page = await session.access.keys(search=search, role=role, after=after, limit=limit, backwards=order == "desc")
     return JsonReply(page)
 
@@ -91,10 +93,10 @@ async def list_keys(
     verb=AccessVerbs.add_key,
     status_code=201,
     responses=answers(NewKeyView, "key-exists", status=201, body=True),
-    summary="Make a key",
+    summary="Create a key",
 )
 async def make_key(session: CallerSession, body: KeyBody) -> Response:
-    """The key is shown in this answer only: its hash is stored."""
+    """The key is returned only in this answer: the server stores its hash."""
     token = await session.access.add_key(body.name, body.role, groups=body.groups, days=body.days)
     made: NewKeyView = {"name": body.name, "role": body.role, "key": token}
     return JsonReply(made, status=201, headers={"cache-control": "no-store"})
@@ -137,16 +139,22 @@ example(AuditState, {"rows": 17, "hash": "9f86d081884c7d65", "damage": []})
 async def read_audit(
     *,
     session: CallerSession,
-    who: Annotated[str | None, Query(max_length=200, description="Only what this caller asked for.")] = None,
-    what: Annotated[str | None, Query(max_length=200, description="With this in the operation or target.")] = None,
-    since: Annotated[float | None, Query(ge=0, le=1e11, description="Not before this moment (Unix seconds).")] = None,
-    until: Annotated[float | None, Query(ge=0, le=1e11, description="Not after it.")] = None,
+    who: Annotated[str | None, Query(max_length=200, description="Only entries of this caller.")] = None,
+    what: Annotated[
+        str | None, Query(max_length=200, description="Only entries with this text in the operation or target.")
+    ] = None,
+    since: Annotated[
+        float | None, Query(ge=0, le=1e11, description="Only entries since this time (Unix seconds).")
+    ] = None,
+    until: Annotated[
+        float | None, Query(ge=0, le=1e11, description="Only entries until this time (Unix seconds).")
+    ] = None,
     before: Annotated[
-        str | None, Query(max_length=20, pattern="^[0-9]+$", description="`next` of the page before.")
+        str | None, Query(max_length=20, pattern="^[0-9]+$", description="`next` of the previous page.")
     ] = None,
     limit: Limit = 50,
 ) -> Response:
-    """Every change that was asked for, newest first. A page may hold some more than `limit`, or fewer."""
+    """All requested changes, newest first. A page may contain slightly more or fewer entries than `limit`."""
     entries, following = await session.access.audit_entries(
         who=who, what=what, since=since, until=until, before=before, limit=limit
     )
@@ -158,7 +166,7 @@ async def read_audit(
     "/api/audit/state", verb=AccessVerbs.audit_state, responses=answers(AuditState), summary="Check the audit log"
 )
 async def audit_state(session: CallerSession) -> Response:
-    """Whether each row is what was written, behind the row it was written behind. Reads the whole log."""
+    """Whether each row is unchanged and follows the row that it was written after. Reads the whole log."""
     return JsonReply(await session.access.audit_state())
 
 
@@ -170,7 +178,7 @@ async def audit_state(session: CallerSession) -> Response:
     summary="Export the audit log",
 )
 async def export_audit(session: CallerSession) -> Response:
-    """All rows, oldest first, a JSON object in a line each, with the hashes that chain them."""
+    """All rows, oldest first: one JSON object per line, with the hashes that chain them."""
     headers = {"content-disposition": 'attachment; filename="audit.jsonl"', "cache-control": "no-store"}
     return StreamingResponse(await session.access.export_audit(), media_type=LINES, headers=headers)
 
@@ -181,7 +189,7 @@ Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent'
 
 
 class SharingBody(Body):
-    """Who shall see and use it."""
+    """Who may see and use it."""
 
     model_config = ruled(
         sample(audience="groups", groups=["desk"]),
@@ -193,9 +201,13 @@ class SharingBody(Body):
             {"properties": {"audience": {"enum": ["private", "everyone"]}, "groups": {"maxItems": 0}}},
         ],
     )
-    audience: Audience = Field(description="`private`: its owner alone; `groups`: also members of these; `everyone`.")
-    groups: list[Group] = Field(default_factory=list, max_length=GROUPS_MAX, description="With `groups` alone.")
-    owner: str | None = Field(default=None, min_length=1, max_length=200, description="Whose it shall be from now on.")
+    audience: Audience = Field(
+        description="`private`: only its owner; `groups`: also members of `groups`; `everyone`: all callers."
+    )
+    groups: list[Group] = Field(
+        default_factory=list, max_length=GROUPS_MAX, description="Groups; only with the audience `groups`."
+    )
+    owner: str | None = Field(default=None, min_length=1, max_length=200, description="The new owner.")
 
 
 example(SharingView, {"owner": "ada", "audience": "groups", "groups": ["desk"]})
@@ -205,10 +217,10 @@ example(SharingView, {"owner": "ada", "audience": "groups", "groups": ["desk"]})
     "/api/workflows/{id}/sharing",
     verb=SharingVerbs.of_workflow,
     responses=answers(SharingView, "unknown-workflow"),
-    summary="Read who may see it",
+    summary="Read the sharing of a workflow",
 )
 async def read_sharing(session: CallerSession, id: Id) -> Response:
-    """The owner of a workflow, and with whom it is shared."""
+    """The owner of a workflow, and its audience."""
     return _reply(await session.sharing.of_workflow(id))
 
 
@@ -216,10 +228,10 @@ async def read_sharing(session: CallerSession, id: Id) -> Response:
     "/api/workflows/{id}/sharing",
     verb=SharingVerbs.share_workflow,
     responses=answers(SharingView, "unknown-workflow", "revision-moved", "sharing-invalid", body=True),
-    summary="Share it",
+    summary="Share a workflow",
 )
 async def change_sharing(session: CallerSession, id: Id, body: SharingBody, if_match: IfMatch = None) -> Response:
-    """By its owner, or an admin. It holds from the next request on, for its executions too."""
+    """Allowed for its owner and admins. Takes effect with the next request, also for its executions."""
     groups = tuple(body.groups)
     return _reply(
         await session.sharing.share_workflow(id, body.audience, groups=groups, owner=body.owner, match=if_match)
@@ -230,10 +242,10 @@ async def change_sharing(session: CallerSession, id: Id, body: SharingBody, if_m
     "/api/agents/{name}/sharing",
     verb=SharingVerbs.of_agent,
     responses=answers(SharingView, "no-such-agent"),
-    summary="Read who may use an agent",
+    summary="Read the sharing of an agent",
 )
 async def read_agent_sharing(session: CallerSession, name: Name) -> Response:
-    """The owner of an agent, and with whom it is shared."""
+    """The owner of an agent, and its audience."""
     return _reply(await session.sharing.of_agent(name))
 
 
@@ -246,8 +258,7 @@ async def read_agent_sharing(session: CallerSession, name: Name) -> Response:
 async def change_agent_sharing(
     session: CallerSession, name: Name, body: SharingBody, if_match: IfMatch = None
 ) -> Response:
-    """By its owner, or an admin. Callers with whom it is not shared can neither see it nor run workflows that use
-    it."""
+    """Allowed for its owner and admins. Other callers can neither see the agent nor run workflows that use it."""
     groups = tuple(body.groups)
     return _reply(
         await session.sharing.share_agent(name, body.audience, groups=groups, owner=body.owner, match=if_match)
@@ -291,7 +302,7 @@ GROUPS: Final = "Only saved workflows whose `allowedGroups` are all among these 
 
 
 class SecretBody(Body):
-    """A secret, or where documents may send it. What is left out stays as it is."""
+    """A secret, or the destinations to which documents may send it. Absent members keep their values."""
 
     model_config = sample(value="sk-weather-0badcafe", hosts=["api.weather.example"])
     value: str | None = Field(
@@ -325,17 +336,23 @@ async def list_secrets(
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """By name, and who changed each when. Not their values, which nobody can read again. With `search` only those with
-    all these words in their name or that of who changed them."""
+    """Secrets by name, with their last changes.
+
+    Values cannot be read. With `search`, only secrets with all these words in their name or in the name of the person
+    who changed them.
+    """
     page = await session.secrets.list(search=search, after=after, limit=limit, backwards=order == "desc")
     return JsonReply(page)
 
 
 @router.get(
-    "/api/secrets/{name}/uses", verb=SecretVerbs.uses, responses=answers(SecretUses), summary="Who uses a secret"
+    "/api/secrets/{name}/uses", verb=SecretVerbs.uses, responses=answers(SecretUses), summary="List uses of a secret"
 )
 async def secret_uses(session: CallerSession, name: SecretName) -> Response:
-    """Saved workflows and agents, as they are now, and settings that name its handle. There need be no such secret."""
+    """Saved workflows and agents in their latest revision, and settings, that name its handle.
+
+    The secret need not exist.
+    """
     return JsonReply(await session.secrets.uses(name))
 
 
@@ -356,8 +373,10 @@ async def set_secret(
     if_match: IfMatch = None,
     if_new: IfNew = None,
 ) -> Response:
-    """Store its value sealed, in place of the one before, and where documents may send it. The next call that names
-    the secret gets the new value. Without hosts and tools, documents cannot send it anywhere."""
+    """Store its value, encrypted, in place of the previous one, and the destinations to which documents may send it.
+
+    The next call that names the secret uses the new value. Without hosts and tools, documents cannot send it anywhere.
+    """
     etag = await session.secrets.set(name, body.value, match=if_match, is_new=if_new is not None, **body.parts())
     return Response(status_code=204, headers={"etag": etag})
 
@@ -376,18 +395,18 @@ async def delete_secret(session: CallerSession, name: SecretName, if_match: IfMa
 
 
 class RightView(TypedDict):
-    """An operation, and the lowest role that may call it."""
+    """An operation, and the least privileged role that may call it."""
 
     method: str
     path: str
     says: str
     tag: str
     role: Role | None
-    """null: no key is needed, or the operation authenticates by itself."""
+    """null: it requires no key, or authenticates callers by itself."""
 
 
 class RightsPage(TypedDict):
-    """What each role may do."""
+    """Permissions by role."""
 
     rights: list[RightView]
 
@@ -423,15 +442,18 @@ async def list_people(
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """People who have a key, or whom the identity provider named, by name; and in how many browsers they are logged in.
-    With `search` only those with all these words in their name or groups."""
+    """People with a key or a login through the identity provider, by name, with the number of browsers in which they
+    are logged in. With `search`, only people with all these words in name or groups."""
     page = await session.access.people(search=search, role=role, after=after, limit=limit, backwards=order == "desc")
     return JsonReply(page)
 
 
-@router.get("/api/rights", responses=answers(RightsPage), summary="What each role may do")
+@router.get("/api/rights", responses=answers(RightsPage), summary="List permissions by role")
 async def list_rights(request: Request, caller: CurrentCaller) -> Response:
-    """Each operation with the least role that it takes. A role may do all that the roles before it may."""
+    """Each operation with the least privileged role that may call it.
+
+    A role includes the permissions of all roles before it.
+    """
     found: list[RightView] = [
         {
             "method": method,

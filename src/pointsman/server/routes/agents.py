@@ -56,13 +56,13 @@ async def list_(
     *,
     session: CallerSession,
     search: Words = "",
-    name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
-    sort: Annotated[Literal["name", "savedAt"], Query(description="What orders them.")] = "name",
+    name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only agents with these names.")] = None,
+    sort: Annotated[Literal["name", "savedAt"], Query(description="Sort key.")] = "name",
     order: Order = "asc",
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """The latest revision of each. With `search` only those with all these words in name or description."""
+    """The latest revision of each agent. With `search`, only agents with all these words in name or description."""
     return JsonReply(
         await session.agents.list(search, names=name, sort=sort, backwards=order == "desc", after=after, limit=limit)
     )
@@ -78,15 +78,17 @@ async def list_(
     summary="Save an agent",
 )
 async def create(*, session: CallerSession, body: NewAgentBody, if_new: IfNew = None) -> Response:
-    """A new one, which is the caller's, or a new revision of one that is. The same description again is the same
-    revision."""
+    """Create an agent, owned by the caller, or a new revision of an existing one.
+
+    Saving the same description again creates no revision.
+    """
     saved = await session.agents.save(body.name, body.agent, after=0 if if_new else None)
     return _reply(saved, status=201, headers={"location": f"/api/agents/{saved.name}"})
 
 
 @router.get("/{name}", verb=AgentVerbs.read, responses=answers(AgentView, "no-such-agent"), summary="Read an agent")
 async def read(session: CallerSession, name: Name) -> Response:
-    """The latest revision, or the one that is named."""
+    """The latest revision, or the named one."""
     return _reply(await session.agents.read(name))
 
 
@@ -97,7 +99,7 @@ async def read(session: CallerSession, name: Name) -> Response:
     summary="Replace an agent",
 )
 async def replace(session: CallerSession, name: Name, body: AgentBody, if_match: IfMatch = None) -> Response:
-    """A new revision, by its owner, or an admin. Executions keep the one they began with."""
+    """Create a new revision. Allowed for its owner and admins. Executions keep the revision they started with."""
     return _reply(await session.agents.replace(name, body.agent, match=if_match))
 
 
@@ -109,8 +111,10 @@ async def replace(session: CallerSession, name: Name, body: AgentBody, if_match:
     summary="Delete an agent",
 )
 async def delete(session: CallerSession, name: Name, if_match: IfMatch = None) -> Response:
-    """By its owner, or an admin. Executions keep what they began with; workflows that name it cannot start until it is
-    saved again."""
+    """Allowed for its owner and admins.
+
+    Executions keep the revision they started with; workflows that name the agent cannot start until it is saved again.
+    """
     await session.agents.delete(name, match=if_match)
     return Response(status_code=204)
 
@@ -124,7 +128,7 @@ async def delete(session: CallerSession, name: Name, if_match: IfMatch = None) -
 async def versions(
     *, session: CallerSession, name: Name, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
-    """Its revisions, newest first unless `order` says otherwise."""
+    """Revisions of the agent, newest first unless `order` is `asc`."""
     return JsonReply(await session.agents.versions(name, oldest_first=order == "asc", after=after, limit=limit))
 
 
@@ -132,25 +136,27 @@ async def versions(
     "/{name}/uses",
     verb=AgentVerbs.uses,
     responses=answers(AgentUses, "no-such-agent"),
-    summary="List who uses an agent",
+    summary="List uses of an agent",
 )
 async def uses(session: CallerSession, name: Name) -> Response:
-    """The workflows that name it in their latest revision, as far as the caller may see them."""
+    """The workflows that name it in their latest revision, if the caller may see them."""
     return JsonReply(await session.agents.uses(name))
 
 
 class TryAgentBody(Body):
-    """What is said to an agent."""
+    """A message to an agent."""
 
     model_config = sample(message="Write to the harbour office.", agent={"system": "You write short letters."})
     message: str = Field(min_length=1, max_length=100_000)
     agent: dict[str, JsonValue] | None = Field(
-        default=None, description="Its description as it would be saved. Absent: as it is saved."
+        default=None, description="The unsaved description; absent: the saved agent is used."
     )
     session_id: str | None = Field(
-        default=None, max_length=200, description="Of the answer before, to go on with that conversation."
+        default=None, max_length=200, description="Session of the previous answer, to continue that conversation."
     )
-    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers instead of its own.")
+    model: str | None = Field(
+        default=None, min_length=1, max_length=200, description="The model to use instead of the agent's own."
+    )
 
 
 example(
@@ -181,11 +187,14 @@ example(
         body=True,
     ),
     status_code=202,
-    summary="Say something to an agent",
+    summary="Send a message to an agent",
 )
 async def try_(session: CallerSession, name: Name, body: TryAgentBody) -> Response:
-    """As it is saved, or as it is being written. Each message is an execution, streamed and answered as any; lists show
-    it where they are asked for trials. Its tools do what they do."""
+    """Run the saved agent, or an unsaved description of it.
+
+    Each message is an execution, which can be streamed and answered; lists include it if partial runs are requested.
+    Tools are really called.
+    """
     said = await session.authoring.try_agent(
         name, body.message, agent=body.agent, session=body.session_id, model=body.model
     )

@@ -53,7 +53,11 @@ def changed(*errors: str, view: type[Mapping[str, object]] = ExecutionView) -> D
     summary="Answer a gate",
 )
 async def respond(session: CallerSession, eid: Eid, body: RespondBody, key: Key = None) -> Response:
-    """As the caller. It is durable when it is answered; who comes second is told how the first one did."""
+    """Answer an open gate as the caller.
+
+    The answer is stored durably before this operation returns. A second answer is refused; the error contains the first
+    one.
+    """
     execution = await session.executions.answer(
         eid,
         body.gate_id,
@@ -70,29 +74,29 @@ async def respond(session: CallerSession, eid: Eid, body: RespondBody, key: Key 
     "/delegate",
     verb=ExecutionVerbs.delegate,
     responses=changed("no-such-step", "gate-closed", "gate-unclear", "not-an-approver", "not-delegable"),
-    summary="Pass a gate on",
+    summary="Delegate a gate",
 )
 async def delegate(session: CallerSession, eid: Eid, body: DelegateBody) -> Response:
-    """The caller's right to answer an open gate becomes another person's."""
+    """Pass the caller's right to answer an open gate on to another person."""
     return await seen(session, await session.executions.delegate(eid, body.gate_id, body.to, comment=body.comment))
 
 
 @router.post("/pause", verb=ExecutionVerbs.pause, responses=changed(), summary="Pause")
 async def pause(session: CallerSession, eid: Eid) -> Response:
-    """No further step starts, here and in its sub-workflows."""
+    """Start no further step of the execution and its sub-workflows."""
     return await seen(session, await session.executions.pause(eid))
 
 
 @router.post("/resume", verb=ExecutionVerbs.resume, responses=changed(), summary="Resume")
 async def resume(session: CallerSession, eid: Eid, body: ResumeBody | None = None) -> Response:
-    """Go on after a pause, or after a limit that is raised; or only as far as the next step."""
+    """Continue after a pause, or after a limit that is raised here; optionally only until the next step."""
     said = body or ResumeBody()
     return await seen(session, await session.executions.resume(eid, limits=said.limits, step=said.step))
 
 
 @router.post("/cancel", verb=ExecutionVerbs.cancel, responses=changed(), summary="Cancel")
 async def cancel(session: CallerSession, eid: Eid, body: CancelBody | None = None) -> Response:
-    """Stop it for good. What its workflow knows to undo is undone first, unless `now`."""
+    """Cancel the execution permanently. Its compensation steps run first, unless `now` is true."""
     said = body or CancelBody()
     return await seen(session, await session.executions.cancel(eid, reason=said.reason, now=said.now))
 
@@ -101,7 +105,7 @@ async def cancel(session: CallerSession, eid: Eid, body: CancelBody | None = Non
 async def retry(
     session: CallerSession, request: Request, eid: Eid, body: LimitsBody | None = None, key: Key = None
 ) -> Response:
-    """Try the step again that failed it."""
+    """Run the failed step again, and continue from there."""
 
     async def work() -> Response:
         return await seen(session, await session.executions.retry(eid, limits=(body or LimitsBody()).limits))
@@ -128,7 +132,7 @@ async def retry(
     summary="Fork",
 )
 async def fork(session: CallerSession, request: Request, eid: Eid, body: ForkBody, key: Key = None) -> Response:
-    """A new execution that begins as a copy of this one, up to a row or before a step."""
+    """Start a new execution as a copy of this one, up to a row or before a step."""
 
     async def work() -> Response:
         forked = await session.executions.fork(eid, at=body.at, before=body.step, set=body.set)
@@ -144,7 +148,7 @@ async def fork(session: CallerSession, request: Request, eid: Eid, body: ForkBod
     summary="Steer",
 )
 async def steer(session: CallerSession, request: Request, eid: Eid, body: SteerBody, key: Key = None) -> Response:
-    """Between two steps: say something, change data, send control elsewhere."""
+    """Between two steps: add messages, change data, or jump to another node."""
 
     async def work() -> Response:
         steered = await session.executions.steer(eid, body.messages, set=body.set, goto=body.goto, reason=body.reason)
@@ -171,7 +175,7 @@ async def steer(session: CallerSession, request: Request, eid: Eid, body: SteerB
     summary="Say something",
 )
 async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = None) -> Response:
-    """The next turn of the conversation that this execution is a turn of: an execution of its own."""
+    """Start the next turn of this execution's conversation, as a new execution."""
     return await started(session, await session.executions.say(eid, body.message, key=key), wait=body.wait)
 
 
@@ -182,7 +186,7 @@ async def say(session: CallerSession, eid: Eid, body: MessageBody, key: Key = No
     summary="Signal",
 )
 async def signal(session: CallerSession, eid: Eid, body: SignalBody, key: Key = None) -> Response:
-    """Send it an event: to the steps that wait for it, else to the first that will."""
+    """Send an event to the execution: to the steps that wait for it, else to the first step that will wait for it."""
     execution, became = await session.executions.signal(eid, body.name, body.data, key=body.key or key or "")
     return JsonReply({**await session.executions.view(execution), "became": became})
 
@@ -191,14 +195,16 @@ async def signal(session: CallerSession, eid: Eid, body: SignalBody, key: Key = 
     "/api/inbox",
     verb=ExecutionVerbs.inbox,
     responses=answers(InboxPage, "cursor-invalid"),
-    summary="What waits for the caller",
+    summary="List gates that wait for the caller",
 )
 async def open_gates(
     *,
     session: CallerSession,
-    everyone: Annotated[bool, Query(description="All open gates, not only the caller's. For admins.")] = False,
+    everyone: Annotated[bool, Query(description="Include the gates of all people. Requires the role admin.")] = False,
     workflow: Of = None,
-    after: Annotated[str | None, Query(max_length=500, description="`cursor` of the last one before.")] = None,
+    after: Annotated[
+        str | None, Query(max_length=500, description="`cursor` of the last entry of the previous page.")
+    ] = None,
     limit: Limit = 50,
 ) -> Response:
     """Open gates that the caller may answer, oldest first."""

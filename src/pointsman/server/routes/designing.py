@@ -65,7 +65,7 @@ formulas_router = Operations(prefix="/api/expressions", tags=["workflows"])
 
 Accept = Annotated[
     str | None,
-    Header(max_length=1000, description="`text/event-stream`: each round as it happens."),
+    Header(max_length=1000, description="`text/event-stream`: send each round as it happens."),
 ]
 
 
@@ -127,12 +127,12 @@ CHANGE: Final[JsonObject] = {"op": "change_node", "node": "write", "set": {"/con
 
 
 class EarlierBody(Body):
-    """What was asked before in the same conversation."""
+    """Earlier requests of the same conversation."""
 
     model_config = sample(words="Write a letter.", answer='{"nodes": []}', accepted=True)
     words: str = Field(max_length=WORDS_MAX)
-    answer: str = Field(max_length=EARLIER_CHARS_MAX, description="Of the last round.")
-    accepted: bool | None = Field(default=None, description="Whether it was taken; absent: nobody has said.")
+    answer: str = Field(max_length=EARLIER_CHARS_MAX, description="The model's answer of the last round.")
+    accepted: bool | None = Field(default=None, description="Whether the author accepted the result; absent: unknown.")
 
 
 Conversation = Annotated[
@@ -140,47 +140,47 @@ Conversation = Annotated[
     Field(
         default_factory=list,
         max_length=EARLIER_MAX,
-        description="What was said before, oldest first: the model knows what `it` is.",
+        description="Earlier requests, oldest first, to which the new one may refer.",
     ),
 ]
 
 
 class GenerateBody(Body):
-    """A workflow to be designed."""
+    """A workflow to design."""
 
     model_config = sample(words="Write a letter, and let a person see it before it is sent.", id="letter")
-    words: str = Field(min_length=1, max_length=WORDS_MAX, description="What it shall do.")
+    words: str = Field(min_length=1, max_length=WORDS_MAX, description="Description of the workflow.")
     earlier: Conversation
-    id: str = Field(default="", max_length=200, description="The id it shall have.")
-    save: bool = Field(default=False, description="Save it, if it has no errors.")
+    id: str = Field(default="", max_length=200, description="The id of the workflow.")
+    save: bool = Field(default=False, description="Save the workflow if it has no errors.")
 
 
 class EditBody(Body):
-    """A change of a saved workflow: operations, or words of which a model makes some."""
+    """A change of a saved workflow: operations, or a description from which a model makes them."""
 
     model_config = sample(operations=[CHANGE], apply=True)
     operations: list[JsonValue] | None = Field(
         default=None,
         max_length=2000,
-        description="See `/api/workflows/operations`: all, or none. With `words`: what was changed before that, and is "
-        "not saved.",
+        description="Operations as described by `/api/workflows/operations`; all are applied, or none. With `words`: "
+        "earlier changes that are not saved yet.",
     )
-    words: str = Field(default="", max_length=WORDS_MAX, description="What shall be different.")
+    words: str = Field(default="", max_length=WORDS_MAX, description="Description of the change.")
     earlier: Conversation
     text: str | None = Field(
         default=None, max_length=20_000_000, description="The document to change, instead of the saved one."
     )
-    native: bool = Field(default=False, description="Answer also with what it reads as in the native dialect.")
-    graph: bool = Field(default=False, description="Answer also with the regions of its graph, for a picture.")
-    apply: bool = Field(default=False, description="Save it; else it is only shown what would be.")
+    native: bool = Field(default=False, description="Return also the document in the native dialect.")
+    graph: bool = Field(default=False, description="Return also the regions of its graph, for a picture.")
+    apply: bool = Field(default=False, description="Save the changes; otherwise they are only returned.")
     draft: bool = Field(default=False, description="Save it although it has errors; it cannot be run.")
 
 
 class RollbackBody(Body):
-    """Back to what it was."""
+    """A rollback."""
 
     model_config = sample(revision=1)
-    revision: int = Field(ge=1, le=2**53, description="The revision whose document it shall have again.")
+    revision: int = Field(ge=1, le=2**53, description="The revision whose document is restored.")
 
 
 example(
@@ -234,7 +234,7 @@ example(RevisionComparison, {"from": 1, "to": 2, "changes": [CHANGE], "lines": "
     summary="Describe operations",
 )
 async def operations(caller: CurrentCaller) -> Response:
-    """The JSON Schema of a list of operations."""
+    """JSON Schema of a list of operations."""
     return JsonReply(operations_schema())
 
 
@@ -244,7 +244,7 @@ async def operations(caller: CurrentCaller) -> Response:
     summary="Describe the language",
 )
 async def schema(caller: CurrentCaller) -> Response:
-    """The JSON Schema of the native dialect: types of nodes, and what each of them takes."""
+    """JSON Schema of the native dialect: the node types and their settings."""
     return JsonReply(native_schema())
 
 
@@ -271,14 +271,15 @@ def _also_streamed(described: Described) -> Described:
             body=True,
         )
     ),
-    summary="Design a workflow from words",
+    summary="Design a workflow from a description",
 )
 async def generate(asked: Designing, body: GenerateBody) -> Response:
-    """A model drafts it, the check answers, the model mends: a few rounds, all of which are shown.
+    """Let a model draft the workflow, check it, and let the model repair the problems, for a few rounds.
 
-    With `Accept: text/event-stream` they are told as they happen: the event `round` for each, then `done` with the
-    answer, or `problem` where it failed meanwhile. Under an `Idempotency-Key` it goes on when the stream is lost; asked
-    for again, it is `key-in-use` until it is done, and then its answer, which costs nothing.
+    With `Accept: text/event-stream` each round is sent as it happens: one event `round` each, then `done` with the
+    answer, or `problem` if the design failed. With an `Idempotency-Key` the design continues if the stream is lost.
+    Until it has finished, a repeated request is refused with `key-in-use`; afterwards it returns the answer without a
+    further call of the model.
     """
     design = partial(
         asked.session.authoring.design, body.words, name=body.id, save=body.save, earlier=_earlier(body.earlier)
@@ -305,13 +306,13 @@ async def generate(asked: Designing, body: GenerateBody) -> Response:
             body=True,
         )
     ),
-    summary="Change a workflow by operations or words",
+    summary="Change a workflow by operations or a description",
 )
 async def edit(asked: Designing, id: Name, body: EditBody, if_match: IfMatch = None) -> Response:
-    """Shows what would change and which problems that causes; with `apply` a new revision is saved.
+    """Return the changes and the problems that they cause; with `apply`, save them as a new revision.
 
-    By words a model makes the operations, in rounds that are streamed as those of a design are. The answer tells them
-    alone, not those that were sent along.
+    With `words` a model makes the operations, in rounds that can be streamed like those of a design. The answer
+    contains only these operations, not those of the request.
     """
     authoring, revision = asked.session.authoring, revision_of(if_match)
     if body.words:
@@ -348,7 +349,7 @@ async def changes(
     old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
-    """The operations that lead from one to the other; the latest two where none is named."""
+    """Operations that lead from one revision to the other (default: from the previous to the latest)."""
     return JsonReply(await session.authoring.compare(id, old, new))
 
 
@@ -356,10 +357,10 @@ async def changes(
     "/{id}/rollback",
     verb=AuthoringVerbs.restore,
     responses=answers(RestoredRevision, "unknown-workflow", "no-such-revision", "document-too-expensive", body=True),
-    summary="Take a workflow back",
+    summary="Roll a workflow back",
 )
 async def rollback(session: CallerSession, id: Name, body: RollbackBody) -> Response:
-    """A new revision with the document of an old one."""
+    """Save the document of an old revision as a new one."""
     return JsonReply(await session.authoring.restore(id, body.revision))
 
 
@@ -423,22 +424,24 @@ LEN: Final[FunctionView] = {
     "name": "len",
     "aliases": ["length"],
     "signature": "len(x)",
-    "about": "How many characters, elements or keys; 0 of null.",
+    "about": "Number of characters, elements or keys; 0 for null.",
 }
 
 
 class FormulaBody(Body):
-    """A formula, and what is known of the place where it stands."""
+    """An expression, and facts about its place in the workflow."""
 
     model_config = sample(text="scor >= 80", kind="condition", schemas={"state": {"properties": {"score": {}}}})
     text: str = Field(max_length=TEMPLATE_CHARS_MAX, description="The formula.")
     kind: Literal["expression", "condition", "template", "path", "jsonpath"] = Field(
-        default="expression", description="What it is written in; of a condition only the truth counts."
+        default="expression", description="Kind of expression; of a condition only the truth value is used."
     )
     dialect: Literal["native", "rows", "graph", "steps", "plan"] = Field(
-        default="native", description="That of the workflow: how names and braces are read."
+        default="native", description="Dialect of the workflow: it determines how names and braces are read."
     )
-    names: list[str] = Field(default_factory=list, max_length=100, description="`as` names around its place.")
+    names: list[str] = Field(
+        default_factory=list, max_length=100, description="`as` names of the enclosing parallels and loops."
+    )
     schemas: dict[str, dict[str, JsonValue]] = Field(
         default_factory=dict[str, dict[str, JsonValue]],
         max_length=50,
@@ -450,11 +453,11 @@ class FormulaBody(Body):
 
 
 class EvaluateBody(FormulaBody):
-    """A formula, and data to try it with."""
+    """An expression, and sample data to evaluate it with."""
 
     model_config = sample(text="score >= 80", values={"score": 81})
     values: dict[str, JsonValue] = Field(
-        default_factory=dict, description="What bare names mean: fields of the state, `result`, `nodes`, `item` …"
+        default_factory=dict, description="Values of bare names: fields of the state, `result`, `nodes`, `item` …"
     )
 
 
@@ -474,7 +477,7 @@ example(LanguageFunctions, {"functions": [LEN]})
 
 @formulas_router.get("/functions", responses=answers(LanguageFunctions), summary="List functions")
 async def list_functions(caller: CurrentCaller) -> Response:
-    """How each is called, and what it gives."""
+    """Functions of the expression language: signatures and results."""
     return JsonReply(functions_of_language())
 
 
@@ -485,7 +488,7 @@ async def list_functions(caller: CurrentCaller) -> Response:
     summary="Check an expression",
 )
 async def check_expression(session: CallerSession, body: FormulaBody) -> Response:
-    """What is wrong with one formula, where, and what it reads: for its author."""
+    """Problems of one expression with their positions, and the data that it reads."""
     return JsonReply(await session.workflows.check_formula(body.formula()))
 
 
@@ -496,5 +499,5 @@ async def check_expression(session: CallerSession, body: FormulaBody) -> Respons
     summary="Evaluate an expression",
 )
 async def evaluate_expression(session: CallerSession, body: EvaluateBody) -> Response:
-    """What one formula gives over the values that come with it, within the bounds of the language."""
+    """Evaluate one expression with the sent values, within the limits of the language."""
     return JsonReply(await session.workflows.evaluate_formula(body.formula(), body.values))

@@ -72,9 +72,10 @@ async def execute(
     id: Id,
     body: ExecuteBody,
     key: Key = None,
-    traceparent: Annotated[str | None, Header(max_length=100, description="The trace it belongs to.")] = None,
+    traceparent: Annotated[str | None, Header(max_length=100, description="Trace context of the caller.")] = None,
 ) -> Response:
-    """Answers when its start is durable: 202; with `wait` when nothing more happens by itself: 200."""
+    """Returns 202 when the start is stored durably; with `wait`, 200 once the execution has ended or cannot
+    continue by itself."""
     execution = await session.executions.start(
         id,
         body.input,
@@ -124,24 +125,30 @@ async def list_(
     *,
     session: CallerSession,
     status: Annotated[
-        list[ExecutionStatus] | None, Query(max_length=20, description="Only those of these statuses.")
+        list[ExecutionStatus] | None, Query(max_length=20, description="Only executions with one of these statuses.")
     ] = None,
     workflow: Of = None,
     of_session: Annotated[
-        str | None, Query(alias="session", max_length=200, description="Only the turns of this conversation.")
+        str | None, Query(alias="session", max_length=200, description="Only turns of this conversation.")
     ] = None,
     q: Annotated[
-        str | None, Query(max_length=1000, description="Only those with all these words in input, output or error.")
+        str | None,
+        Query(max_length=1000, description="Only executions with all these words in input, output or error."),
     ] = None,
-    since: Annotated[float | None, Query(ge=0, le=1e11, description="Started at or after: unix seconds.")] = None,
-    until: Annotated[float | None, Query(ge=0, le=1e11, description="Started before: unix seconds.")] = None,
-    order: Annotated[Literal["desc", "asc"], Query(description="`desc`: newest first, as they started.")] = "desc",
-    trials: Annotated[bool, Query(description="Also those in which somebody only tried a part of a workflow.")] = False,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
+    since: Annotated[
+        float | None, Query(ge=0, le=1e11, description="Started at or after this time (Unix seconds).")
+    ] = None,
+    until: Annotated[float | None, Query(ge=0, le=1e11, description="Started before this time (Unix seconds).")] = None,
+    order: Annotated[Literal["desc", "asc"], Query(description="`desc`: newest start first.")] = "desc",
+    trials: Annotated[bool, Query(description="Include partial runs.")] = False,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page.")] = None,
     limit: Limit = 50,
 ) -> Response:
-    """Those of workflows that the caller may see, newest first unless `order` says otherwise. They are ordered by when
-    they started, which never changes. A search finds what has ended, the newest first, on one page."""
+    """Executions of workflows that the caller may see, newest first unless `order` is `asc`.
+
+    They are ordered by their start time, which never changes. A search finds only ended executions, and returns one
+    page, newest first.
+    """
     filters: ExecutionFilters = {
         "statuses": status or (),
         "workflow": workflow,
@@ -163,7 +170,7 @@ async def list_(
     summary="Read an execution",
 )
 async def read(session: CallerSession, eid: Eid) -> Response:
-    """Its state, as its journal tells."""
+    """The state of an execution, from its journal."""
     return JsonReply(await session.executions.read(eid))
 
 
@@ -175,7 +182,7 @@ async def read(session: CallerSession, eid: Eid) -> Response:
     summary="Delete an execution",
 )
 async def delete(session: CallerSession, eid: Eid) -> Response:
-    """For good, with everything that only it used. It must have ended."""
+    """Delete an ended execution permanently, with all data that only it uses."""
     await session.executions.delete(eid)
     return Response(status_code=204)
 
@@ -189,10 +196,10 @@ async def delete(session: CallerSession, eid: Eid) -> Response:
 async def events(
     session: CallerSession,
     eid: Eid,
-    after: Annotated[str | None, Query(max_length=100, description="`last` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=EVENTS_MAX, description="At most so many.")] = 200,
+    after: Annotated[str | None, Query(max_length=100, description="`last` of the previous page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=EVENTS_MAX, description="Maximum number of events.")] = 200,
 ) -> Response:
-    """For whoever cannot hold a stream: ask again with `after`, until `status` says that it ended."""
+    """For clients that cannot hold a stream: request again with `after` until `status` is final."""
     return JsonReply(await session.executions.events(eid, after=after, limit=limit))
 
 
@@ -200,12 +207,12 @@ async def events(
     "/executions/{eid}/state",
     verb=ExecutionVerbs.read_at,
     responses=answers(ExecutionView, "unknown-execution"),
-    summary="Travel in time",
+    summary="Read an earlier state",
 )
 async def state(
     session: CallerSession,
     eid: Eid,
-    at: Annotated[int | None, Query(ge=1, le=2**53, description="A row of its journal; absent: the last one.")] = None,
+    at: Annotated[int | None, Query(ge=1, le=2**53, description="A row of the journal; absent: the last one.")] = None,
 ) -> Response:
     """The execution as it was after a row of its journal."""
     return JsonReply(await session.executions.read_at(eid, at))
@@ -215,10 +222,10 @@ async def state(
     "/executions/{eid}/workflow",
     verb=ExecutionVerbs.definition,
     responses=answers(ExecutionDefinition, "unknown-execution", "definition-gone"),
-    summary="Read what it runs on",
+    summary="Read the definition of an execution",
 )
 async def definition(session: CallerSession, eid: Eid) -> Response:
-    """The definition as it was when it began, or was moved to: in the native dialect, whatever its author wrote."""
+    """The definition with which the execution started, or to which it was migrated, in the native dialect."""
     return JsonReply(await session.executions.definition(eid))
 
 
@@ -231,7 +238,7 @@ STREAM: Final[Described] = {
         "description": "Server-sent events. `id` is `<row>.<n>`; live deltas have none.",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}, "example": EXAMPLE}},
     },
-    204: {"description": "It has ended, and everything was told: do not connect again."},
+    204: {"description": "The execution has ended, and all events were sent: do not reconnect."},
 }
 BOARD_EXAMPLE: Final = (
     "id: 1763700004.250000\nevent: workflow.execution.changed\n"
@@ -257,16 +264,16 @@ async def stream_all(
     session: CallerSession,
     workflow: Of = None,
     of_session: Annotated[
-        str | None, Query(alias="session", max_length=200, description="Only the turns of this conversation.")
+        str | None, Query(alias="session", max_length=200, description="Only turns of this conversation.")
     ] = None,
     last_event_id: Annotated[
-        str | None, Header(max_length=100, description="As browsers send it when they come back.")
+        str | None, Header(max_length=100, description="Sent by browsers when they reconnect.")
     ] = None,
 ) -> Response:
-    """Each execution that the caller may see, as lists show it, whenever that changes: for lists, inboxes, dashboards.
+    """Send each visible execution, in its list form, whenever it changes: for lists, inboxes and dashboards.
 
-    Begin with the list, and put in what is told: it is how an execution is, so told twice it means the same. At
-    `workflow.executions.reset` read the list again.
+    Read the list first, then replace its entries by those of the stream. An entry is the present state of an execution,
+    so a repeated one does no harm. At `workflow.executions.reset`, read the list again.
     """
     shown = await session.executions.watch(workflow=workflow, session=of_session)
     after = moment_of(last_event_id)
@@ -290,16 +297,17 @@ async def stream(
         Beginning,
         Query(
             alias="from",
-            description="`start`: everything from the first event on. `now`: what comes. `snapshot`: the execution as "
-            "it is, as the event `workflow.snapshot`, then what comes. Whoever comes back with an id goes on there.",
+            description="`start`: all events from the first one on. `now`: only new events. `snapshot`: the event "
+            "`workflow.snapshot` with the present state, then new events. A reconnect with an id "
+            "continues after it.",
         ),
     ] = "start",
-    after: Annotated[str | None, Query(max_length=100, description="Begin behind the event of this id.")] = None,
+    after: Annotated[str | None, Query(max_length=100, description="Start after the event with this id.")] = None,
     last_event_id: Annotated[
-        str | None, Header(max_length=100, description="As browsers send it when they come back.")
+        str | None, Header(max_length=100, description="Sent by browsers when they reconnect.")
     ] = None,
 ) -> Response:
-    """What is in its journal and then what comes, without loss or repeat, until it ends."""
+    """Events of the journal, then new events, without gaps or duplicates, until the execution ends."""
     await session.executions.check(eid)
     joined = await join(server.app.context, server.broker, eid, begin=begin, last=last_event_id or after)
     if joined is None:
@@ -348,7 +356,10 @@ ALL: Final[dict[str, Any]] = {"required": ["all"], "properties": {"all": {"const
 
 
 class BulkBody(Body):
-    """A verb, and which executions are meant: what is absent does not narrow. All are meant only where that is said."""
+    """A verb and the executions that it applies to:
+
+    absent filters do not narrow the selection. `all` is required to select every execution.
+    """
 
     model_config = ruled(
         sample(verb="cancel", workflow="letter", statuses=["waiting"], dryRun=True),
@@ -360,26 +371,29 @@ class BulkBody(Body):
     statuses: list[ExecutionStatus] = Field(default_factory=list[ExecutionStatus], max_length=20)
     session_id: str | None = Field(default=None, max_length=200)
     parent: str | None = Field(default=None, max_length=100, description="Only its sub-workflows.")
-    since: float | None = Field(default=None, ge=0, le=1e11, description="Started at or after: unix seconds.")
-    until: float | None = Field(default=None, ge=0, le=1e11, description="Started before: unix seconds.")
+    since: float | None = Field(
+        default=None, ge=0, le=1e11, description="Started at or after this time (Unix seconds)."
+    )
+    until: float | None = Field(default=None, ge=0, le=1e11, description="Started before this time (Unix seconds).")
     executions: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field(
         default_factory=list[str],
         max_length=EXECUTIONS_MAX,
-        description="These and no others: each is told about, also those that refuse. Nothing else may narrow then.",
+        description="Exactly these executions; the answer contains a result for each, also for refused ones. Cannot "
+        "be combined with filters.",
     )
-    all: bool = Field(default=False, description="Every execution is meant, where nothing narrows.")
-    dry_run: bool = Field(default=False, description="Only tell which are meant.")
+    all: bool = Field(default=False, description="Required to select every execution, if there is no filter.")
+    dry_run: bool = Field(default=False, description="Only return the selected executions.")
 
     @model_validator(mode="after")
     def _names_or_narrows(self) -> BulkBody:
         narrows = (self.workflow, self.statuses, self.session_id, self.parent, self.since, self.until)
         narrowed = any(one not in (None, []) for one in narrows)
         if self.executions and narrowed:
-            raise ValueError("name the executions, or narrow by what they have in common: not both")
+            raise ValueError("give either ids of executions or filters, not both")
         if self.all and (self.executions or narrowed):
-            raise ValueError("`all` is for every execution: leave it out where some are named, or narrowed to")
+            raise ValueError("`all` selects every execution: omit it if ids or filters are given")
         if not (self.executions or narrowed or self.all or self.dry_run):
-            raise ValueError("nothing says which executions are meant: name or narrow them, or say that `all` are")
+            raise ValueError("no executions are selected: give ids or filters, or set `all`")
         return self
 
 
@@ -399,8 +413,10 @@ example(BulkResults, {"executions": [{"executionId": EXECUTION_ID, "status": "ca
     summary="Act on many executions",
 )
 async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Key = None) -> Response:
-    """Those that the caller sees and for which the verb means something. One that refuses does not stop the others.
-    Deleting is for admins."""
+    """Apply a verb to the executions that the caller may see and to which it can apply.
+
+    If one refuses, the others continue. Deleting requires the role admin.
+    """
     which = BulkSelection(body.workflow, frozenset(body.statuses), body.session_id, body.parent, body.since, body.until)
 
     async def work() -> Response:

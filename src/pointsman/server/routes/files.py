@@ -43,7 +43,7 @@ FORM: Final[dict[str, Any]] = {
                     "type": "object",
                     "properties": {
                         "input": {"type": "string", "description": "The other fields of the input, as JSON."},
-                        "sessionId": {"type": "string", "description": "The conversation it is a turn of."},
+                        "sessionId": {"type": "string", "description": "The conversation of this turn."},
                         "wait": {"type": "string", "enum": ["true", "false"]},
                     },
                     "additionalProperties": {"type": "string", "format": "binary"},
@@ -59,7 +59,7 @@ class ArtifactList(TypedDict):
     """The files of an execution, by name."""
 
     artifacts: list[ArtifactView]
-    """All of them; the settings limit their number."""
+    """All files; the settings limit their number."""
 
 
 example(ArtifactList, {"artifacts": [{"path": "report.md", "bytes": 4812}]})
@@ -74,8 +74,11 @@ example(ArtifactList, {"artifacts": [{"path": "report.md", "bytes": 4812}]})
     openapi_extra=FORM,
 )
 async def execute(session: CallerSession, request: Request, id: Id, key: Key = None) -> Response:
-    """A form: each file goes to the field of the input it is sent for, several of one name as a list; what else the
-    input has is sent as `input`, in JSON. Answers as a start without files."""
+    """A form:
+
+    each file becomes the value of the input field that it is sent as, several files of one field a list. Send the other
+    fields as `input`, in JSON. The answer is that of a start without files.
+    """
     sent = await _form(request)
     given = input_with_files(sent.input, sent.files)
     execution = await session.executions.start(id, given, session=sent.session, key=key)
@@ -108,7 +111,7 @@ async def _form(request: Request) -> UploadForm:
             elif name == "input":
                 given = _decoded(part)
             else:
-                raise InputInvalid(f"{name[:60]!r} is no file", hint="Other fields go into `input`, as JSON.")
+                raise InputInvalid(f"{name[:60]!r} is not a file", hint="Other fields go into `input`, as JSON.")
     return UploadForm(given, files, session, wait)
 
 
@@ -130,7 +133,7 @@ def _decoded(text: str) -> Json:
     summary="List artifacts",
 )
 async def list_(session: CallerSession, eid: Eid) -> Response:
-    """The files that it keeps."""
+    """The artifacts of an execution."""
     return JsonReply({"artifacts": [*await session.executions.artifacts(eid)]})
 
 
@@ -146,7 +149,7 @@ async def read(
     eid: Eid,
     name: Annotated[str, Path(min_length=1, max_length=1000, description="The path of the file.")],
 ) -> Response:
-    """As a download: no browser shows it as a page of this server."""
+    """Always a download, so that browsers do not show it as a page of this server."""
     content = await session.executions.artifact(eid, name)
     saved_as = f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"
     return Response(content, media_type=media_type_of(name), headers={"content-disposition": saved_as})
@@ -160,10 +163,10 @@ async def read(
     response_class=Response,
 )
 async def export(session: CallerSession, eid: Eid) -> Response:
-    """Everything it needs to go on elsewhere, with its sub-workflows and files.
+    """Everything that the execution needs to continue in another store, with its sub-workflows and files.
 
-    Of files that are too large only the names and digests go along. An export is exact: at the level `minimal` there is
-    none. The caller must see its sub-workflows too.
+    Of files that are too large, only names and digests are exported. Exports are not redacted, so the redaction level
+    `minimal` allows none. The caller must be allowed to see the sub-workflows too.
     """
     named = {"content-disposition": f"attachment; filename*=UTF-8''{quote(eid, safe='')}.jsonl"}
     return StreamingResponse(await session.operations.export(eid), media_type=NDJSON, headers=named)
@@ -181,9 +184,9 @@ async def bring_in(
     *,
     session: CallerSession,
     request: Request,
-    renamed: Annotated[bool, Query(description="Under a new id, as a copy.")] = False,
+    renamed: Annotated[bool, Query(description="Import it under a new id, as a copy.")] = False,
 ) -> Response:
-    """The body is what an export answered. It is verified as a whole before anything is written."""
+    """The body is an export. It is verified as a whole before anything is written."""
     with tempfile.TemporaryDirectory() as directory:
         path = FilePath(directory) / "import.jsonl"
         with path.open("wb") as file:

@@ -88,10 +88,10 @@ example(
     "/family",
     verb=ExecutionVerbs.relations,
     responses=answers(Relations, "unknown-execution"),
-    summary="Read the relatives of an execution",
+    summary="Read related executions",
 )
 async def family(session: CallerSession, eid: Eid) -> Response:
-    """What called it, what it called, and its forks: as far as the caller may see them."""
+    """The execution that called it, its sub-workflows, and its forks, if the caller may see them."""
     return JsonReply(await session.executions.relations(eid))
 
 
@@ -104,9 +104,9 @@ async def family(session: CallerSession, eid: Eid) -> Response:
 async def calls(
     session: CallerSession,
     eid: Eid,
-    step: Annotated[str, Query(min_length=1, max_length=500, description="As events name it.")],
+    step: Annotated[str, Query(min_length=1, max_length=500, description="The name of the step, as in events.")],
 ) -> Response:
-    """What it asked of models and tools, and what it was told: while it works, and afterwards."""
+    """The requests of a step to models and tools, and their answers, while it runs and afterwards."""
     found: StepCalls = {"calls": await session.executions.calls(eid, step)}
     return JsonReply(found)
 
@@ -115,11 +115,11 @@ Reference = Annotated[str, Field(min_length=1, max_length=300, description="`id`
 
 
 class MoveBody(Body):
-    """Another definition to go on with."""
+    """Another definition to continue with."""
 
     model_config = sample(to="letter@3", checkOnly=True)
     to: Reference
-    check_only: bool = Field(default=False, description="Only tell what does not fit.")
+    check_only: bool = Field(default=False, description="Only return the parts that do not fit.")
 
 
 example(
@@ -134,10 +134,12 @@ example(
 
 
 class ReplayBody(Body):
-    """With which definition."""
+    """The definition to replay with."""
 
     model_config = sample(against="letter@3")
-    against: Reference | None = Field(default=None, description="Absent: the one that each row was decided with.")
+    against: Reference | None = Field(
+        default=None, description="Absent: the definition with which each row was decided."
+    )
 
 
 example(
@@ -196,10 +198,10 @@ example(
     "/timeline",
     verb=ExecutionVerbs.timeline,
     responses=answers(TimelineView, "unknown-execution"),
-    summary="Read where the time went",
+    summary="Read the timeline",
 )
 async def timeline(session: CallerSession, eid: Eid) -> Response:
-    """What ran, waited and failed when; tokens, calls and cost by node."""
+    """Work, waits and failures by time; tokens, calls and cost by node."""
     return JsonReply(await session.executions.timeline(eid))
 
 
@@ -209,10 +211,13 @@ async def timeline(session: CallerSession, eid: Eid) -> Response:
     responses=answers(
         ReplayView, "unknown-execution", "unknown-workflow", "workflow-disabled", "workflow-invalid", 503, body=True
     ),
-    summary="Decide it again",
+    summary="Replay an execution",
 )
 async def replay(session: CallerSession, eid: Eid, body: ReplayBody | None = None) -> Response:
-    """Its journal is decided row by row once more, and compared. No model and no tool is called, nothing changes."""
+    """Decide each row of the journal again and compare it with the stored row.
+
+    Calls no model and no tool, and changes nothing.
+    """
     against = None if body is None else body.against
     return JsonReply(replay_view(await session.executions.replay(eid, against=against)))
 
@@ -227,9 +232,11 @@ async def replay(session: CallerSession, eid: Eid, body: ReplayBody | None = Non
         "workflow-invalid",
         view=MigrationView,
     ),
-    summary="Go on with another definition",
+    summary="Migrate an execution",
 )
 async def move(session: CallerSession, eid: Eid, body: MoveBody) -> Response:
-    """For one that is paused, interrupted, failed or waiting. Nothing is moved unless all that is under way has a place
-    there."""
+    """Continue a paused, interrupted, failed or waiting execution with another definition.
+
+    Nothing changes unless everything in progress has a place in the new definition.
+    """
     return JsonReply(await session.executions.migrate(eid, body.to, check_only=body.check_only))

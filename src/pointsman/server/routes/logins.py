@@ -43,7 +43,7 @@ BY_PROVIDER: Final = "/api/login/oidc"
 
 
 class LoginBody(Body):
-    """What opens the server."""
+    """A credential of the server."""
 
     model_config = sample(key="pm_…")
     key: str = Field(min_length=1, max_length=TOKEN_CHARS_MAX, description="An API key, or a token.")
@@ -80,9 +80,9 @@ example(LoginPage, {"logins": [LOGIN], "next": None})
 example(EndedLogins, {"ended": 2})
 
 
-@router.get("/api/login", responses=answer(LoginOptions, "The ways in."), summary="How to log in")
+@router.get("/api/login", responses=answer(LoginOptions, "The ways to log in."), summary="List the ways to log in")
 async def ways(server: CurrentServer) -> Response:
-    """Whether one must, and whether an identity provider lets browsers in. Needs no key."""
+    """Whether a login is required, and whether an identity provider is configured. Requires no key."""
     provider: ProviderView | None = None
     if server.provider is not None:
         provider = {"name": server.provider.name, "address": BY_PROVIDER}
@@ -97,9 +97,10 @@ async def log_in(
     body: LoginBody,
     user_agent: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
-    """Shows a key or a token once: a cookie that no page can read stands for it, until it expires or is ended.
+    """Exchange a key or a token for a cookie, which is valid until it expires or the login is ended.
 
-    Takes no key in a header. Browsers keep the cookie over https, and on this machine.
+    Pages cannot read the cookie. This operation does not accept a key in a header. Browsers keep the cookie only over
+    https, or on this machine.
     """
     origin = address_of(request)
     caller = await server.caller(body.key, origin)
@@ -116,7 +117,7 @@ async def log_in(
 
 @router.post("/api/logout", verb=AccessVerbs.log_out, status_code=204, responses=refusals(), summary="Log out")
 async def log_out(session: CallerSession, request: Request) -> Response:
-    """Ends the login of this browser. Elsewhere it stays."""
+    """End the login of this browser. Other logins remain."""
     await session.access.log_out(request.cookies.get(COOKIE, ""))
     reply = Response(status_code=204)
     reply.delete_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="strict")
@@ -127,14 +128,16 @@ async def log_out(session: CallerSession, request: Request) -> Response:
 async def logins(
     *,
     session: CallerSession,
-    everyone: Annotated[bool, Query(description="Those of all, not only the caller's. For admins.")] = False,
+    everyone: Annotated[bool, Query(description="Include the logins of all people. Requires the role admin.")] = False,
     search: Words = "",
     order: Order = "desc",
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Where the caller is logged in, newest first. With `search` only those with all these words in the name or in the
-    `User-Agent` of the browser."""
+    """Logins of the caller, newest first.
+
+    With `search`, only logins with all these words in the name or in the browser's `User-Agent`.
+    """
     page = await session.access.logins(
         everyone=everyone, search=search, after=after, limit=limit, backwards=order == "desc"
     )
@@ -144,9 +147,12 @@ async def logins(
 @router.delete("/api/logins", verb=AccessVerbs.end_logins, responses=answers(EndedLogins), summary="Log out everywhere")
 async def end_logins(
     session: CallerSession,
-    name: Annotated[str | None, Query(max_length=200, description="Whose; absent: the caller's. For admins.")] = None,
+    name: Annotated[
+        str | None,
+        Query(max_length=200, description="The person; absent: the caller. Another person requires the role admin."),
+    ] = None,
 ) -> Response:
-    """Ends all logins of one person, this one too, and the streams that they opened. Keys stay."""
+    """End all logins of one person, including this one, and the streams that they opened. Keys remain valid."""
     ended: EndedLogins = {"ended": await session.access.end_logins(name)}
     return JsonReply(ended)
 
@@ -159,7 +165,7 @@ async def end_logins(
     summary="End a login",
 )
 async def end_login(session: CallerSession, id: LoginId) -> Response:
-    """Its cookie is not valid any more. One's own; admins end those of everyone."""
+    """Its cookie becomes invalid. Callers may end their own logins; admins any."""
     await session.access.end_login(id)
     return Response(status_code=204)
 
@@ -173,7 +179,7 @@ def give_cookie(server: ServerContext, reply: Response, cookie: str) -> None:
 BACK: Final = "/api/login/oidc/callback"
 VISIT: Final = "__Host-pointsman-visit"
 HOME: Final = "/workflows"
-SEE: Final[Described] = {303: {"description": "To a page: of the provider, or of the app. `location` names it."}}
+SEE: Final[Described] = {303: {"description": "Redirect to a page of the provider or the app; `location` contains it."}}
 
 
 @router.get(
@@ -187,9 +193,12 @@ async def visit_provider(
     *,
     server: CurrentServer,
     request: Request,
-    to: Annotated[str, Query(max_length=1000, description="The page of the app to come back to.")] = HOME,
+    to: Annotated[str, Query(max_length=1000, description="The page of the app to return to.")] = HOME,
 ) -> Response:
-    """Sends a browser to the provider, where it says who it is. It comes back to `/api/login/oidc/callback`."""
+    """Redirect the browser to the provider, where the user logs in.
+
+    The provider redirects it to `/api/login/oidc/callback`.
+    """
     provider = _provider(server)
     visit = begin_visit()
     try:
@@ -214,26 +223,29 @@ async def visit_provider(
     status_code=303,
     response_class=Response,
     responses=SEE | refusals("login-not-offered", asks=False),
-    summary="Come back from the identity provider",
+    summary="Complete the login with the identity provider",
 )
 async def come_back(
     *,
     server: CurrentServer,
     request: Request,
-    code: Annotated[str, Query(max_length=CODE_CHARS_MAX, description="What the provider gave.")] = "",
-    state: Annotated[str, Query(max_length=200, description="What it was sent.")] = "",
-    error: Annotated[str, Query(max_length=200, description="Why it gave nothing.")] = "",
-    iss: Annotated[str | None, Query(max_length=2000, description="Which provider it is.")] = None,
+    code: Annotated[str, Query(max_length=CODE_CHARS_MAX, description="The authorization code of the provider.")] = "",
+    state: Annotated[str, Query(max_length=200, description="The state that was sent to the provider.")] = "",
+    error: Annotated[str, Query(max_length=200, description="The error of the provider.")] = "",
+    iss: Annotated[str | None, Query(max_length=2000, description="The issuer of the answer.")] = None,
     user_agent: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
-    """Lets a browser in, once, if it is the one that was sent, and takes it to its page. Else its page says why not."""
+    """Log the browser in, once, if it is the one that started this login, and redirect it to its page.
+
+    Otherwise the login page shows the error.
+    """
     provider = _provider(server)
     secret, _, to = request.cookies.get(VISIT, "").partition(".")
     try:
         visit = visit_of(secret, state)
         provider.must_be(iss)
         if error or not code:
-            raise LoginDenied("the provider let nobody in", hint="Log in again, or show a key.")
+            raise LoginDenied("the identity provider refused the login", hint="Log in again, or use a key.")
         caller = await _entrant(server, request, provider, visit, code)
     except PointsmanError as why:
         say(logging.WARNING, "login.refused", {"code": why.code, "message": str(why)})
@@ -266,7 +278,7 @@ async def _entrant(
 
 def _provider(server: ServerContext) -> IdentityProvider:
     if server.provider is None:
-        hint = "`access.oidc` with a `client_id` offers it; a key opens the server too."
+        hint = "Set `client_id` under [access.oidc] to enable it. You can also log in with a key."
         raise LoginNotOffered("no identity provider is configured here", hint=hint)
     return server.provider
 

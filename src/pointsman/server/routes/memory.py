@@ -22,9 +22,9 @@ from pointsman.values import Json
 router = Operations(prefix="/api/memory", tags=["memory"])
 
 
-Owner = Annotated[str, Query(min_length=1, max_length=500, description="Whose it is: a name, or an id.")]
-Namespace = Annotated[str, Query(max_length=500, description="Only what is under it.")]
-KeyOf = Annotated[str, Query(min_length=1, max_length=500, description="What the value is remembered as.")]
+Owner = Annotated[str, Query(min_length=1, max_length=500, description="The owner: a name or an id.")]
+Namespace = Annotated[str, Query(max_length=500, description="Only keys in this namespace.")]
+KeyOf = Annotated[str, Query(min_length=1, max_length=500, description="The key of the value.")]
 OWNER: Final[OwnerView] = {
     "scope": "user",
     "owner": "ada",
@@ -57,7 +57,7 @@ example(HistoryPage, {"changes": [CHANGE], "next": None})
 
 
 class ValueBody(Body):
-    """What is to be remembered."""
+    """A value to store."""
 
     model_config = sample(value=["tides"], ttl=3600)
     value: JsonValue
@@ -65,10 +65,10 @@ class ValueBody(Body):
 
 
 class PutBackBody(Body):
-    """Which of the earlier values is to be restored."""
+    """The earlier value to restore."""
 
     model_config = sample(number=1)
-    number: int = Field(ge=1, description="Of the change that wrote it.")
+    number: int = Field(ge=1, description="The number of the change that wrote the value.")
 
 
 class ForgottenView(TypedDict):
@@ -82,7 +82,7 @@ example(ForgottenView, {"forgotten": 3})
 
 @router.get("", verb=MemoryVerbs.owners, responses=answers(OwnerPage), summary="List owners of memory")
 async def owners(*, session: CallerSession, after: After = None, limit: Limit = 50) -> Response:
-    """By scope and name: the memories that the caller may see."""
+    """Owners by scope and name, if the caller may see their memory."""
     return JsonReply(await session.memory.owners(after=after, limit=limit))
 
 
@@ -102,13 +102,13 @@ async def values(
         str | None,
         Query(
             max_length=1000,
-            description="Only what shares words with it, or means the like.",
+            description="Only values that share words with this text, or have a similar meaning.",
         ),
     ] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """By namespace and key; of a search the best first, on one page."""
+    """Values by namespace and key; for a search the best matches first, on one page."""
     page = await session.memory.page(scope, owner, namespace=namespace, search=q, after=after, limit=limit)
     return JsonReply(page)
 
@@ -120,7 +120,7 @@ async def values(
     summary="Delete all values",
 )
 async def clear(*, session: CallerSession, scope: Scope, owner: Owner, namespace: Namespace = "") -> Response:
-    """All of it, or all that is under a namespace, and what it was before."""
+    """Delete all values, or all values of a namespace, with their history."""
     forgotten: ForgottenView = {"forgotten": await session.memory.clear(scope, owner, namespace=namespace)}
     return JsonReply(forgotten)
 
@@ -134,7 +134,7 @@ async def clear(*, session: CallerSession, scope: Scope, owner: Owner, namespace
 async def read(
     *, session: CallerSession, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
-    """One remembered value."""
+    """The value of one key."""
     return _reply(namespace, key, await session.memory.get(scope, owner, key, namespace=namespace))
 
 
@@ -147,7 +147,7 @@ async def read(
 async def write(
     *, session: CallerSession, scope: Scope, owner: Owner, key: KeyOf, body: ValueBody, namespace: Namespace = ""
 ) -> Response:
-    """Under the same bounds as what workflows write."""
+    """The limits for values that workflows write apply."""
     await session.memory.set(scope, owner, key, body.value, ttl=body.ttl, namespace=namespace)
     return _reply(namespace, key, body.value)
 
@@ -162,7 +162,7 @@ async def write(
 async def forget(
     *, session: CallerSession, scope: Scope, owner: Owner, key: KeyOf, namespace: Namespace = ""
 ) -> Response:
-    """One remembered value, and what it was before."""
+    """Delete the value of one key, with its history."""
     await session.memory.delete(scope, owner, key, namespace=namespace)
     return Response(status_code=204)
 
@@ -171,7 +171,7 @@ async def forget(
     "/{scope}/history",
     verb=MemoryVerbs.history,
     responses=answers(HistoryPage, "unknown-memory", "memory-key-invalid", "nothing-remembered", "place-invalid"),
-    summary="List former values",
+    summary="List earlier values",
 )
 async def history(
     *,
@@ -183,7 +183,7 @@ async def history(
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """What a key remembers, who wrote it and when; then what it remembered before, the latest first."""
+    """The value of a key, its author and time; then its earlier values, newest first."""
     return JsonReply(await session.memory.history(scope, owner, key, namespace=namespace, after=after, limit=limit))
 
 
@@ -193,7 +193,7 @@ async def history(
     responses=answers(
         ValueView, "unknown-memory", "memory-key-invalid", "memory-full", "nothing-remembered", body=True
     ),
-    summary="Restore a former value",
+    summary="Restore an earlier value",
 )
 async def put_back(
     *,
@@ -204,7 +204,7 @@ async def put_back(
     body: PutBackBody,
     namespace: Namespace = "",
 ) -> Response:
-    """It is written anew, for as long as it was to last; what is there now becomes an earlier value."""
+    """Write the value again, with its original time to live; the present value becomes an earlier one."""
     return _reply(namespace, key, await session.memory.restore(scope, owner, key, body.number, namespace=namespace))
 
 

@@ -94,7 +94,7 @@ def also_streamed(described: Described, example: str) -> Described:
 def _in_chat(status: int, one: dict[str, Any]) -> dict[str, Any]:
     if status < HTTPStatus.BAD_REQUEST:
         return one
-    example = marked(error_told(status, "a-code", "What is wrong.", "What to do next."))
+    example = marked(error_told(status, "a-code", "The error.", "The hint."))
     content = {"application/json": {"schema": SHAPE, "example": example}}
     return {"description": one["description"], "content": content}
 
@@ -170,7 +170,7 @@ CHUNKS: Final = (
 
 
 class ChatMessage(BaseModel):
-    """What somebody said."""
+    """A message of the conversation."""
 
     model_config = ConfigDict(extra="allow")
     role: str = Field(max_length=40)
@@ -185,7 +185,7 @@ def _one_answer(value: object) -> object:
 
 
 class ChatBody(BoundedBody):
-    """A request as OpenAI describes it; what is not here is not looked at."""
+    """A request as OpenAI describes it; other members are ignored."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [CHAT]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
@@ -194,9 +194,11 @@ class ChatBody(BoundedBody):
         default=None, ge=1, le=1, description="Number of answers: a workflow gives one."
     )
     stream: bool = False
-    stream_options: dict[str, JsonValue] | None = Field(default=None, description="`include_usage`.")
+    stream_options: dict[str, JsonValue] | None = Field(
+        default=None, description="`include_usage`: send the usage in a last chunk."
+    )
     metadata: dict[str, JsonValue] | None = Field(
-        default=None, description="`session_id`: the conversation is kept under this name."
+        default=None, description="`session_id`: the conversation is stored under this name."
     )
 
 
@@ -258,7 +260,7 @@ async def model(session: CallerSession, id: Id) -> Response:
     """Return one of the models that `/v1/models` lists."""
     for one in (await session.conversations.workflows(ids=[id], limit=1))["workflows"]:
         return JsonReply(_model(one))
-    raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists those you may see.")
+    raise UnknownWorkflow(f"there is no model {id!r} here", hint="GET /v1/models lists the models that you may see.")
 
 
 @router.post(
@@ -281,14 +283,14 @@ async def model(session: CallerSession, id: Id) -> Response:
         ),
         CHUNKS,
     ),
-    summary="Talk to a workflow",
+    summary="Create a chat completion",
 )
 async def complete(
     server: CurrentServer,
     session: CallerSession,
     body: ChatBody,
     x_session_id: Annotated[
-        str | None, Header(max_length=200, description="The conversation is kept under this name.")
+        str | None, Header(max_length=200, description="The conversation is stored under this name.")
     ] = None,
 ) -> Response:
     """Send the last message to the workflow. If a gate of the conversation is open, the message is its answer."""

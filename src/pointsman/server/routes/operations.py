@@ -43,22 +43,23 @@ router = Operations(tags=["operations"])
 reference_router = APIRouter(include_in_schema=False, route_class=LazyRoute)
 
 
-NOT_READY: Final = "Its store does not answer, can only be read or has no room, or it is about to stop."
-READY: Final[Described] = answer(ReadyView, "It takes requests.") | answer(ReadyView, NOT_READY, status=503)
+NOT_READY: Final = "The store is not available, is read-only or has no room, or the server is stopping."
+READY: Final[Described] = answer(ReadyView, "The server accepts requests.") | answer(ReadyView, NOT_READY, status=503)
 
 
-@router.get("/health", responses=answer(HealthView, "The process lives."), summary="Does it live?")
+@router.get("/health", responses=answer(HealthView, "The process is alive."), summary="Check liveness")
 async def health() -> Response:
-    """It answers: the process lives. Needs no key."""
+    """Answers as long as the process is alive. Requires no key."""
     alive: HealthView = {"status": "ok", "version": __version__}
     return JsonReply(alive)
 
 
-@router.get("/ready", responses=READY, summary="Is it ready?")
+@router.get("/ready", responses=READY, summary="Check readiness")
 async def ready(server: CurrentServer) -> Response:
-    """Whether to send it requests: its store answers, can be written and has room, and it is not about to end. No key.
+    """Whether to send requests to this server:
 
-    `keeper` tells whether this process keeps the store or stands by; both serve.
+    its store is available, writable and has room, and the server is not stopping. Requires no key. `keeper` shows
+    whether this process is the leader of the store or stands by; both serve requests.
     """
     found = await readiness(server.app.context, server.lifecycle)
     return JsonReply(found.to_json(), status=200 if found.ready else 503)
@@ -152,16 +153,17 @@ USAGE[200]["content"][CSV] = {
     "/metrics",
     responses=text_answer(PLAIN, EXAMPLE) | refusals(503),
     response_class=Response,
-    summary="Measures for Prometheus",
+    summary="Read metrics for Prometheus",
 )
 async def metrics(
     request: Request,
     server: CurrentServer,
     shown: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)] = None,
-    accept: Annotated[str | None, Header(max_length=1000, description="OpenMetrics, where it is wanted.")] = None,
+    accept: Annotated[str | None, Header(max_length=1000, description="OpenMetrics, if requested.")] = None,
 ) -> Response:
-    """In the text format of Prometheus, or as OpenMetrics where `Accept` wants it. For the key of the setting
-    `metrics`, and for admins: names of workflows are among the labels, of all groups.
+    """The text format of Prometheus, or OpenMetrics if `Accept` requests it.
+
+    Requires the key of the setting `metrics`, or the role admin: the labels contain names of workflows of all groups.
     """
     wants = "application/openmetrics-text" in (accept or "")
     if _is_scraper(server, shown):
@@ -172,19 +174,24 @@ async def metrics(
     return Response(text, media_type=OPENMETRICS if wants else PLAIN)
 
 
-@router.get("/api/usage", verb=OperationVerbs.usage, responses=USAGE, summary="What executions cost")
+@router.get("/api/usage", verb=OperationVerbs.usage, responses=USAGE, summary="Read usage")
 async def usage(
     *,
     session: CallerSession,
-    by: Annotated[list[Dimension] | None, Query(max_length=7, description="What to tell apart (workflow).")] = None,
+    by: Annotated[
+        list[Dimension] | None, Query(max_length=7, description="Dimensions to group by (default: workflow).")
+    ] = None,
     of: Annotated[
         list[Narrow] | None,
-        Query(max_length=7, description="Only what has this name there: `model:gpt-5`. Of nothing: `key:`."),
+        Query(
+            max_length=7,
+            description="Only entries with this value of a dimension: `model:gpt-5`. Entries without a value: `key:`.",
+        ),
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=10_000, description="At most so many rows.")] = 1_000,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Maximum number of rows.")] = 1_000,
     since: Annotated[str, Query(max_length=40, description="From this day on (UTC).")] = "",
-    until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
-    as_csv: Annotated[bool, Query(alias="csv", description="As CSV.")] = False,
+    until: Annotated[str, Query(max_length=40, description="Up to and including this day (UTC).")] = "",
+    as_csv: Annotated[bool, Query(alias="csv", description="Return CSV instead of JSON.")] = False,
 ) -> Response:
     """Steps, time, calls, tokens and cost of ended executions, the most expensive first: of saved workflows that the
     caller may see now; admins see everything. Usage remains when an execution is deleted.
@@ -200,17 +207,19 @@ async def usage(
     "/api/budgets",
     verb=OperationVerbs.budgets,
     responses=answers(BudgetReport, "period-invalid"),
-    summary="What executions may spend",
+    summary="Read budgets",
 )
 async def spendable(
     *,
     session: CallerSession,
-    since: Annotated[str, Query(max_length=40, description="Of what ended from this day on (UTC).")] = "",
-    until: Annotated[str, Query(max_length=40, description="Up to this day.")] = "",
+    since: Annotated[
+        str, Query(max_length=40, description="Only executions that ended on this day (UTC) or later.")
+    ] = "",
+    until: Annotated[str, Query(max_length=40, description="Up to and including this day (UTC).")] = "",
 ) -> Response:
-    """The budgets of saved workflows that the caller may see, by themselves or by the operator's limits, and how near
-    their executions came. Each execution begins at nothing. What keys may pay for on a day: `GET /api/models/keys`.
-    """
+    """Budgets of the saved workflows that the caller may see, set by the workflow or by the operator, and the highest
+    usage by executions. A budget applies to each execution separately. `GET /api/models/keys` has the daily limits of
+    API keys."""
     report: BudgetReport = {"budgets": await session.operations.budgets(since=since, until=until)}
     return JsonReply(report)
 
@@ -248,8 +257,10 @@ NAME: Final = "pointsman.backup"
     response_class=Response,
 )
 async def back_up(session: CallerSession) -> Response:
-    """Everything in the store as it is at this moment, verified, as the file that `pointsman restore` takes. It holds
-    hashes of keys, and what executions were given: keep it as safe as the store."""
+    """A verified copy of everything in the store at this moment, as a file for `pointsman restore`.
+
+    It contains hashes of keys and the inputs of executions: protect it as you protect the store.
+    """
     folder = tempfile.mkdtemp(prefix="pointsman-")
     try:
         path = Path(folder) / NAME

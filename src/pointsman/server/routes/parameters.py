@@ -43,23 +43,33 @@ async def once(acting: Acting, request: Request, key: str | None, work: Callable
 
 Eid = Annotated[str, Path(min_length=1, max_length=100, description="The execution's id.")]
 Id = Annotated[str, Path(min_length=1, max_length=300, description="`id`, `id@revision` or `id@version`.")]
-Of = Annotated[str | None, Query(max_length=300, description="Only those of this workflow.")]
-After = Annotated[str | None, Query(max_length=1500, description="`next` of the page before.")]
+Of = Annotated[str | None, Query(max_length=300, description="Only entries of this workflow.")]
+After = Annotated[str | None, Query(max_length=1500, description="`next` of the previous page.")]
 NAMES_MAX: Final = 50
-Words = Annotated[str, Query(max_length=200, description="Only those with all these words.")]
-OfRole = Annotated[Role | None, Query(description="Only those of this role.")]
+Words = Annotated[str, Query(max_length=200, description="Only entries with all these words.")]
+OfRole = Annotated[Role | None, Query(description="Only entries of this role.")]
 Scope = Annotated[str, Path(max_length=20, description="`execution`, `session`, `user`, `workflow` or `shared`.")]
-Order = Annotated[Literal["asc", "desc"], Query(description="`desc`: the newest, or the last by name, first.")]
-Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
+Order = Annotated[Literal["asc", "desc"], Query(description="`desc`: newest first, or by name in descending order.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of entries.")]
 Key = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", max_length=200, description="The same request with the same key is made once."),
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        description="Idempotency key: a repeated request with the same key has no further effect.",
+    ),
 ]
-IfMatch = Annotated[str | None, Header(max_length=200, description="The ETag it was read with: else nothing is done.")]
-ETAG: Final = "Of what is kept now: `If-Match` takes it."
+IfMatch = Annotated[
+    str | None,
+    Header(
+        max_length=200,
+        description="ETag of the version that was read. If it has changed since, the request is refused.",
+    ),
+]
+ETAG: Final = "ETag of the stored version, for `If-Match`."
 IfNew = Annotated[
     Literal["*"] | None,
-    Header(alias="if-none-match", description="`*`: only where there is none yet, else nothing is done."),
+    Header(alias="if-none-match", description="`*`: refuse the request if the object already exists."),
 ]
-Dialect = Annotated[str | None, Query(max_length=20, description="The dialect of the document; absent: found out.")]
+Dialect = Annotated[str | None, Query(max_length=20, description="The dialect of the document; absent: detected.")]
 Draft = Annotated[bool, Query(description="Save it although it has errors; it cannot be run.")]

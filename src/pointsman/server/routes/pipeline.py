@@ -28,19 +28,19 @@ EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to 
 
 
 class RunRequest(Body):
-    """What is to be done: in words, or as a goal and an address."""
+    """The task: a command in words, or a goal and an address."""
 
     model_config = ruled(sample(command=EXAMPLE), oneOf=[{**given("command"), "not": given("email")}, given("goal")])
     command: str | None = Field(default=None, min_length=1, max_length=CHARS_MAX, description="In words.")
     goal: str | None = Field(default=None, max_length=CHARS_MAX, json_schema_extra={"minLength": 1})
-    email: str | None = Field(default=None, max_length=320, description="Where the document is sent.")
+    email: str | None = Field(default=None, max_length=320, description="The address to which the document is sent.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> RunRequest:
         if (self.command is None) == (self.goal is None):
             raise ValueError("give either `command` or `goal`")
         if self.command is not None and self.email is not None:
-            raise ValueError("an address belongs to a `goal`; a `command` names it itself")
+            raise ValueError("an address belongs to a `goal`; in a `command`, write the address into the text")
         return self
 
     def asked(self) -> Command:
@@ -49,7 +49,7 @@ class RunRequest(Body):
 
 
 class LegacyRequest(Body):
-    """What is to be done, in parts."""
+    """The task: a goal and an address."""
 
     model_config = sample(goal="Write a proposal", email="john@example.com")
     goal: str = Field(max_length=CHARS_MAX, json_schema_extra={"minLength": 1})
@@ -70,7 +70,7 @@ example(
     "/run",
     verb=ConversationVerbs.run_pipeline,
     responses=OUTPUT | refusals(*RAN, body=True),
-    summary="Run the pipeline",
+    summary="Run the pipeline with a command",
 )
 async def run(session: CallerSession, body: RunRequest) -> Response:
     """Run the workflow that the setting `pipeline` names, in a session of its own, and return its output. If no
@@ -86,10 +86,10 @@ async def run(session: CallerSession, body: RunRequest) -> Response:
     "/run/legacy",
     verb=ConversationVerbs.run_pipeline,
     responses=OUTPUT | refusals(*RAN, body=True),
-    summary="Run the pipeline, in parts",
+    summary="Run the pipeline with a goal",
 )
 async def run_legacy(session: CallerSession, body: LegacyRequest) -> Response:
-    """Do the same as `/run` with a goal."""
+    """Does the same as `/run` with a goal."""
     return await _run(session, command_of(body.goal, body.email))
 
 

@@ -291,8 +291,8 @@ def _messages_of(item: JsonObject) -> Iterator[JsonObject]:
         case "reasoning":  # Progress texts of earlier answers are ignored.
             return
         case kind:
-            hint = "It takes messages, calls of functions and their outputs."
-            raise MessagesInvalid(f"an item of the input is {str(kind)[:100]!r}", hint=hint)
+            hint = "Send messages, function calls and function call outputs."
+            raise MessagesInvalid(f"the input contains an item of type {str(kind)[:100]!r}", hint=hint)
 
 
 def _content(content: Json) -> Json:
@@ -363,24 +363,27 @@ def _objects(value: object) -> object:
 
 
 class ResponsesBody(BoundedBody):
-    """A request as OpenAI describes it; what is not here is not looked at."""
+    """A request as OpenAI describes it; other members are ignored."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"examples": [SAID]})
     model: str = Field(min_length=1, max_length=300, description="The id of a workflow.")
     input: str | Annotated[list[dict[str, JsonValue]], Field(max_length=10_000), BeforeValidator(_objects)] = Field(
-        description="What the user says; or all that was said, as items."
+        description="The message of the user, or the whole conversation as items."
     )
     instructions: str | None = Field(
-        default=None, max_length=1_000_000, description="Told back: a workflow has its own prompts."
+        default=None,
+        max_length=1_000_000,
+        description="Returned in the response and otherwise ignored: a workflow has its own prompts.",
     )
     previous_response_id: str | None = Field(
-        default=None, max_length=200, description="The response that `input` goes on from, or answers."
+        default=None, max_length=200, description="The response that `input` continues or answers."
     )
     conversation: str | ConversationName | None = Field(
-        default=None, description="The conversation is kept under this name; so with `session_id` in `metadata`."
+        default=None,
+        description="The conversation is stored under this name; `session_id` in `metadata` has the same effect.",
     )
-    stream: bool | None = Field(default=None, description="Its events as they come.")
-    metadata: dict[Name, Value] | None = Field(default=None, max_length=16, description="Told back.")
+    stream: bool | None = Field(default=None, description="Stream the events of the response.")
+    metadata: dict[Name, Value] | None = Field(default=None, max_length=16, description="Returned in the response.")
 
 
 example(OpenAiResponse, MADE)
@@ -406,14 +409,14 @@ example(OpenAiResponse, MADE)
         ),
         EVENTS,
     ),
-    summary="Talk to a workflow, in responses",
+    summary="Create a response",
 )
 async def respond(
     server: CurrentServer,
     caller_session: CallerSession,
     body: ResponsesBody,
     x_session_id: Annotated[
-        str | None, Header(max_length=200, description="The conversation is kept under this name.")
+        str | None, Header(max_length=200, description="The conversation is stored under this name.")
     ] = None,
 ) -> Response:
     """Send the last item of `input` to the workflow. If a gate of the conversation is open, the item is its answer.
@@ -447,8 +450,8 @@ def _previous(body: ResponsesBody) -> ExecutionId | None:
         return None
     found = RESPONSE_ID.fullmatch(body.previous_response_id)
     if found is None:
-        why = f"{body.previous_response_id!r} is the id of no response that was made here"
-        raise MessagesInvalid(why, hint="Send it as it came.")
+        why = f"this server made no response with the id {body.previous_response_id!r}"
+        raise MessagesInvalid(why, hint="Send the id unchanged.")
     return ExecutionId(found[1])
 
 

@@ -85,7 +85,7 @@ class TitleBody(Body):
 
     model_config = sample(title="Contacts")
     title: str = Field(
-        max_length=TITLE_CHARS_MAX * 2, description="Empty: the beginning of the first message is the title again."
+        max_length=TITLE_CHARS_MAX * 2, description="The title; empty: the beginning of the first message."
     )
 
 
@@ -99,12 +99,17 @@ async def speaking(
     *,
     session: CallerSession,
     search: Words = "",
-    id: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
+    id: Annotated[
+        list[str] | None, Query(max_length=NAMES_MAX, description="Only conversations with these ids.")
+    ] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """The workflows that the caller may see and that take a text, by name: conversational ones, and those with one
-    required field. With `search` only those with all these words in id, name, description or tags."""
+    """Workflows that the caller may see and that accept a text, by name:
+
+    conversational ones, and those with one required field. With `search`, only workflows with all these words in id,
+    name, description or tags.
+    """
     return JsonReply(await session.conversations.workflows(search=search, ids=id, after=after, limit=limit))
 
 
@@ -117,15 +122,18 @@ async def speaking(
 async def list_(
     *,
     session: CallerSession,
-    everyone: Annotated[bool, Query(description="Not only the caller's. For admins.")] = False,
+    everyone: Annotated[
+        bool, Query(description="Include the conversations of all people. Requires the role admin.")
+    ] = False,
     workflow: Of = None,
     q: Annotated[
-        str | None, Query(max_length=1000, description="Only those with all these words in a turn, or in the title.")
+        str | None,
+        Query(max_length=1000, description="Only conversations with all these words in a turn or in the title."),
     ] = None,
-    before: Annotated[str | None, Query(max_length=300, description="`next` of the page before.")] = None,
+    before: Annotated[str | None, Query(max_length=300, description="`next` of the previous page.")] = None,
     limit: Limit = 50,
 ) -> Response:
-    """Those that the caller began, on whichever way. A search finds turns that have ended, on one page."""
+    """Conversations that the caller started. A search finds turns that have ended, on one page."""
     if q is not None:
         found = await session.conversations.search(q, everyone=everyone, limit=limit)
         return JsonReply({"sessions": found, "next": None})
@@ -140,7 +148,7 @@ async def list_(
     summary="Read a conversation",
 )
 async def read(session: CallerSession, id: SessionId) -> Response:
-    """For whoever began it, and for admins."""
+    """Allowed for the person who started it, and for admins."""
     return JsonReply(await session.conversations.get(id))
 
 
@@ -148,10 +156,13 @@ async def read(session: CallerSession, id: SessionId) -> Response:
     "/api/sessions/{id}",
     verb=ConversationVerbs.rename,
     responses=answers(ConversationEntry, "unknown-session", "input-invalid", "revision-moved", body=True),
-    summary="Give a conversation a title",
+    summary="Set the title of a conversation",
 )
 async def rename(session: CallerSession, id: SessionId, body: TitleBody, if_match: IfMatch = None) -> Response:
-    """For whoever began it, and for admins. `etag` in a list of conversations is that of its title."""
+    """Allowed for the person who started it, and for admins.
+
+    The list of conversations contains the `etag` of the title.
+    """
     renamed = await session.conversations.rename(id, body.title, match=if_match)
     return JsonReply(renamed, headers={"etag": renamed["etag"]})
 
@@ -163,6 +174,9 @@ async def rename(session: CallerSession, id: SessionId, body: TitleBody, if_matc
     summary="Delete a conversation",
 )
 async def delete(session: CallerSession, id: SessionId) -> Response:
-    """For good: what was said, its executions, and what it remembered. All its executions must have ended. For whoever
-    began it, and for admins."""
+    """Delete a conversation permanently:
+
+    its messages, executions and memory. All its executions must have ended. Allowed for the person who started it, and
+    for admins.
+    """
     return JsonReply({"deleted": await session.conversations.delete(id)})

@@ -26,7 +26,7 @@ Name = Annotated[str, Path(min_length=1, max_length=200, description="The tool's
 CALCULATOR: ToolView = {
     "name": "calculator",
     "origin": "builtin",
-    "description": "Works out a formula.",
+    "description": "Evaluates an arithmetic expression.",
     "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
     "side": "server",
     "idempotent": True,
@@ -50,7 +50,7 @@ example(TriedTool, {"ok": True, "result": 42, "failure": None})
 
 
 class TryBody(Body):
-    """Arguments to try a tool with."""
+    """Arguments of a test call."""
 
     model_config = sample(arguments={"expression": "6 * 7"})
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
@@ -128,13 +128,16 @@ async def list_(
     session: CallerSession,
     search: Words = "",
     name: Annotated[list[str] | None, Query(max_length=NAMES_MAX, description="Only these.")] = None,
-    origin: Annotated[str | None, Query(max_length=20, description="Only those that come from there.")] = None,
-    sort: Annotated[Literal["name", "origin"], Query(description="What orders them.")] = "name",
+    origin: Annotated[str | None, Query(max_length=20, description="Only tools of this origin.")] = None,
+    sort: Annotated[Literal["name", "origin"], Query(description="Sort key.")] = "name",
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Whatever workflows can use here. With `search` only those with all these words in name or description. Workflows
-    that are tools are listed for who may see them."""
+    """All tools that workflows can use here.
+
+    With `search`, only tools with all these words in name or description. Workflows that are tools are listed for
+    callers who may see them.
+    """
     page = await session.tools.list(search, names=name, origin=origin, sort=sort, after=after, limit=limit)
     return JsonReply(page)
 
@@ -143,7 +146,7 @@ async def list_(
     "/api/tools/{name}", verb=ToolVerbs.read, responses=answers(ToolView, "no-such-tool"), summary="Read a tool"
 )
 async def read(session: CallerSession, name: Name) -> Response:
-    """What it does and takes."""
+    """Description, parameters and state of one tool."""
     return JsonReply(await session.tools.read(name))
 
 
@@ -151,10 +154,10 @@ async def read(session: CallerSession, name: Name) -> Response:
     "/api/tools/{name}/try",
     verb=ToolVerbs.try_tool,
     responses=answers(TriedTool, "no-such-tool", "tool-not-tried", body=True),
-    summary="Try a tool",
+    summary="Run a tool",
 )
 async def try_(session: CallerSession, name: Name, body: TryBody) -> Response:
-    """One call, for real. What the tool does wrong is told in the answer."""
+    """Really call the tool once. The answer contains the error if the tool fails."""
     return JsonReply(await session.tools.try_tool(name, body.arguments))
 
 
@@ -166,8 +169,10 @@ async def models(session: CallerSession) -> Response:
 
 @router.get("/api/models/keys", verb=OperationVerbs.model_keys, responses=answers(ModelKeys), summary="List model keys")
 async def keys(session: CallerSession) -> Response:
-    """Return the keys of each provider by their names: which are free, which rest, and which have reached their budget
-    of today. Calls in progress are those of the process that answers."""
+    """The keys of each provider, by name, with their state:
+
+    free, resting, or at their daily limit. Calls in progress are those of the process that answers.
+    """
     return JsonReply(await session.operations.model_keys())
 
 
@@ -175,5 +180,5 @@ async def keys(session: CallerSession) -> Response:
     "/api/models/ping", verb=OperationVerbs.ping_models, responses=answers(ModelPings), summary="Ping the models"
 )
 async def ping(session: CallerSession) -> Response:
-    """Send a one-word request to each named model. It may cost something."""
+    """Send a one-word request to each named model. The provider may charge for it."""
     return JsonReply(await session.operations.ping_models())

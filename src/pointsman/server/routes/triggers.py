@@ -93,13 +93,13 @@ example(DeliveryList, {"deliveries": [DELIVERY]})
     summary="Publish an event",
 )
 async def publish(session: CallerSession, body: SignalBody, key: Key = None) -> Response:
-    """To every execution that waits for it and that the caller sees; and to the triggers that start workflows with it,
-    where the caller may execute these."""
+    """Send an event to all executions that wait for it and that the caller may see, and to triggers that start
+    workflows with it, if the caller may execute these."""
     return JsonReply(await session.triggers.publish(body.name, body.data, key=body.key or key or ""))
 
 
 class TryWebhookBody(Body):
-    """What a sender would send."""
+    """A test call of a webhook."""
 
     model_config = sample(data={"order": 12})
     data: JsonValue = None
@@ -118,10 +118,10 @@ class TryWebhookBody(Body):
         503,
         body=True,
     ),
-    summary="Try a webhook",
+    summary="Test a webhook",
 )
 async def try_(session: CallerSession, id: Id, trigger: Trigger, body: TryWebhookBody) -> Response:
-    """One call as a sender would make it, signed with the webhook's secret. What it starts, is started for real."""
+    """Make one call as a sender would, signed with the webhook's secret. It really starts executions."""
     return JsonReply(await session.triggers.try_webhook(id, trigger, body.data))
 
 
@@ -129,18 +129,22 @@ async def try_(session: CallerSession, id: Id, trigger: Trigger, body: TryWebhoo
     "/api/workflows/{id}/triggers/{trigger}/deliveries",
     verb=TriggerVerbs.deliveries,
     responses=answers(DeliveryList, "unknown-workflow", "no-such-trigger"),
-    summary="List the calls of a webhook",
+    summary="List calls of a webhook",
 )
 async def deliveries(session: CallerSession, id: Id, trigger: Trigger) -> Response:
-    """The last 40 that were taken and the last 10 that were refused, the newest first. What another process
-    refused is shown some seconds later."""
+    """The last 40 accepted and the last 10 refused calls, newest first.
+
+    Calls that another process refused appear some seconds later.
+    """
     return JsonReply({"deliveries": await session.triggers.deliveries(id, trigger)})
 
 
 @router.get("/api/webhooks", verb=TriggerVerbs.webhooks, responses=answers(WebhookPage), summary="List webhooks")
 async def webhooks(*, session: CallerSession, search: Words = "", after: After = None, limit: Limit = 50) -> Response:
-    """By path: those that saved workflows declare, of workflows that the caller may see. With `search` only those with
-    all these words in the path, the workflow, its trigger or the event."""
+    """Webhooks of saved workflows that the caller may see, by path.
+
+    With `search`, only webhooks with all these words in the path, the workflow, its trigger or the event.
+    """
     return JsonReply(await session.triggers.webhooks(search=search, after=after, limit=limit))
 
 
@@ -165,11 +169,13 @@ async def webhooks(*, session: CallerSession, search: Words = "", after: After =
 async def call(
     server: CurrentServer,
     request: Request,
-    path: Annotated[str, Path(min_length=1, max_length=500, description="As the workflow declares it.")],
+    path: Annotated[str, Path(min_length=1, max_length=500, description="The path in the workflow's trigger.")],
 ) -> Response:
-    """Takes no key: a call is signed with the webhook's secret in the scheme of its trigger: as
-    Standard Webhooks, or as GitHub signs. A call that
-    comes again with the same id is taken once."""
+    """Requires no key:
+
+    a call is signed with the webhook's secret, in the scheme of its trigger (Standard Webhooks or GitHub). A repeated
+    call with the same id has no further effect.
+    """
     server.webhook_rate_limiter.take(address_of(request))
     body_of(request.scope).allow(server.app.settings.server.webhook_bytes_max)
     body = await server.unchecked.read(request.receive)
@@ -216,7 +222,7 @@ example(
 async def list_(
     *,
     session: CallerSession,
-    state: Annotated[NoticeState | None, Query(description="Only those.")] = None,
+    state: Annotated[NoticeState | None, Query(description="Only notices in this state.")] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
@@ -228,18 +234,18 @@ async def list_(
     "/{id:path}/retry",
     verb=NotificationVerbs.retry,
     responses=answers(NoticeView, "no-such-notice"),
-    summary="Send a notice again",
+    summary="Retry a notice",
 )
 async def retry(
     session: CallerSession,
     id: Annotated[str, Path(min_length=1, max_length=500, description="The notice's id.")],
 ) -> Response:
-    """From the first attempt on. The leader of the store sends it."""
+    """Start again with the first attempt. The leader of the store sends the notice."""
     return JsonReply(notice_view(await session.notifications.retry(id)))
 
 
 ScheduleId = Annotated[str, Path(min_length=1, max_length=500, description="The schedule's id.")]
-Count = Annotated[int, Query(ge=1, le=100, description="How many.")]
+Count = Annotated[int, Query(ge=1, le=100, description="Number of times.")]
 FIRED: Final[FiredView] = {
     "due": 1_763_622_000.0,
     "at": 1_763_622_000.4,
@@ -281,7 +287,7 @@ ONE_TIMING: Final[dict[str, Any]] = {"oneOf": [given("cron"), given("every"), gi
 
 
 class TimingBody(Body):
-    """When something is due: by `cron`, `every` so many seconds, or once `at` an instant."""
+    """The times of a schedule: `cron`, `every` so many seconds, or once `at` an instant."""
 
     model_config = ruled(sample(cron="0 8 * * 1-5", timezone="Europe/Berlin"), **ONE_TIMING)
     cron: str | None = Field(default=None, max_length=200)
@@ -299,32 +305,38 @@ class TimingBody(Body):
 
 
 class RevisedBody(TimingBody):
-    """What a schedule shall be from now on."""
+    """Changes of a schedule."""
 
     model_config = ruled(
         sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"}), **ONE_TIMING
     )
-    workflow: str = Field(min_length=1, max_length=300, description="`id`, or `id@revision` for always the same one.")
+    workflow: str = Field(
+        min_length=1, max_length=300, description="`id` for the latest revision, or `id@revision` for a fixed one."
+    )
     input: JsonValue = None
     missed: Literal["skip", "once", "all"] = "once"
     overlap: Literal["allow", "skip", "queue", "replace"] = "skip"
 
 
 class ScheduleBody(RevisedBody):
-    """When to start a workflow: by `cron`, `every` so many seconds, or once `at` an instant."""
+    """A new schedule: `cron`, `every` so many seconds, or once `at` an instant."""
 
     model_config = ruled(
         sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"}), **ONE_TIMING
     )
-    id: str | None = Field(default=None, max_length=200, description="The schedule's; absent: the workflow's.")
+    id: str | None = Field(
+        default=None, max_length=200, description="The id of the schedule; absent: the id of the workflow."
+    )
 
 
 @router.get("/api/schedules", verb=ScheduleVerbs.list, responses=answers(SchedulePage), summary="List schedules")
 async def schedules(
     *, session: CallerSession, workflow: Of = None, search: Words = "", after: After = None, limit: Limit = 50
 ) -> Response:
-    """By id: those of workflows that the caller may see. With `search` only those with all these words in the id, or in
-    the id or name of the workflow."""
+    """Schedules of workflows that the caller may see, by id.
+
+    With `search`, only schedules with all these words in the id, or in the id or name of the workflow.
+    """
     return JsonReply(await session.schedules.list(workflow=workflow, search=search, after=after, limit=limit))
 
 
@@ -335,10 +347,10 @@ async def schedules(
         ScheduleView, "unknown-workflow", "schedule-exists", "schedule-invalid", 400, status=201, body=True
     ),
     status_code=201,
-    summary="Schedule a workflow",
+    summary="Create a schedule",
 )
 async def plan(session: CallerSession, body: ScheduleBody) -> Response:
-    """Due from now on, as long as a worker runs. A second one with the same id is refused."""
+    """Due from now on, while a worker runs. An existing id is refused."""
     kept = await session.schedules.add(
         body.workflow, _timing(body), id=body.id, input=body.input, missed=body.missed, overlap=body.overlap
     )
@@ -349,10 +361,10 @@ async def plan(session: CallerSession, body: ScheduleBody) -> Response:
     "/api/schedules/times",
     verb=ScheduleVerbs.times_of,
     responses=answers(DueTimes, "schedule-invalid", 400, body=True),
-    summary="Try a timing",
+    summary="Preview due times",
 )
 async def tried(session: CallerSession, body: TimingBody, count: Count = 5) -> Response:
-    """When a schedule would be due that was added now. Nothing is stored."""
+    """The next due times of a schedule if it were created now. Nothing is stored."""
     return JsonReply({"times": await session.schedules.times_of(_timing(body), count)})
 
 
@@ -363,7 +375,7 @@ async def tried(session: CallerSession, body: TimingBody, count: Count = 5) -> R
     summary="Look ahead",
 )
 async def times(session: CallerSession, sid: ScheduleId, count: Count = 5) -> Response:
-    """When it is next due, whether or not it is paused."""
+    """The next due times, even if the schedule is paused."""
     return JsonReply({"times": await session.schedules.next_times(sid, count)})
 
 
@@ -374,7 +386,7 @@ async def times(session: CallerSession, sid: ScheduleId, count: Count = 5) -> Re
     summary="Read a schedule",
 )
 async def read(session: CallerSession, sid: ScheduleId) -> Response:
-    """With its latest outcomes."""
+    """A schedule with its latest results."""
     return _reply(await session.schedules.get(sid))
 
 
@@ -393,8 +405,11 @@ async def read(session: CallerSession, sid: ScheduleId) -> Response:
     summary="Change a schedule",
 )
 async def revise(session: CallerSession, sid: ScheduleId, body: RevisedBody, if_match: IfMatch = None) -> Response:
-    """By its owner, or an admin. What it started, and whether it is paused, stays as it is. Other times count from now
-    on. One that a workflow's document declares is changed there."""
+    """Allowed for its owner and admins.
+
+    Its executions and its pause remain. New times count from now on. Change a schedule that a workflow's document
+    declares in that document.
+    """
     kept = await session.schedules.revise(
         sid,
         body.workflow,
@@ -414,7 +429,10 @@ async def revise(session: CallerSession, sid: ScheduleId, body: RevisedBody, if_
     summary="Run a schedule now",
 )
 async def run(session: CallerSession, sid: ScheduleId) -> Response:
-    """Once, whatever its times and its pause say. If it cannot be started, the answer says why."""
+    """Start the workflow once, whatever the times and the pause of the schedule.
+
+    If the start fails, the answer contains the error.
+    """
     return JsonReply(fired_view(await session.schedules.run(sid)))
 
 
@@ -425,7 +443,7 @@ async def run(session: CallerSession, sid: ScheduleId) -> Response:
     summary="Pause a schedule",
 )
 async def pause(session: CallerSession, sid: ScheduleId) -> Response:
-    """Nothing is due until it is resumed."""
+    """Start nothing until the schedule is resumed."""
     return JsonReply(schedule_view(await session.schedules.pause(sid)))
 
 
@@ -436,8 +454,11 @@ async def pause(session: CallerSession, sid: ScheduleId) -> Response:
     summary="Resume a schedule",
 )
 async def resume(session: CallerSession, sid: ScheduleId) -> Response:
-    """Due from now on: runs that were due meanwhile are dropped. Also one that was stopped, which starts nothing unless
-    its owner may do so again."""
+    """Due from now on; runs that were due in the meantime are dropped.
+
+    Also resumes a schedule that was stopped because its owner lost the right to run the workflow; it starts nothing
+    until the owner has that right again.
+    """
     return JsonReply(schedule_view(await session.schedules.resume(sid)))
 
 
@@ -449,8 +470,10 @@ async def resume(session: CallerSession, sid: ScheduleId) -> Response:
     summary="Delete a schedule",
 )
 async def delete(session: CallerSession, sid: ScheduleId, if_match: IfMatch = None) -> Response:
-    """By its owner, or an admin. Executions that it started go on. One that a workflow's document declares is paused
-    instead."""
+    """Allowed for its owner and admins.
+
+    Its executions continue. A schedule that a workflow's document declares is paused instead.
+    """
     await session.schedules.delete(sid, match=if_match)
     return Response(status_code=204)
 

@@ -58,9 +58,9 @@ class CatalogueEntry(WorkflowEntryView):
     """A saved workflow in the list of all."""
 
     etag: str
-    """The ETag of its latest revision: `If-Match` takes it."""
+    """ETag of its latest revision, for `If-Match`."""
     lastExecution: NotRequired[ExecutionEntry | None]  # noqa: N815 - a key of JSON
-    """With `last`: the one that began last, of those that the caller sees."""
+    """With `last`: the latest execution that the caller may see."""
 
 
 class CataloguePage(TypedDict):
@@ -68,7 +68,7 @@ class CataloguePage(TypedDict):
 
     workflows: list[CatalogueEntry]
     next: str | None
-    """The `after` of the next page; null: this was the last."""
+    """The `after` of the next page; null: this is the last page."""
 
 
 example(
@@ -98,7 +98,7 @@ MEDIA: Final = {"mermaid": "text/vnd.mermaid; charset=utf-8", "bpmn": "applicati
 
 READ: Final[Described] = {
     200: {
-        "description": "With `dialect`: the document in it and what it cannot say, or the picture as text.",
+        "description": "With `dialect`: the document in that dialect with the losses, or the diagram as text.",
         "content": {
             "application/json": {"schema": {"anyOf": [reference_to(WorkflowView), reference_to(WrittenWorkflow)]}},
             "text/vnd.mermaid": {"schema": {"type": "string"}, "example": "flowchart TD\n  write --> review\n"},
@@ -112,23 +112,31 @@ READ: Final[Described] = {
 async def list_(
     *,
     session: CallerSession,
-    disabled: Annotated[bool, Query(description="Those that are switched off too.")] = False,
-    built_in: Annotated[bool | None, Query(alias="builtIn", description="Only those, or only the others.")] = None,
+    disabled: Annotated[bool, Query(description="Include disabled workflows.")] = False,
+    built_in: Annotated[
+        bool | None, Query(alias="builtIn", description="Only built-in workflows, or only saved ones.")
+    ] = None,
     search: Annotated[
-        str, Query(max_length=200, description="Only those with all these words in id, name, description or tags.")
+        str, Query(max_length=200, description="Only workflows with all these words in id, name, description or tags.")
     ] = "",
-    tag: Annotated[list[str] | None, Query(max_length=20, description="Only those with all these tags.")] = None,
-    id: Annotated[list[str] | None, Query(max_length=IDS_MAX, description="Only these.")] = None,
+    tag: Annotated[list[str] | None, Query(max_length=20, description="Only workflows with all these tags.")] = None,
+    id: Annotated[list[str] | None, Query(max_length=IDS_MAX, description="Only workflows with these ids.")] = None,
     sort: Annotated[
-        Sort, Query(description="By `id` (the built-in ones last), by `name`, or by when they were `saved`.")
+        Sort,
+        Query(
+            description="Sort by `id` (built-in workflows last), by `name`, or by time of the last change (`saved`)."
+        ),
     ] = "id",
     order: Order = "asc",
-    last: Annotated[bool, Query(description="Each with its last execution.")] = False,
+    last: Annotated[bool, Query(description="Include the latest execution of each workflow.")] = False,
     after: After = None,
     limit: Limit = 200,
 ) -> Response:
-    """The latest revision of each that the caller may see, without its document. A page begins where the one before
-    ended, whatever was saved or deleted meanwhile; it must be asked for with the same `sort` and `order`."""
+    """The latest revision of each workflow that the caller may see, without its document.
+
+    A page continues where the previous one ended, even if workflows were saved or deleted in between; request it with
+    the same `sort` and `order`.
+    """
     page = await session.workflows.list(
         include_disabled=disabled,
         built_in=built_in,
@@ -172,7 +180,7 @@ async def create(
     dialect: Dialect = None,
     if_new: IfNew = None,
 ) -> Response:
-    """The body is the document, in any dialect, as JSON or YAML. The same document again is the same revision."""
+    """The body is the document, in any dialect, as JSON or YAML. Saving the same document again creates no revision."""
     source = Workflow(await request.body(), dialect=dialect)
     return _saved(await session.workflows.save(source, draft=draft, after=0 if if_new else None), status=201)
 
@@ -184,7 +192,7 @@ async def create(
     summary="Check a document",
 )
 async def check(session: CallerSession, body: CheckBody) -> Response:
-    """All its problems, with their places, and what saving it would go on top of. Nothing is saved."""
+    """All problems with their positions, and the revision on which saving would be based. Nothing is saved."""
     given = body.document
     text = given if isinstance(given, str) else msgspec.json.encode(given)
     return JsonReply(await session.workflows.check(Workflow(text, dialect=body.dialect)))
@@ -199,9 +207,9 @@ async def check(session: CallerSession, body: CheckBody) -> Response:
 async def read(
     session: CallerSession,
     id: Id,
-    dialect: Annotated[Target | None, Query(description="Written in this dialect, or drawn.")] = None,
+    dialect: Annotated[Target | None, Query(description="Return the document in this dialect, or a diagram.")] = None,
 ) -> Response:
-    """With its document as its author wrote it, and what is wrong with it."""
+    """A workflow with its document as its author wrote it, and its problems."""
     if dialect is None:
         view = await session.workflows.read(id)
         return JsonReply(view, headers={"etag": etag_of_revision(view)})
@@ -234,7 +242,10 @@ async def replace(
     dialect: Dialect = None,
     if_match: IfMatch = None,
 ) -> Response:
-    """A new revision; executions keep the one they began with. With `If-Match` only over the revision that was read."""
+    """Create a new revision; executions keep the one they started with.
+
+    With `If-Match`, only if the revision that was read is still the latest.
+    """
     source = Workflow(await request.body(), name=id, dialect=dialect)
     return _saved(await session.workflows.replace(id, source, draft=draft, match=if_match), status=200)
 
@@ -245,12 +256,14 @@ async def replace(
     responses=answers(
         PatchedRevision, "unknown-workflow", "revision-moved", "workflow-invalid", "field-not-patched", body=True
     ),
-    summary="Change what is said about a workflow",
+    summary="Change metadata of a workflow",
 )
 async def patch(session: CallerSession, id: Id, body: PatchBody, if_match: IfMatch = None) -> Response:
-    """A JSON merge patch of its name, description, version, tags, status and metadata, and of whether it is enabled: a
-    member that is null is taken out. Nodes and edges are not patched. A new revision, as with PUT. What it does not
-    keep of the author's text is named in `losses`."""
+    """A JSON merge patch of name, description, version, tags, status, metadata and `enabled`:
+
+    null removes a member. Nodes and edges cannot be patched. Creates a new revision, like PUT. `losses` names parts of
+    the author's text that are not preserved.
+    """
     changes = body.model_dump(by_alias=True, exclude_unset=True)
     return _saved(await session.workflows.patch(id, changes, match=if_match), status=200)
 
@@ -272,7 +285,7 @@ async def patch(session: CallerSession, id: Id, body: PatchBody, if_match: IfMat
     summary="Clone a workflow",
 )
 async def clone(session: CallerSession, id: Id, body: CloneBody) -> Response:
-    """Save it once more under an id of its own, as its author wrote it: a built-in one to change it, or a saved one."""
+    """Save a copy under another id, as its author wrote it: of a built-in workflow, to change it, or of a saved one."""
     return _saved(await session.workflows.clone(id, body.id), status=201)
 
 
@@ -284,7 +297,7 @@ async def clone(session: CallerSession, id: Id, body: CloneBody) -> Response:
     summary="Delete a workflow",
 )
 async def delete(session: CallerSession, id: Id, if_match: IfMatch = None) -> Response:
-    """Hide it. Executions keep the revision they run; saving it again brings it back."""
+    """Hide the workflow. Executions keep their revision; saving the workflow again restores it."""
     await session.workflows.delete(id, match=if_match)
     return Response(status_code=204)
 
@@ -298,7 +311,7 @@ async def delete(session: CallerSession, id: Id, if_match: IfMatch = None) -> Re
 async def versions(
     *, session: CallerSession, id: Id, order: Order = "desc", after: After = None, limit: Limit = 200
 ) -> Response:
-    """The revisions of a workflow, newest first unless `order` says otherwise."""
+    """Revisions of a workflow, newest first unless `order` is `asc`."""
     return JsonReply(await session.workflows.versions(id, oldest_first=order == "asc", after=after, limit=limit))
 
 
@@ -316,7 +329,7 @@ async def diff(
     old: Annotated[int | None, Query(alias="from", ge=1, le=2**53, description="The older revision.")] = None,
     new: Annotated[int | None, Query(alias="to", ge=1, le=2**53, description="The newer revision.")] = None,
 ) -> Response:
-    """Line by line; the latest two where none is named."""
+    """The differences line by line; without revisions, between the latest two."""
     return Response(await session.workflows.diff(id, old, new), media_type="text/x-diff; charset=utf-8")
 
 
@@ -330,29 +343,33 @@ STEPS_MAX: Final = 10_000
 
 
 class TrialBody(Body):
-    """What is tried, and how."""
+    """A partial run or a run of an unsaved document."""
 
     model_config = sample(input={"goal": "tides"}, pinned={"write": {"text": "Dear all, …"}}, until=["review"])
     operations: list[JsonValue] | None = Field(
-        default=None, max_length=2000, description="Changes that are not saved: what runs is the workflow with them."
+        default=None, max_length=2000, description="Unsaved operations: the run uses the workflow with these changes."
     )
-    document: JsonValue = Field(default=None, description="Instead of the saved one: a whole document, of the same id.")
-    input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes; of `node` the data.")
+    document: JsonValue = Field(
+        default=None, description="A whole document with the same id, to run instead of the saved one."
+    )
+    input: JsonValue = Field(
+        default=None, description="The input, as the workflow's `input` schema describes it; with `node`, the data."
+    )
     pinned: dict[str, JsonValue] = Field(
         default_factory=dict,
         max_length=STEPS_MAX,
-        description="Node, or one step of it (`each[1.0]/draft#1`) -> what it brings, without being performed.",
+        description="Mocks: node, or one step of it (`each[1.0]/draft#1`) -> the result to use instead of running it.",
     )
     until: list[str] = Field(
-        default_factory=list[str], max_length=NODES_MAX, description="Only what leads to these nodes is performed."
+        default_factory=list[str], max_length=NODES_MAX, description="Run only what leads to these nodes."
     )
     breakpoints: list[str] = Field(
-        default_factory=list[str], max_length=NODES_MAX, description="It pauses before these nodes."
+        default_factory=list[str], max_length=NODES_MAX, description="Breakpoints: pause before these nodes."
     )
-    node: str | None = Field(default=None, max_length=300, description="Only this node, with `input` as the data.")
+    node: str | None = Field(default=None, max_length=300, description="Run only this node, with `input` as the data.")
     given: JsonValue = Field(default=None, description="The value that reaches `node`.")
-    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
-    dry_run: bool = Field(default=False, description="Only estimate: nothing is called or kept.")
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="The model of all agents.")
+    dry_run: bool = Field(default=False, description="Only estimate: call nothing and store nothing.")
 
 
 @router.post(
@@ -373,12 +390,13 @@ class TrialBody(Body):
         body=True,
     ),
     status_code=202,
-    summary="Try a workflow",
+    summary="Test a workflow",
 )
 async def try_(session: CallerSession, id: Id, body: TrialBody) -> Response:
-    """A trial is an execution like any other and is streamed like any other. Lists omit it unless trials are requested.
+    """Start a partial run or a run of unsaved changes, as an execution that can be streamed like any other.
 
-    With `dryRun` the answer is the path that it would take, past its breakpoints, and its estimated cost.
+    Lists omit it unless partial runs are requested. With `dryRun`, return the expected path, past breakpoints, and its
+    estimated cost.
     """
     trial = trial_of(
         pinned=body.pinned, until=body.until, breakpoints=body.breakpoints, node=body.node, given=body.given

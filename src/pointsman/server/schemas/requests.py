@@ -66,7 +66,8 @@ _WHOLE: Final[tuple[object, ...]] = (int, int | None)
 
 
 class BoundedBody(BaseModel):
-    """A body whose misfits are few, however large it is: to report 200 000 of them took five seconds."""
+    """A request body that reports a limited number of validation errors, since reporting 200 000 errors took five
+    seconds."""
 
     @model_validator(mode="before")
     @classmethod
@@ -94,7 +95,10 @@ class BoundedBody(BaseModel):
 
 
 class Body(BoundedBody):
-    """What is sent. Unknown fields are refused: they are mostly misspelt ones; and a text is not a number."""
+    """A request body.
+
+    Unknown fields are refused, because most of them are misspelt; texts are not converted to numbers.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, alias_generator=to_camel)
 
@@ -110,26 +114,30 @@ class Body(BoundedBody):
 
 
 class ExecuteBody(Body):
-    """A start."""
+    """A start of an execution."""
 
     model_config = sample(input={"goal": "harbour strike"}, wait=True)
-    input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes.")
+    input: JsonValue = Field(default=None, description="The input, as the workflow's `input` schema describes it.")
     session_id: str | None = Field(
         default=None,
         max_length=200,
-        description="The conversation it is a turn of: printable characters.",
+        description="The conversation of this turn: printable characters.",
         json_schema_extra={"minLength": 1},
     )
     config: dict[str, JsonValue] = Field(default_factory=dict, description="Values of `config` for this execution.")
-    model: str | None = Field(default=None, min_length=1, max_length=200, description="Answers all its agents.")
+    model: str | None = Field(default=None, min_length=1, max_length=200, description="The model of all agents.")
     language: str | None = Field(
         default=None,
         min_length=1,
         max_length=35,
-        description="In which its texts are said to agents; null: the settings'.",
+        description="Language of prompts; null: the language of the settings.",
     )
-    durability: Literal["step", "async", "exit"] | None = Field(default=None, description="When its rows are written.")
-    wait: bool = Field(default=False, description="Answer when nothing more happens by itself, with the execution.")
+    durability: Literal["step", "async", "exit"] | None = Field(
+        default=None, description="When journal rows are stored."
+    )
+    wait: bool = Field(
+        default=False, description="Return the execution once it has ended or cannot continue by itself."
+    )
 
 
 class RespondBody(Body):
@@ -137,74 +145,83 @@ class RespondBody(Body):
 
     model_config = sample(gateId="review", action="approve", comment="Fine.")
     gate_id: str = Field(
-        min_length=1, max_length=500, description="The gate, or its node while that has one open gate."
+        min_length=1, max_length=500, description="The gate's id, or its node if that has one open gate."
     )
     action: str = Field(min_length=1, max_length=500, description="One of the gate's options.")
-    data: JsonValue = Field(default=None, description="What its form asks for, or the fields that were changed.")
+    data: JsonValue = Field(default=None, description="Data for the gate's form, or the changed fields.")
     comment: str = Field(default="", max_length=10_000)
-    key: str = Field(default="", max_length=200, description="The same answer with the same key counts once.")
+    key: str = Field(
+        default="",
+        max_length=200,
+        description="Idempotency key: the same answer with the same key has no further effect.",
+    )
     digest: str | None = Field(
         default=None,
         min_length=1,
         max_length=200,
-        description="The gate's `digest` as it was read: where the gate shows something else by now, the answer is "
-        "refused with 409 `gate-changed`. Absent: whatever the gate shows is answered, and its digest recorded.",
+        description="The gate's `digest` from the last read: if the gate has changed since, the answer is refused "
+        "with 409 `gate-changed`. Absent: the answer applies to the gate in any state, and its digest is "
+        "recorded.",
     )
 
 
 class DelegateBody(Body):
-    """A right that is passed on."""
+    """A delegation."""
 
     model_config = sample(gateId="review", to="ben", comment="You know the tides.")
     gate_id: str = Field(
-        min_length=1, max_length=500, description="The gate, or its node while that has one open gate."
+        min_length=1, max_length=500, description="The gate's id, or its node if that has one open gate."
     )
-    to: str = Field(min_length=1, max_length=200, description="Who answers instead.")
+    to: str = Field(min_length=1, max_length=200, description="The person who may answer instead.")
     comment: str = Field(default="", max_length=10_000)
 
 
 class ReasonBody(Body):
-    """Why."""
+    """Reason."""
 
     model_config = sample(reason="Not needed any more.")
     reason: str = Field(default="", max_length=1000)
 
 
 class CancelBody(ReasonBody):
-    """A stop."""
+    """A cancellation."""
 
-    now: bool = Field(default=False, description="Undo nothing.")
+    now: bool = Field(default=False, description="Skip the compensation steps.")
 
 
 class LimitsBody(Body):
-    """Going on, maybe with higher limits."""
+    """Higher limits."""
 
     model_config = sample(limits={"maxSteps": 500})
     limits: dict[str, float] = Field(default_factory=dict, max_length=LIMITS_MAX, description="Limit -> its new value.")
 
 
 class ResumeBody(LimitsBody):
-    """Going on, as far as is wanted."""
+    """A continuation."""
 
-    step: bool = Field(default=False, description="Pause again before the next step begins.")
+    step: bool = Field(default=False, description="Pause again before the next step starts.")
 
 
 class ForkBody(Body):
-    """A copy."""
+    """A fork."""
 
     model_config = sample(at=12, set={"draft": "shorter"})
-    at: int | None = Field(default=None, ge=1, le=2**53, description="The row up to which it is a copy.")
-    step: str | None = Field(default=None, max_length=500, description="Or: the step before which it begins.")
-    set: dict[str, JsonValue] = Field(default_factory=dict, description="Values put into its data.")
+    at: int | None = Field(default=None, ge=1, le=2**53, description="The last row that is copied.")
+    step: str | None = Field(
+        default=None, max_length=500, description="Instead of `at`: the step before which the copy starts."
+    )
+    set: dict[str, JsonValue] = Field(default_factory=dict, description="Changed values of the data.")
 
 
 class SteerBody(Body):
-    """A hand taken between steps."""
+    """A manual intervention between steps."""
 
     model_config = sample(messages=["Keep it short."], set={"draft": ""}, goto="write", reason="It was off the point.")
-    messages: list[JsonValue] = Field(default_factory=list, max_length=100, description="A text is the user's.")
-    set: dict[str, JsonValue] = Field(default_factory=dict, description="Path -> value, put into its data.")
-    goto: str | None = Field(default=None, max_length=500, description="The node that comes next.")
+    messages: list[JsonValue] = Field(
+        default_factory=list, max_length=100, description="Messages to add; a text is a message of the user."
+    )
+    set: dict[str, JsonValue] = Field(default_factory=dict, description="Path -> new value in the data.")
+    goto: str | None = Field(default=None, max_length=500, description="The node to continue at.")
     reason: str = Field(default="", max_length=1000)
 
 
@@ -214,15 +231,21 @@ class SignalBody(Body):
     model_config = sample(name="paid", data={"amount": 12})
     name: str = Field(min_length=1, max_length=200)
     data: JsonValue = None
-    key: str = Field(default="", max_length=200, description="Under one key it comes once.")
+    key: str = Field(
+        default="",
+        max_length=200,
+        description="Idempotency key: a repeated event with the same key has no further effect.",
+    )
 
 
 class MessageBody(Body):
-    """What a user says next."""
+    """The next message of a user."""
 
     model_config = sample(message="And shorter?", wait=True)
     message: str = Field(min_length=1, max_length=1_000_000)
-    wait: bool = Field(default=False, description="Answer when nothing more happens by itself, with the execution.")
+    wait: bool = Field(
+        default=False, description="Return the execution once it has ended or cannot continue by itself."
+    )
 
 
 class CloneBody(Body):
@@ -230,35 +253,41 @@ class CloneBody(Body):
 
     model_config = sample(id="my-research")
     id: str = Field(
-        min_length=1, max_length=200, description="Of the copy.", json_schema_extra={"pattern": WORKFLOW_ID_PATTERN}
+        min_length=1,
+        max_length=200,
+        description="The id of the copy.",
+        json_schema_extra={"pattern": WORKFLOW_ID_PATTERN},
     )
 
 
 class CheckBody(Body):
-    """A document to look at."""
+    """A document to check."""
 
     model_config = sample(document={"pointsman": 1, "id": "hello", "nodes": [{"id": "say", "type": "agent"}]})
     document: JsonValue = Field(description="The workflow: an object, or its text in JSON or YAML.")
     dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = Field(
-        default=None, description="Absent: found out."
+        default=None, description="Absent: detected."
     )
 
 
 class PatchBody(BoundedBody):
-    """A JSON merge patch: what is not there stays, null takes out. `workflows.metadata` says what may be patched."""
+    """A JSON merge patch:
+
+    absent members stay, null removes a member. `workflows.metadata` lists the members that can be patched.
+    """
 
     model_config = sample(name="Letters", enabled=False, tags=["mail"]) | ConfigDict(extra="allow", strict=True)
-    name: JsonValue = Field(default=None, description="A text, or one by language.")
+    name: JsonValue = Field(default=None, description="A text, or an object with one text per language.")
     description: JsonValue = None
     version: str | None = Field(default=None, max_length=100, description="A semantic version.")
-    enabled: bool | None = Field(default=None, description="False: hidden, and not executed.")
+    enabled: bool | None = Field(default=None, description="False: the workflow is hidden and cannot be executed.")
     status: Literal["draft", "published"] | None = None
     tags: list[str] | None = Field(default=None, max_length=200)
     metadata: dict[str, JsonValue] | None = None
 
 
 class ConvertBody(Body):
-    """A document, and how it shall be written."""
+    """A document to convert."""
 
     model_config = sample(
         document={"pointsman": 1, "id": "hello", "nodes": [{"id": "say", "type": "agent"}]}, to="rows"
@@ -266,23 +295,23 @@ class ConvertBody(Body):
     document: JsonValue = Field(description="The workflow: an object, or its text in JSON or YAML.")
     to: Literal["native", "rows", "graph", "steps", "plan", "mermaid", "bpmn"]
     dialect: Literal["native", "rows", "graph", "steps", "plan"] | None = Field(
-        default=None, description="Absent: found out."
+        default=None, description="Absent: detected."
     )
 
 
 class DryRunAnswerBody(Body):
-    """What would be said at a gate."""
+    """Answers of a gate, for a dry run."""
 
-    node: str = Field(min_length=1, max_length=500, description="The gate, or its node.")
+    node: str = Field(min_length=1, max_length=500, description="The gate's id, or its node.")
     action: str = Field(min_length=1, max_length=500)
     data: JsonValue = None
 
 
 class DryRunBody(Body):
-    """What a dry run is given."""
+    """The input of a dry run."""
 
     model_config = sample(input={"goal": "tides"}, answers=[{"node": "review", "action": "approve"}])
-    input: JsonValue = Field(default=None, description="What the workflow's `input` schema takes.")
+    input: JsonValue = Field(default=None, description="The input, as the workflow's `input` schema describes it.")
     answers: list[DryRunAnswerBody] = Field(
-        default_factory=list[DryRunAnswerBody], max_length=200, description="Each is said once."
+        default_factory=list[DryRunAnswerBody], max_length=200, description="Answers; each is used once."
     )

@@ -55,7 +55,7 @@ WORKFLOW: WorkflowEntryView = {
     "author": "ada",
     "digest": "9f86d081884c7d65",
     "enabled": True,
-    "description": "Writes a letter, and asks before it is sent.",
+    "description": "Writes a letter, and asks for approval before it is sent.",
     "names": None,
     "tags": ["mail"],
 }

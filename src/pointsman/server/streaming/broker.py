@@ -394,7 +394,7 @@ async def _must_be_told(app: AppContext, execution: ExecutionId, place: StreamPo
     if place[0] and (row is None or place > _end_of(execution, row)):
         raise PositionInvalid(
             f"{execution!r} has no event {place[0]}.{max(place[1], 0)}",
-            hint="Begin again without an id; it is that of another execution, or of a store that was put back.",
+            hint="Reconnect without an id: this one is of another execution, or the store was restored from a backup.",
         )
 
 

@@ -113,7 +113,11 @@ class LiveFeed:
         return changes
 
     def _reset(self) -> LiveChange:
-        told = self._wire.encode(RESET, {"reason": "more changed than is at hand: read the list"}, f"{self._mark:.6f}")
+        told = self._wire.encode(
+            RESET,
+            {"reason": "more executions changed than the server buffers: read the list again"},
+            f"{self._mark:.6f}",
+        )
         return LiveChange(None, told)
 
     async def _enter(self) -> None:
@@ -152,7 +156,7 @@ class LiveFeed:
                 await asyncio.sleep(SOON_S)
                 self._woken.clear()
                 late_s = SOON_S
-            with retried("to look at the list of executions"):
+            with retried("to read the list of executions"):
                 await self._take_in(late_s=late_s)
             if self._begin + len(self._changes) > before:
                 silent_s = 0.0
@@ -207,5 +211,7 @@ def moment_of(place: str | None) -> float | None:
     seconds, _, fraction = place.partition(".")
     digits = seconds + fraction
     if not (digits.isascii() and digits.isdigit() and seconds and max(len(seconds), len(fraction)) <= DIGITS_MAX):
-        raise PositionInvalid(f"{place[:40]!r} is no id of a change", hint="Come back with the last one, or without.")
+        raise PositionInvalid(
+            f"{place[:40]!r} is not an id of this stream", hint="Reconnect with the last id received, or without an id."
+        )
     return float(place)

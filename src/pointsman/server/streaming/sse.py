@@ -40,10 +40,10 @@ def server_sent(event: str, told: JsonView, place: str, /) -> bytes:
 def farewell() -> bytes:
     """Encode the event that the server stops; the client reconnects with the id of its last event."""
     wait = random.randint(*COME_BACK_MS)
-    return f"retry: {wait}\n".encode() + server_sent(CLOSING, {"reason": "the server stops", "retryMs": wait}, "")
+    return f"retry: {wait}\n".encode() + server_sent(CLOSING, {"reason": "the server is stopping", "retryMs": wait}, "")
 
 
-SHUT: Final = server_sent(CLOSING, {"reason": "what opened this stream opens nothing any more"}, "")
+SHUT: Final = server_sent(CLOSING, {"reason": "the key or login that opened this stream is no longer valid"}, "")
 WIRE: Final = StreamEncoder(server_sent, BEAT, farewell)
 
 

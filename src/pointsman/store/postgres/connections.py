@@ -98,10 +98,10 @@ def address_of(url: str) -> Address:
     schema, patience = own.get("schema", ""), own.get("patience", str(PATIENCE_S))
     if schema and SCHEMA.fullmatch(schema) is None:
         raise StoreUnknown(
-            f"{schema!r} is no name of a schema", hint="Use letters, digits and _, beginning with a letter."
+            f"{schema!r} is not a valid schema name", hint="Use letters, digits and _, beginning with a letter."
         )
     if PATIENCE.fullmatch(patience) is None:
-        raise StoreUnknown(f"{patience!r} is no number of seconds", hint="For half a minute write …?patience=30.")
+        raise StoreUnknown(f"{patience!r} is not a number of seconds", hint="For half a minute write …?patience=30.")
     # An empty value has its own meaning: `host=` differs from no host.
     conninfo = make_conninfo("", **{**DEFAULTS, **{key: value for key, value in given.items() if value}})
     return Address(conninfo, schema, shown, float(patience))

@@ -203,7 +203,7 @@ def missing(migrations: Migrations, version: int) -> Sequence[Migration]:
     """Return the migrations that a store of this version lacks. Raises `StoreNewer`."""
     if version > len(migrations):
         raise StoreNewer(
-            f"the store has version {version}, this Pointsman knows {len(migrations)}",
+            f"the store has version {version}; this Pointsman supports versions up to {len(migrations)}",
             hint="Upgrade Pointsman, or use another store.",
         )
     return migrations[version:]

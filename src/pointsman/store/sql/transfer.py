@@ -121,7 +121,7 @@ def find_damage(read: Snapshot, statements: TransferStatements) -> Iterator[str]
         yield from check.breaks(*row)
     for (strays,) in each(read(statements.strays)):
         if strays:
-            yield f"{strays} rows belong to no execution"
+            yield f"{strays} rows do not belong to an execution"
     yield from find_false_blobs(read)
     yield from find_unused_needs(read, statements)
     if wrong := sum(count for statement in DIFFERENT for (count,) in each(read(statement))):
@@ -149,7 +149,7 @@ class ChainCheck:
         if seq != self._expected:
             yield f"execution {execution!r}: row {self._expected} is missing"
         elif not is_written(self._previous, seq, (at, shape, form, data), stored):
-            yield f"execution {execution!r}: row {seq} is not what was written"
+            yield f"execution {execution!r}: row {seq} was changed after it was written"
         self._previous, self._expected = stored, seq + 1
 
 
@@ -184,7 +184,7 @@ def false_blob(digest: bytes, form: int, data: bytes) -> Iterator[str]:
         yield f"blob {digest.hex()} cannot be unpacked: {why}"
         return
     if not true:
-        yield f"blob {digest.hex()} is not what was written"
+        yield f"blob {digest.hex()} was changed after it was written"
 
 
 def find_unused_needs(read: Snapshot, statements: TransferStatements) -> Iterator[str]:

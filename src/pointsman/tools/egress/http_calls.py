@@ -95,11 +95,11 @@ class Outgoing:
             async with asyncio.timeout(self._timeout_s):
                 return await sending
         except TimeoutError as why:
-            hint = "Raise `[http] timeout` in the settings, or ask for less."
-            raise NotReached(f"no whole answer within {self._timeout_s:g} s", hint=hint) from why
+            hint = "Raise `[http] timeout` in the settings, or request less."
+            raise NotReached(f"the answer was not complete within {self._timeout_s:g} s", hint=hint) from why
         except httpx2.InvalidURL:
             # The error quotes the invalid part, which may contain part of a secret.
-            raise AddressRefused("the address is no web address", hint="Write https://host/path.") from None
+            raise AddressRefused("the address is not a web address", hint="Write https://host/path.") from None
         except (OSError, httpx2.HTTPError) as why:
             what, hint = connection_problem(why)
             raise NotReached(what, hint=hint) from why
@@ -128,19 +128,19 @@ class Outgoing:
                 finally:
                     await answer.aclose()
                 request = _led_on(request, following)
-        raise RedirectRefused(f"it leads on more than {self._redirects_max} times")
+        raise RedirectRefused(f"it redirects more than {self._redirects_max} times")
 
     async def _read(self, answer: httpx2.Response) -> HttpResponse:
         # An unrequested encoding is refused, not decoded: a few bytes could expand to gigabytes.
         encoding = answer.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
-            raise AnswerUnreadable(f"the answer is packed as {encoding!r}; it was asked for as it is")
+            raise AnswerUnreadable(f"the answer has the encoding {encoding!r}, although none was requested")
         most = self.body_bytes_max
         body = bytearray()
         async for part in answer.aiter_raw():
             body += part
             if len(body) > most:
-                raise AnswerTooLarge(f"the answer has more than {most} bytes", hint="Ask for less.")
+                raise AnswerTooLarge(f"the answer has more than {most} bytes", hint="Request less data.")
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return HttpResponse(status=answer.status_code, headers=headers, body=bytes(body), url=str(answer.url))
 
@@ -159,11 +159,11 @@ def _request(client: httpx2.AsyncClient, call: HttpCall) -> httpx2.Request:
 def _led_on(before: httpx2.Request, after: httpx2.Request) -> httpx2.Request:
     """Return the request that follows a redirect. Raises `RedirectRefused`."""
     if before.url.scheme == "https" and after.url.scheme == "http":
-        raise RedirectRefused("it leads from https to http")
+        raise RedirectRefused("it redirects from https to http")
     after.headers.pop("cookie", None)
     if (before.url.scheme, before.url.host, before.url.port) != (after.url.scheme, after.url.host, after.url.port):
         if after.method not in ("GET", "HEAD"):
-            raise RedirectRefused(f"it leads what was sent on to another host, {after.url.host!r}")
+            raise RedirectRefused(f"it redirects the request body to another host, {after.url.host!r}")
         host = after.headers["host"]
         kept = {name: value for name, value in after.headers.items() if name.lower() in _ELSEWHERE}
         after.headers = httpx2.Headers({"host": host, **kept})

@@ -111,9 +111,9 @@ def refused(name: str, where: str, option: str) -> SecretRefused:
     """Return the error, with a hint how an admin can allow it."""
     kind, _, value = option.removeprefix("--").partition(" ")
     return SecretRefused(
-        f"the secret {name!r} may not go {where}",
-        hint=f"An admin allows it: `pointsman secrets allow {name} {option}`,"
-        f" or `{kind}s = [{value!r}]` under [secrets.{name}] in pointsman.toml.",
+        f"the secret {name!r} must not be sent {where}",
+        hint=f"An admin can allow it: `pointsman secrets allow {name} {option}`, or `{kind}s = [{value!r}]` "
+        f"under [secrets.{name}] in pointsman.toml.",
     )
 
 

@@ -74,12 +74,14 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         try:
             addresses = await self._resolve(host, port)
         except (OSError, UnicodeError) as why:
-            raise httpcore2.ConnectError(f"there is no address of {host!r}: {why}") from why
+            raise httpcore2.ConnectError(f"the host {host!r} has no address: {why}") from why
         for address in addresses:
             if not is_outside(address) and not is_in(address, self._rules.networks):
-                hint = f'To allow it: `[http] networks = ["{address}/{address.max_prefixlen}"]` in the settings.'
-                raise AddressRefused(f"{host!r} is {address}, inside this network", hint=hint)
-        failure: Exception = httpcore2.ConnectError(f"there is no address of {host!r}")
+                hint = f'Allow it in pointsman.toml: `[http] networks = ["{address}/{address.max_prefixlen}"]`.'
+                raise AddressRefused(
+                    f"{host!r} is the internal address {address}, and calls to internal networks are blocked", hint=hint
+                )
+        failure: Exception = httpcore2.ConnectError(f"the host {host!r} has no address")
         for address in dict.fromkeys(addresses):
             try:
                 return await self._network.connect_tcp(str(address), port, timeout, local_address, socket_options)
@@ -94,7 +96,7 @@ class CheckedNetwork(httpcore2.AsyncNetworkBackend):
         socket_options: SocketOptions | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Always raise `AddressRefused`: requests must not reach local sockets."""
-        raise AddressRefused("sockets of this machine are not called")
+        raise AddressRefused("calls to Unix sockets are blocked")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -141,15 +143,20 @@ class EgressTransport(httpx2.AsyncBaseTransport):
 def admit(url: httpx2.URL, rules: EgressPolicy) -> None:
     """Check the parts of an address that need no resolving. Raises `AddressRefused`."""
     if url.scheme not in USUAL or not url.host:
-        raise AddressRefused("the address is no web address", hint="Write https://host/path.")
+        raise AddressRefused("the address is not a web address", hint="Write https://host/path.")
     if url.userinfo:
-        raise AddressRefused("the address names a user", hint="Write https://host/path, and credentials as `auth`.")
+        raise AddressRefused(
+            "the address contains credentials", hint="Write https://host/path, and credentials as `auth`."
+        )
     if url.scheme == "http" and not rules.plain:
-        raise AddressRefused("the address is not encrypted", hint="Use https, or set `[http] plain = true`.")
+        raise AddressRefused(
+            "calls over http are blocked, because they are not encrypted",
+            hint="Use https, or allow http in pointsman.toml: `[http] plain = true`.",
+        )
     port = url.port or USUAL[url.scheme]
     if port > PORT_MAX or (rules.ports is not None and port not in rules.ports):
-        hint = f"To allow it: `[http] ports = [{port}]`{_internal(url.host, rules)} in the settings."
-        raise AddressRefused(f"port {port} of {url.host!r} is not called", hint=hint)
+        hint = f"Allow it in pointsman.toml: `[http] ports = [{port}]`{_internal(url.host, rules)}."
+        raise AddressRefused(f"calls to port {port} of {url.host!r} are blocked", hint=hint)
 
 
 def _internal(host: str, rules: EgressPolicy) -> str:

@@ -52,7 +52,7 @@ def _url(described: JsonObject) -> str:
     if query is None or query == {}:
         return url
     if not isinstance(query, dict):
-        raise RequestWrong("`query` is no object", hint="Write name: value.")
+        raise RequestWrong("`query` is not an object", hint="Use an object: name: value.")
     pairs = [
         (name, _plain(one, name))
         for name, value in query.items()
@@ -62,25 +62,25 @@ def _url(described: JsonObject) -> str:
     try:
         found = httpx2.URL(url)
     except httpx2.InvalidURL:
-        raise RequestWrong("the address is no web address", hint="Write https://host/path.") from None
+        raise RequestWrong("the address is not a web address", hint="Write https://host/path.") from None
     return str(found.copy_with(params=[*found.params.multi_items(), *pairs]))
 
 
 def _headers(given: Json) -> dict[str, str]:
     if not isinstance(given, dict | None):
-        raise RequestWrong("`headers` is no object", hint="Write name: value.")
+        raise RequestWrong("`headers` is not an object", hint="Use an object: name: value.")
     found: dict[str, str] = {}
     for name, value in (given or {}).items():
         text = _plain(value, name).strip(" \t")
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(text):
-            raise RequestWrong(f"the header {name!r} cannot be sent", hint="No line breaks or control characters.")
+            raise RequestWrong(f"the header {name!r} cannot be sent", hint="Remove line breaks and control characters.")
         if name.lower() in _OURS:
-            raise RequestWrong(f"the header {name!r} belongs to the connection", hint="Leave it out.")
+            raise RequestWrong(f"the header {name!r} is set by the connection", hint="Omit it.")
         try:
             text.encode("ascii")
         except UnicodeEncodeError:
             raise RequestWrong(
-                f"the header {name!r} has letters beyond ASCII", hint="Encode it, or send it in the body."
+                f"the header {name!r} contains characters beyond ASCII", hint="Encode it, or send it in the body."
             ) from None
         found[name.lower()] = text
     return found
@@ -93,7 +93,7 @@ def _authorize(headers: dict[str, str], auth: Json) -> None:
     def said(name: str) -> str:
         value = auth.get(name)
         if not isinstance(value, str):
-            raise RequestWrong(f"`auth` of the type {auth.get('type')!r} has no {name!r}", hint="Give it one.")
+            raise RequestWrong(f"`auth` of the type {auth.get('type')!r} has no {name!r}", hint="Set it.")
         return value
 
     match auth.get("type"):

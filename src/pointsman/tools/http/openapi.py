@@ -47,11 +47,11 @@ def read_openapi(document: Json, *, source: str = "", server: str = "", prefix: 
     Raises `OpenApiUnreadable`.
     """
     if not isinstance(document, dict) or not str(document.get("openapi", "")).startswith(("3.0", "3.1")):
-        raise OpenApiUnreadable("this is no OpenAPI 3.0 or 3.1 document", hint="Convert older ones first.")
+        raise OpenApiUnreadable("this is not an OpenAPI 3.0 or 3.1 document", hint="Convert an older document first.")
     try:
         return _imported(document, source, server, prefix)
     except RecursionError:
-        raise OpenApiUnreadable("the document nests too deep", hint="Simplify its schemas.") from None
+        raise OpenApiUnreadable("the document is nested too deeply", hint="Simplify its schemas.") from None
 
 
 def _imported(document: JsonObject, source: str, server: str, prefix: str) -> OpenApiImport:
@@ -65,7 +65,7 @@ def _imported(document: JsonObject, source: str, server: str, prefix: str) -> Op
         try:
             found.tools[name] = reader.tool(operation, _server(reader, operation, source, server), found.losses)
         except OpenApiUnreadable as why:
-            found.losses.append(f"{operation.method.upper()} {operation.path}: left out: {why}")
+            found.losses.append(f"{operation.method.upper()} {operation.path}: omitted: {why}")
     if not found.tools:
         why = f": {found.losses[0]}" if found.losses else ""
         raise OpenApiUnreadable(f"the document has no operation that can be called{why}", hint="Give --server URL.")
@@ -107,16 +107,16 @@ class _OpenApiReader:
             if not isinstance(reference, str):
                 return value
             value = self._at(reference)
-        raise OpenApiUnreadable("a reference leads to itself", hint="Repair the document.")
+        raise OpenApiUnreadable("a reference refers to itself", hint="Repair the document.")
 
     def _at(self, reference: str) -> Json:
         if not reference.startswith("#/"):
-            raise OpenApiUnreadable(f"{reference!r} leads out of the document", hint="Bundle it into one file.")
+            raise OpenApiUnreadable(f"{reference!r} refers to another document", hint="Bundle it into one file.")
         found: Json = self.document
         for part in reference[2:].split("/"):
             key = part.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, dict) or key not in found:
-                raise OpenApiUnreadable(f"{reference!r} leads nowhere", hint="Repair the document.")
+                raise OpenApiUnreadable(f"{reference!r} refers to nothing", hint="Repair the document.")
             found = found[key]
         return found
 
@@ -127,8 +127,8 @@ class _OpenApiReader:
             name, where = str(given.get("name", "")), given.get("in")
             if where == "cookie" or not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
                 if given.get("required"):
-                    raise OpenApiUnreadable(f"its {where} parameter {name!r} cannot be given")
-                losses.append(f"{operation.name}: the {where} parameter {name!r} was left out")
+                    raise OpenApiUnreadable(f"its {where} parameter {name!r} cannot be set")
+                losses.append(f"{operation.name}: the {where} parameter {name!r} was omitted")
                 continue
             argument = arguments.add(name, given.get("schema"), given, required=given.get("required") is True)
             if where == "path":
@@ -189,7 +189,7 @@ class _OpenApiReader:
                     cast("JsonObject", described[where])[name] = text
                 return
         losses.append(
-            f"{operation.name}: it asks for {', '.join(name for way in ways for name in way)}; add it by hand"
+            f"{operation.name}: it requires {', '.join(name for way in ways for name in way)}; add it by hand"
         )
 
 
@@ -276,7 +276,7 @@ def _server(reader: _OpenApiReader, operation: _Operation, source: str, server: 
         listed += [_filled(one) for one in servers if isinstance(one, dict)] if isinstance(servers, list) else []
     found = urljoin(source, listed[0]) if listed else source and urljoin(source, "/")
     if not _ABSOLUTE.match(found):
-        raise OpenApiUnreadable("the document does not say where it is served", hint="Give --server URL.")
+        raise OpenApiUnreadable("the document does not contain the address of its server", hint="Give --server URL.")
     return found
 
 

@@ -52,21 +52,21 @@ class HttpToolDescription(BaseModel):
     description: str = ""
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     url: str
-    """Its scheme and host are fixed: no argument leads elsewhere."""
+    """Its scheme and host are fixed: arguments cannot change them."""
     query: AnObject = Field(default_factory=dict[str, object])
     headers: dict[str, str] = Field(default_factory=dict[str, str])
     body: object = None
     """A JSON tree; `"{name}"` is the argument itself."""
     parameters: AnObject = Field(default_factory=dict[str, object])
-    """JSON Schema of the arguments. Absent: a text for each place."""
+    """JSON Schema of the arguments. Absent: one text for each placeholder."""
     requires_approval: bool = False
     idempotent: bool | None = None
-    """Absent: GET, HEAD, PUT and DELETE are."""
+    """Absent: true for GET, HEAD, PUT and DELETE."""
 
     @model_validator(mode="after")
     def _leads_to_one_place(self) -> HttpToolDescription:
         if _ORIGIN.match(self.url) is None:
-            raise ValueError("`url` must begin with http(s)://host, without arguments in it")
+            raise ValueError("`url` must begin with http(s)://host, without placeholders in it")
         return self
 
     @property
@@ -186,7 +186,7 @@ class Filling:
         def piece(secret: str, name: str) -> str:
             text = self._secret(name) if secret else _text(self._arguments.get(name))
             if text in ("", ".", ".."):
-                raise _wrong(f"the argument {name!r} is {text!r}, which cannot stand in an address")
+                raise _wrong(f"the argument {name!r} is {text!r}, which cannot be part of an address")
             return quote(text, safe="")
 
         return PLACE.sub(lambda place: piece(place[1], place[2]), url)
@@ -215,7 +215,7 @@ class Filling:
         value = self._secrets.secret(name)
         if value is None:
             hint = f"`pointsman secrets set {name}`, or set POINTSMAN_SECRET_{name}."
-            message = f"there is no secret {name!r}"
+            message = f"the secret {name!r} is not set"
             raise ToolFailed(Failure(code="secret-missing", message=message, hint=hint, needs=f"secret:{name}"))
         self.used[name] = value
         return value
@@ -245,8 +245,10 @@ def _text(value: Json) -> str:
         case str() | int() | float():
             return str(value)
         case list() | dict():
-            raise _wrong("a list or an object cannot stand inside a text")
+            raise _wrong("a list or an object cannot be part of a text")
 
 
 def _wrong(message: str) -> ToolFailed:
-    return ToolFailed(Failure(code="tool-arguments", message=message, hint="Call it again, corrected."))
+    return ToolFailed(
+        Failure(code="tool-arguments", message=message, hint="Correct the arguments and call the tool again.")
+    )

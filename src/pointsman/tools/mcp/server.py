@@ -53,19 +53,22 @@ class McpServerDescription(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     command: tuple[str, ...] = ()
-    """The program and its arguments, spoken to by its standard input and output."""
+    """The program and its arguments; the engine uses its standard input and output."""
     env: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
-    """All it sees of the environment beside what finds programs and home. Values may be handles: `secret.NAME`."""
+    """The environment variables of the program, besides those for finding programs and the home directory.
+
+    Values may be handles: `secret.NAME`.
+    """
     url: str = ""
-    """Or where it listens (streamable HTTP)."""
+    """Or its address (streamable HTTP)."""
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
     """Values may be handles."""
     tools: tuple[str, ...] = ("*",)
     """Patterns of the tools that may be called."""
     requires_approval: tuple[str, ...] = ()
-    """Patterns of those that a person must agree to first."""
+    """Patterns of tools whose calls a person must approve."""
     timeout: Duration = Duration(Seconds(60.0))
-    """Of a connection, and of a call."""
+    """Time limit of a connection, and of a call."""
 
     @model_validator(mode="after")
     def _one_way(self) -> McpServerDescription:
@@ -371,7 +374,11 @@ class McpServer:
                 raise ToolFailed(failure_by(why)) from why
             if said is None:
                 message = f"the secret {value!r} of the MCP server {self.name!r} is not set"
-                raise ToolFailed(Failure(code="secret-missing", message=message, hint="Set it, or take it out."))
+                raise ToolFailed(
+                    Failure(
+                        code="secret-missing", message=message, hint="Set it, or remove the handle from the settings."
+                    )
+                )
             found[name] = said
         self._given = frozenset(found[name] for name in values if found[name] != values[name])
         return found
@@ -460,7 +467,7 @@ class _Connection:
         if self.process is not None:
             return self.process.end
         if self._forgotten:
-            return "it no longer knows the session"
+            return "it does not recognize the session"
         return f"it answered with the HTTP status {self._status}" if str(why) == STATUS_MESSAGE else ""
 
     async def note(self, response: httpx2.Response) -> None:
@@ -474,7 +481,7 @@ class _Connection:
         await asyncio.wait([self._open, self._task], return_when=asyncio.FIRST_COMPLETED)
         if not self._open.done():
             await self._task
-            raise ConnectionError("it ended at once")
+            raise ConnectionError("it closed the connection at once")
 
     async def during(self, asking: Awaitable[T]) -> T:
         """Return the result of a request. Raises `ConnectionError` if the connection breaks first."""
@@ -510,7 +517,7 @@ def result_of(name: str, answer: CallToolResult) -> Json:
     content: list[Json] = [_content(one) for one in answer.content]
     if answer.is_error:
         said = head(" ".join(one for one in content if isinstance(one, str)), EXCERPT)
-        raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} says: {said or 'it failed'}"))
+        raise ToolFailed(Failure(code="tool-failed", message=f"the tool {name!r} failed: {said or 'it failed'}"))
     if answer.structured_content is not None:
         structured = cast("Json", answer.structured_content)
         # A server wraps a result that is not an object as {"result": …}: remove the wrapping.

@@ -107,7 +107,7 @@ def end_with_the_parent(kernel: Kernel, parent: int) -> None:
     """Have the kernel kill this process when its parent ends. Raises `Unconfined` if the parent has already ended."""
     kernel.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
     if os.getppid() != parent:
-        raise Unconfined("whoever started it has ended")
+        raise Unconfined("the process that started it has ended")
 
 
 def restrict_files(kernel: Kernel, plan: dict[str, object]) -> None:

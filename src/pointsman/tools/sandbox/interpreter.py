@@ -241,7 +241,7 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
         case ResultUnusable():
             return why
         case ValueError() | OverflowError() | RecursionError():
-            return ResultUnusable("the result cannot be brought out of the sandbox", hint="Return less of it.")
+            return ResultUnusable("the result cannot be transferred from the sandbox", hint="Return a smaller result.")
         case _ if is_late or (isinstance(why, MontyCrashedError) and why.timed_out):
             code, message, retryable = TOO_LATE, f"the code took longer than {seconds:g} s", False
             hint = "Do less in one step, or raise `timeout` under [sandbox] in the settings."
@@ -256,7 +256,7 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
         case _:
             pass
     if code == "code-over-limit":
-        hint = "Do less in one step, or allow more: `memory` under [sandbox] in the settings."
+        hint = "Do less in one step, or raise `memory` under [sandbox] in the settings."
     details: JsonObject = {}
     if isinstance(why, MontySyntaxError | MontyRuntimeError):
         details |= _stack_of(why)
@@ -412,7 +412,9 @@ class ResultMeter:
     def read(self, value: object, depth: int = 0) -> Json:
         """Return the value as JSON; tuples become lists. Raises `ResultUnusable`."""
         if depth > DEPTH_MAX:
-            raise ResultUnusable(f"the result is nested deeper than {DEPTH_MAX} levels", hint="Return less of it.")
+            raise ResultUnusable(
+                f"the result is nested deeper than {DEPTH_MAX} levels", hint="Return a smaller result."
+            )
         self._count(1)
         match value:
             case None | bool():
@@ -430,14 +432,14 @@ class ResultMeter:
             case dict():
                 return self._object(cast("dict[object, object]", value), depth)
             case _:
-                hint = "Make texts, numbers, lists, and objects with texts as keys of it."
-                raise ResultUnusable(f"the result has {_kind_of(value)}, which is no JSON", hint=hint)
+                hint = "Convert it to texts, numbers, lists, and objects with text keys."
+                raise ResultUnusable(f"the result contains {_kind_of(value)}, which is not JSON", hint=hint)
 
     def _object(self, value: dict[object, object], depth: int) -> JsonObject:
         found: JsonObject = {}
         for key, one in value.items():
             if not isinstance(key, str):
-                raise ResultUnusable(f"the result has the key {key!r:.50}", hint="Keys are texts: str(key).")
+                raise ResultUnusable(f"the result has the key {key!r:.50}", hint="Use texts as keys: str(key).")
             self._count(len(key))
             found[key] = self.read(one, depth + 1)
         return found
@@ -447,7 +449,7 @@ class ResultMeter:
         if self._left < 0:
             raise ResultUnusable(
                 f"the result has more than {self._bytes_max} bytes",
-                hint="Return less of it, or allow more: `result` under [sandbox] in the settings.",
+                hint="Return a smaller result, or raise `result` under [sandbox] in the settings.",
             )
 
 

@@ -61,9 +61,9 @@ class SandboxSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     box: Preference = "auto"
     timeout: Duration = Duration(Seconds(10.0))
-    """Of one run of code, whatever its node allows."""
+    """Memory limit of one run of code."""
     memory: Size = Size(Bytes(128_000_000))
     result: Size = Size(Bytes(1_000_000))
-    """Of what code may leave behind."""
+    """Maximum size of the result of code."""
     at_once: int | None = Field(default=None, ge=1, le=1_000)
-    """Codes that run at the same time. Absent: one for each processor."""
+    """Maximum number of concurrent runs of code. Absent: one for each processor."""

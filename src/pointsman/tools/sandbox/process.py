@@ -28,7 +28,7 @@ from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
 from pointsman.tools.sandbox.seccomp import MACHINES, Machine
 from pointsman.values import Seconds
 
-HINT: Final = "On Debian and Ubuntu: apt-get install bubblewrap. `pointsman doctor` says what was tried."
+HINT: Final = "On Debian and Ubuntu: apt-get install bubblewrap. `pointsman doctor` shows the details."
 READS: Final = 42
 HELD: Final = 7
 TRIAL: Final = f'read line <"$1" && exit {READS}; exit {HELD}'
@@ -76,13 +76,13 @@ def find_box(preference: Preference = "auto") -> Sandbox:
     `SandboxMissing`, which is not cached: a sandbox may be installed meanwhile."""
     if not sys.platform.startswith("linux"):
         raise SandboxMissing(
-            f"there is no sandbox for {sys.platform!r}", hint="Run Pointsman on Linux, or in a Linux container."
+            f"sandboxes are not supported on {sys.platform!r}", hint="Run Pointsman on Linux, or in a Linux container."
         )
     machine = MACHINES.get(os.uname().machine)
     if machine is None:
         raise SandboxMissing(
-            f"there is no sandbox for the processor {os.uname().machine!r}",
-            hint=f"There is one for {', '.join(MACHINES)}.",
+            f"sandboxes are not supported on the processor {os.uname().machine!r}",
+            hint=f"Supported: {', '.join(MACHINES)}.",
         )
     tried: list[str] = []
     for name, find in FINDERS.items():
@@ -91,14 +91,14 @@ def find_box(preference: Preference = "auto") -> Sandbox:
                 return find(machine)
             except NoBox as why:
                 tried.append(f"{name}: {why}")
-    raise SandboxMissing(f"this installation has no sandbox ({'; '.join(tried)})", hint=HINT)
+    raise SandboxMissing(f"no sandbox is available on this machine ({'; '.join(tried)})", hint=HINT)
 
 
 def box_for(job: Job, preference: Preference = "auto") -> Sandbox:
     """Return the sandbox if it can do the job. Raises `SandboxMissing`."""
     box = find_box(preference)
     if lacking := box.lacks(job):
-        raise SandboxMissing(f"the sandbox {box.name!r} cannot give {lacking}", hint=HINT)
+        raise SandboxMissing(f"the sandbox {box.name!r} does not support {lacking}", hint=HINT)
     return box
 
 
@@ -116,7 +116,11 @@ def _landlock(machine: Machine) -> Sandbox:
 
     abi = landlock_abi()
     if abi < ABI_MIN:
-        raise NoBox(f"the kernel has version {abi} of it, {ABI_MIN} is needed" if abi else "the kernel has none")
+        raise NoBox(
+            f"the kernel has version {abi} of it, but {ABI_MIN} is required"
+            if abi
+            else "the kernel does not support it"
+        )
     return _tried(Landlock(machine))
 
 
@@ -136,7 +140,7 @@ def _tried(box: Sandbox) -> Sandbox:
         except (OSError, subprocess.TimeoutExpired) as why:
             raise NoBox(str(why)) from None
     if ended.returncode == READS:
-        raise NoBox("a program in it can read what it should not")
+        raise NoBox("a program in it can read files that must be hidden")
     if ended.returncode != HELD:
         said = ended.stderr.decode(errors="replace").strip().splitlines()
         raise NoBox(head(said[0], 200) if said else f"it ended with {ended.returncode}")
@@ -188,7 +192,9 @@ class _Room:
         while part := await stream.read(CHUNK):
             self._left -= len(part)
             if self._left < 0:
-                raise OutputTooLarge(f"it said more than {self._most} bytes", hint="Ask for less, or allow more.")
+                raise OutputTooLarge(
+                    f"it printed more than {self._most} bytes", hint="Request less output, or raise the limit."
+                )
             parts.append(part)
         return b"".join(parts)
 
@@ -221,7 +227,10 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
     # A program that prints such a message itself also counts as not started: it looks like the sandbox's own.
     if ended.code != 0 and ended.errors.startswith(box.complaints):
         said = ended.errors.decode(errors="replace").partition("\n")[0]
-        raise BoxFailed(f"the sandbox {box.name!r} did not let the program in: {said}", hint="See `pointsman doctor`.")
+        raise BoxFailed(
+            f"the sandbox {box.name!r} did not start the program: {said}",
+            hint="`pointsman doctor` shows the state of the sandbox.",
+        )
     return ended
 
 

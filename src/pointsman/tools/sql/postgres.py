@@ -55,7 +55,7 @@ async def ask_postgres(question: SqlQuery) -> JsonObject:
             raise unreachable(question, _said(why)) from why
         raise failed("sql-failed", f"{question.database!r}: {_said(why)}", hint="Correct the query.") from why
     except UnicodeEncodeError as why:
-        raise failed("sql-failed", f"{question.database!r} cannot take this text: {why}") from why
+        raise failed("sql-failed", f"the database {question.database!r} cannot accept this text: {why}") from why
 
 
 async def _connected(question: SqlQuery) -> psycopg.AsyncConnection[TupleRow]:
@@ -103,8 +103,9 @@ async def _refuse_the_mighty(cursor: Cursor, question: SqlQuery) -> None:
     if (await cursor.fetchone()) != (False,):
         raise failed(
             "sql-role-too-mighty",
-            f"the role of {question.database!r} may do more on the server than read tables",
-            hint="Give a role of its own, with SELECT on what may be read: no superuser, no pg_*_server_* roles.",
+            f"the role of the database {question.database!r} has more rights on the server than reading tables",
+            hint="Use a role of its own with SELECT on the needed tables only: not a superuser, and not a "
+            "member of pg_*_server_* roles.",
         )
 
 
@@ -116,7 +117,7 @@ async def _columns(cursor: Cursor, question: SqlQuery, query: str) -> list[str]:
         if "multiple commands" in str(why):
             raise refused(question, "several statements at once") from why
         raise failed(
-            "sql-failed", f"{question.database!r}: {_said(why)}", hint="Ask with one SELECT, and correct its syntax."
+            "sql-failed", f"{question.database!r}: {_said(why)}", hint="Use a single SELECT, and correct its syntax."
         ) from why
     await cursor.execute("FETCH FORWARD 0 FROM asked")
     return [column.name for column in cursor.description or ()]

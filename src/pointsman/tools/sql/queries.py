@@ -35,10 +35,10 @@ class DatabaseDescription(BaseModel):
     description: str = ""
     """Description of its contents, for models."""
     timeout: Duration = Duration(Seconds(10.0))
-    """Of a whole question, connecting included."""
+    """Time limit of a query, including the connection."""
     rows_max: int = Field(default=200, ge=1, le=100_000)
     bytes_max: int = Field(default=100_000, ge=1, le=10_000_000)
-    """Of all rows of an answer, as JSON."""
+    """Maximum size of all rows of an answer, as JSON."""
 
     @model_validator(mode="after")
     def _is_known(self) -> DatabaseDescription:
@@ -88,7 +88,7 @@ class Table:
         """Add a row. Returns False if the table is full and the row was left out."""
         size = len(msgspec.json.encode(row))
         if len(self._rows) >= self._bounds.rows_max:
-            self._cut = f"only the first {len(self._rows)} rows are here"
+            self._cut = f"only the first {len(self._rows)} rows were returned"
         elif self._bytes + size > self._bounds.bytes_max:
             self.too_large()
         else:
@@ -99,11 +99,14 @@ class Table:
 
     def too_large(self) -> None:
         """Note that the next row does not fit."""
-        self._cut = f"only the first {len(self._rows)} rows are here: {self._bounds.bytes_max} bytes is the most"
+        self._cut = (
+            f"only the first {len(self._rows)} rows were returned, because the maximum is "
+            f"{self._bounds.bytes_max} bytes"
+        )
 
     def to_json(self) -> JsonObject:
         found: JsonObject = {"columns": [*self._columns], "rows": self._rows}
-        return {**found, "truncated": f"{self._cut}. Ask for less."} if self._cut else found
+        return {**found, "truncated": f"{self._cut}. Select less."} if self._cut else found
 
 
 def cell(value: object) -> Json:
@@ -128,13 +131,17 @@ def failed(code: str, message: str, *, hint: str = "", retryable: bool = False) 
 
 def refused(question: SqlQuery, why: str) -> ToolFailed:
     """Return the failure of a statement that does more than read."""
-    return failed("sql-refused", f"{question.database!r} is only read: {why}", hint="Ask with one SELECT.")
+    return failed(
+        "sql-refused",
+        f"the database {question.database!r} is read-only for queries: {why}",
+        hint="Use a single SELECT.",
+    )
 
 
 def too_slow(question: SqlQuery) -> ToolFailed:
     seconds = question.bounds.timeout.seconds
-    message = f"{question.database!r} did not answer within {seconds:g} s"
-    return failed("tool-timeout", message, hint="Ask for less.", retryable=True)
+    message = f"the database {question.database!r} did not answer within {seconds:g} s"
+    return failed("tool-timeout", message, hint="Select less.", retryable=True)
 
 
 def unreachable(question: SqlQuery, why: str) -> ToolFailed:

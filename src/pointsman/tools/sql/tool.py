@@ -71,7 +71,7 @@ def _ask(question: SqlQuery, stop: threading.Event) -> JsonObject:
             raise refused(question, "several statements at once") from why
         raise failed("sql-failed", f"{question.database!r}: {why}", hint="Correct the query.") from why
     except (OverflowError, UnicodeEncodeError) as why:
-        raise failed("sql-failed", f"{question.database!r} cannot take a parameter: {why}") from why
+        raise failed("sql-failed", f"the database {question.database!r} cannot accept a parameter: {why}") from why
     finally:
         connection.close()
 
@@ -79,7 +79,7 @@ def _ask(question: SqlQuery, stop: threading.Event) -> JsonObject:
 def _opened(question: SqlQuery) -> sqlite3.Connection:
     path = file_of(question.url)
     if not path.is_file():
-        raise unreachable(question, "there is no such file")
+        raise unreachable(question, "the file does not exist")
     try:
         connection = sqlite3.connect(
             f"file://{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=WAIT_S
@@ -116,7 +116,7 @@ def _answer(connection: sqlite3.Connection, question: SqlQuery) -> JsonObject:
     cursor = connection.execute(question.query, parameters)
     described = cast("tuple[tuple[str, ...], ...] | None", cursor.description)
     if described is None:
-        raise refused(question, "the statement gives no rows")
+        raise refused(question, "the statement returns no rows")
     table = Table([column[0] for column in described], question.bounds)
     while (row := cast("tuple[object, ...] | None", cursor.fetchone())) is not None:
         if not table.add([cell(value) for value in row]):
@@ -159,8 +159,10 @@ class SqlTool:
         bounds = self._databases[name]
         url = self._resolved(bounds.url)
         if url is None or engine_of(url) is None:
-            message = f"there is no usable address of the database {name!r}"
-            raise failed("secret-missing", message, hint=f"`sql.{name}.url` names a secret: set it to an address.")
+            message = f"the database {name!r} has no usable address"
+            raise failed(
+                "secret-missing", message, hint=f"`sql.{name}.url` names a secret: set it to a database address."
+            )
         given = arguments.get("parameters")
         return SqlQuery(
             database=name,

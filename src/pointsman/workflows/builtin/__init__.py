@@ -61,7 +61,9 @@ def examples_directory() -> Path:
     for folder in (package / "examples", package.parents[1] / "examples"):
         if (folder / EXAMPLES["agentforge"]).is_file():
             return folder
-    raise ExamplesMissing("the examples are not installed with this package", hint="Install it again, with its data.")
+    raise ExamplesMissing(
+        "the examples are not installed with this package", hint="Reinstall the package with its data files."
+    )
 
 
 REVISION = 1
@@ -119,10 +121,14 @@ class BuiltInLibrary:
 def read_only(workflow: str) -> BuiltIn:
     """Return the error for an attempt to change a built-in workflow or to use the prefix of their ids."""
     if workflow in IDS:
-        hint = f"Clone it, and change that: pointsman workflows clone {workflow} my-{workflow.removeprefix(BUILT_IN)}"
+        hint = (
+            f"Clone it and change the clone: pointsman workflows clone {workflow} my-{workflow.removeprefix(BUILT_IN)}"
+        )
         return BuiltIn(f"{workflow!r} is built in: it is read-only", hint=hint)
-    hint = "Take another id."
-    return BuiltIn(f"ids that begin with {BUILT_IN!r} are those of built-in workflows, {workflow!r} too", hint=hint)
+    hint = "Choose another id."
+    return BuiltIn(
+        f"ids that begin with {BUILT_IN!r} are reserved for built-in workflows, including {workflow!r}", hint=hint
+    )
 
 
 @cache
@@ -175,7 +181,7 @@ def _checked(found: Workflow, workflow: str, native: JsonObject) -> Workflow:
         return found
     again = Workflow.of(native, name=workflow)  # The dialect has no field for an id.
     if again.definition.id != workflow:
-        raise AuthorError(f"{workflow!r} cannot be the id of this document", hint="Take another id.")
+        raise AuthorError(f"{workflow!r} cannot be the id of this document", hint="Choose another id.")
     return again
 
 

@@ -20,7 +20,7 @@ describe("the page of keys", () => {
     });
     server.post("/api/login", keyed("root", "admin"));
     server.delete("/api/settings/keys/{name}", ({ at }) => {
-      if (keys.length === 1) return refusal(409, "last-admin", "'root' is the only key of an admin");
+      if (keys.length === 1) return refusal(409, "last-admin", "'root' is the only admin key");
       keys = keys.filter((one) => one.name !== at.name);
       return undefined;
     });
@@ -58,7 +58,7 @@ describe("the page of keys", () => {
     await waitFor(() => expect(screen.queryByRole("row", { name: /ada/ })).toBeNull());
     await user.click(screen.getByRole("button", { name: "Revoke root" }));
     await user.click((await dialog()).getByRole("button", { name: "Revoke" }));
-    expect((await screen.findByRole("alert")).textContent).toContain("the only key of an admin");
+    expect((await screen.findByRole("alert")).textContent).toContain("the only admin key");
   });
 });
 
