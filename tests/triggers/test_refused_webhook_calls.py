@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,3 +81,23 @@ def test_refused_calls_of_a_deleted_webhook_are_not_written(tmp_path: Path) -> N
             return await kept(app)
 
     assert run_virtually(run()) is None
+
+
+def test_a_call_refused_while_others_are_written_is_written_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> int | None:
+        async with Pointsman("memory:", settings=Settings(delays=False), clock=VirtualClock()) as app:
+            await app.save(HOOKED)
+            entries = app.store.entries
+            write = entries.put
+
+            async def write_slowly(*args: Any, **options: Any) -> int:
+                monkeypatch.setattr(entries, "put", write)
+                await forge(app, "issues")
+                return await write(*args, **options)
+
+            monkeypatch.setattr(entries, "put", write_slowly)
+            await forge(app, "issues")
+            await app.clock.sleep_until(app.clock.now() + 3 * HELD_S)
+            return await kept(app)
+
+    assert run_virtually(run()) == 2

@@ -100,9 +100,10 @@ class Deliveries:
             self._writes = asyncio.create_task(self._write_later())
 
     async def _write_later(self) -> None:
-        await self._clock.sleep_until(self._clock.now() + HELD_S)
-        with suppress(OperatorError):  # Other users of the store report its failure.
-            await self._write()
+        while self._refused:  # A call may be refused while the earlier ones are being written.
+            await self._clock.sleep_until(self._clock.now() + HELD_S)
+            with suppress(OperatorError):  # Other users of the store report its failure.
+                await self._write()
 
     async def _write(self) -> None:
         """Write the buffered refusals of existing webhooks; drop those of other paths."""
