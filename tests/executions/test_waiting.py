@@ -47,7 +47,8 @@ def test_a_timer_from_before_a_restart_fires_in_the_leader(tmp_path: Path) -> No
         async with Pointsman(store, clock=VirtualClock()) as app, app.keeping():
             view = await ended(app, name)
             assert (view["status"], app.clock.now() >= due) == ("completed", True)
-            assert name not in app.runtime.drivers
+            while name in app.runtime.drivers:  # The thread that writes takes no part in virtual time.
+                await asyncio.to_thread(lambda: None)
 
     run_virtually(story())
 
