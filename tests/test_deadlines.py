@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from pointsman.deadlines import Deadlines
+from pointsman.deadlines import Deadlines, wait_uninterrupted
 
 
 async def for_ever() -> None:
@@ -83,3 +83,16 @@ async def test_work_that_swallows_its_timeout_leaves_the_task_uncancelled() -> N
     assert task is not None
     assert (limit.expired, task.cancelling()) == (True, 0)
     await asyncio.sleep(0)
+
+
+async def test_an_uninterrupted_wait_ends_with_its_event_and_then_raises_the_cancellation() -> None:
+    event = asyncio.Event()
+    waiting = asyncio.create_task(wait_uninterrupted(event.wait))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        waiting.cancel()
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    event.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting

@@ -1,11 +1,13 @@
-"""Deadlines of tasks: all deadlines of one owner share one timer, so that a task of microseconds costs almost nothing.
+"""Deadlines of tasks, and waits that cancellation does not interrupt.
 
-A task has one deadline of an owner at a time, so the task identifies it. Times are those of the event loop, in seconds.
+All deadlines of one owner share one timer, so that a task of microseconds costs almost nothing. A task has one deadline
+of an owner at a time, so the task identifies it. Times are those of the event loop, in seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, Self, TypeAlias
 
 LimitedTask: TypeAlias = "asyncio.Task[Any]"
@@ -95,3 +97,22 @@ class TimeLimit:
         self._deadlines.drop(task)
         if self.expired and task.uncancel() <= self._before and kind is asyncio.CancelledError:
             raise TimeoutError from why
+
+
+async def wait_uninterrupted(wait: Callable[[], Awaitable[object]]) -> None:
+    """Wait for something that ends soon, such as a killed process, even if this task is cancelled meanwhile; then raise
+    the cancellation.
+
+    `wait` is called again after each cancellation. `asyncio.shield` is not sufficient: the end of an event loop also
+    cancels the shielded task.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while True:
+        try:
+            await wait()
+        except asyncio.CancelledError as why:
+            cancelled = why
+        else:
+            break
+    if cancelled is not None:
+        raise cancelled

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+from pointsman.deadlines import wait_uninterrupted
 from pointsman.definition.model.base import Duration
 from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
@@ -162,7 +163,7 @@ async def _read_html(answer: HttpResponse, charset: str, part: str) -> WebPage:
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+            await wait_uninterrupted(process.wait)
     if code != 0:
         raise _unreadable(answer, "its text cannot be found")
     try:

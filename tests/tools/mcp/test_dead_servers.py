@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import os
 import sys
 
 import pytest
@@ -11,6 +14,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.operations.health import findings
 from pointsman.settings import Settings
+from pointsman.tools.mcp.process import ServerProcess
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.tool_verbs import list_tools, server_views
@@ -81,3 +85,43 @@ async def test_the_reason_of_an_unreachable_server_is_a_sentence(server: JsonObj
         with pytest.raises(ToolFailed) as caught:
             await app.tools.call(ToolCall(id="1", name="desk__add", arguments={}), key="k")
     assert str(caught.value.failure.message) == f"the MCP server 'desk' cannot be reached: {reason}"
+
+
+DEAF = (
+    "import signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+)
+
+
+def process_id(process: ServerProcess) -> int:
+    pid = process._transport.get_pid() if process._transport else None  # pyright: ignore[reportPrivateUsage] - for its end
+    assert pid is not None
+    return pid
+
+
+@pytest.mark.parametrize("turns", range(0, 12, 2))
+@pytest.mark.filterwarnings("always::ResourceWarning")
+def test_the_end_of_an_event_loop_leaves_no_server_process(turns: int, recwarn: pytest.WarningsRecorder) -> None:
+    """A call that is cancelled again while it stops a server, which ignores SIGTERM, kills the server."""
+    started = list[int]()
+
+    async def use(process: ServerProcess) -> None:
+        async with process.transport():
+            while not process.noise_lines:  # noqa: ASYNC110 - the process prints when it ignores the signal
+                await asyncio.sleep(0.005)
+            started.append(process_id(process))
+            await asyncio.Event().wait()
+
+    async def use_and_cancel() -> None:
+        process = ServerProcess([sys.executable, "-I", "-S", "-c", DEAF], {}, str)
+        call = asyncio.create_task(use(process))
+        while not started:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.005)
+        call.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    asyncio.run(use_and_cancel())
+    gc.collect()
+    assert [str(one.message) for one in recwarn] == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[0], 0)

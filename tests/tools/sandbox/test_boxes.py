@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
 import os
 import socket
@@ -342,12 +343,36 @@ async def test_a_cancelled_program_has_ended_when_its_call_returns(box: BoxName)
 
 
 @each_box
+@pytest.mark.parametrize("turns", range(5))
+@pytest.mark.filterwarnings("always::ResourceWarning")
+def test_the_end_of_an_event_loop_leaves_no_program(box: BoxName, turns: int, recwarn: pytest.WarningsRecorder) -> None:
+    """The end of a loop cancels all tasks at once, also those that others wait for."""
+    box_or_skip(box)
+    calls = list[asyncio.Task[ProcessResult]]()
+
+    async def call_and_cancel() -> None:
+        calls.append(asyncio.create_task(ran(box, "exec sleep 622")))
+        await _until_running("622", expected=True)
+        calls[0].cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+    asyncio.run(call_and_cancel())
+    assert calls.pop().cancelled()
+    gc.collect()
+    assert [str(one.message) for one in recwarn] == []
+    assert not _running("622")
+
+
+@each_box
 async def test_a_program_has_no_privileges_and_can_gain_none(box: BoxName) -> None:
     box_or_skip(box)
     running = asyncio.create_task(ran(box, "exec sleep 620"))
     await _until_running("620", expected=True)
     status = _status("620")
     running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
     assert {status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {"0" * 16}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
 

@@ -20,6 +20,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
+from pointsman.deadlines import wait_uninterrupted
 from pointsman.json_meter import excess_of
 from pointsman.values import Json
 
@@ -123,13 +124,16 @@ class ServerProcess:
         finally:
             self._stopping = True
             sent.close()
-            await asyncio.wait([writing], timeout=FLUSH_S)
-            for task in (watching, reading, writing):
-                task.cancel()
-            await asyncio.gather(watching, reading, writing, return_exceptions=True)
-            await self._stop(process)
-            for stream in (incoming, received, sent, outgoing):
-                stream.close()
+            try:
+                await asyncio.wait([writing], timeout=FLUSH_S)
+                for task in (watching, reading, writing):
+                    task.cancel()
+                await asyncio.gather(watching, reading, writing, return_exceptions=True)
+                await self._stop(process)
+            finally:
+                await self._kill(process)
+                for stream in (incoming, received, sent, outgoing):
+                    stream.close()
 
     async def _start(self) -> Process:
         from mcp.client.stdio import get_default_environment
@@ -228,13 +232,19 @@ class ServerProcess:
             if not await self._exits(SETTLES_S if self.end else GRACE_S):
                 _signal(process.pid, signal.SIGTERM)
                 if not await self._exits(GRACE_S):
-                    _signal(process.pid, signal.SIGKILL)
-                    await self._exits(GRACE_S)
+                    await self._kill(process)
             _signal(process.pid, signal.SIGTERM)
         finally:
             draining.cancel()
-            assert self._transport is not None
-            self._transport.close()
+
+    async def _kill(self, process: Process) -> None:
+        """Kill the process and its children if it has not exited, and wait for its end, also if this task is cancelled
+        again."""
+        if not self._exited.is_set():
+            _signal(process.pid, signal.SIGKILL)
+            await wait_uninterrupted(lambda: self._exits(GRACE_S))
+        assert self._transport is not None
+        self._transport.close()
 
     async def _exits(self, within_s: float) -> bool:
         with suppress(TimeoutError):

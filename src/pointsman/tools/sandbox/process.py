@@ -22,6 +22,7 @@ from typing import ClassVar, Final, Protocol
 
 from msgspec import Struct
 
+from pointsman.deadlines import wait_uninterrupted
 from pointsman.errors import CallerError, OperatorError
 from pointsman.redaction import head
 from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
@@ -264,7 +265,7 @@ async def _end(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    await asyncio.shield(_gone(process))
+    await wait_uninterrupted(lambda: _gone(process))
 
 
 async def _gone(process: Process) -> None:
