@@ -103,7 +103,7 @@ def test_a_budget_stops_an_agent_between_calls_and_no_call_is_repeated(prompt: P
     assert (stopped.code, stopped.json["status"]) == (4, "interrupted")
     assert (
         stopped.json["errors"][0]["message"]
-        == "the budget of 2 calls of models is spent (`modelCalls`, set by the workflow)"
+        == "the budget of 2 model calls is spent (`modelCalls`, set by the workflow)"
     )
     assert "--limit modelCalls=NUMBER" in stopped.json["errors"][0]["hint"]
     again = prompt("resume", execution, "--json")
@@ -115,7 +115,7 @@ def test_a_budget_stops_an_agent_between_calls_and_no_call_is_repeated(prompt: P
 def test_a_pausing_budget_is_raised_in_another_process(prompt: Prompt) -> None:
     flow = written("talks.yaml", TALKS.replace("POLICY", "pause"))
     paused = prompt("run", flow, "--script", written("s.yaml", TOOLS))
-    assert (paused.code, "the budget of 2 calls of models is spent" in paused.err) == (3, True)
+    assert (paused.code, "the budget of 2 model calls is spent" in paused.err) == (3, True)
     execution = prompt("list", "--json").json["executions"][0]["executionId"]
     done = prompt("resume", execution, "--limit", "modelCalls=9", "--json").json
     assert (done["status"], done["usage"]["modelCalls"]) == ("completed", 4)
@@ -222,7 +222,7 @@ def test_an_agent_without_progress_gets_more_tries_in_another_process(prompt: Pr
     flow = written("bound.yaml", BOUND.replace("LIMITS", "steps: 50").replace("(n ?? 0) + 1", "1"))
     stopped = prompt("run", flow, "--script", written("s.yaml", "rules: [{text: done}]"), "--json")
     assert (stopped.code, stopped.json["path"].count("two")) == (4, 2)
-    assert "nothing was new meanwhile" in stopped.json["errors"][0]["message"]
+    assert "no data changed in between" in stopped.json["errors"][0]["message"]
     again = prompt("resume", stopped.json["executionId"], "--limit", "no-progress=6", "--json").json
     assert (again["status"], again["path"].count("two")) == ("interrupted", 5)
 

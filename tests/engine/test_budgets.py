@@ -119,7 +119,7 @@ def test_the_cost_of_open_attempts_is_added_up() -> None:
     tripped = refused_by_budget(plan, state, "model", 1, [one, one, one])
     assert tripped is not None
     assert tripped.limit == "modelCalls"
-    assert tripped.message == "the budget of 3 calls of models is spent (`modelCalls`, set by the workflow)"
+    assert tripped.message == "the budget of 3 model calls is spent (`modelCalls`, set by the workflow)"
     assert refused_by_budget(plan, state, "tool", 1, [one]) is None
     assert refused_by_budget(plan, state, "tool", 2, [one]) is not None
     assert refused_by_budget(plan, state, "tool", 1, [Usage(input_tokens=1000)]) is not None
@@ -203,7 +203,7 @@ def test_an_unknown_limit_cannot_be_raised() -> None:
 
 def test_a_limit_cannot_be_set_below_its_present_use() -> None:
     world = talked(budget(tokens=200))
-    with pytest.raises(LimitUsed, match=r"'tokens' cannot be 200: 200 are used already"):
+    with pytest.raises(LimitUsed, match=r"'tokens' cannot be 200: 200 are already used"):
         world.refused_resume(tokens=200)
     with pytest.raises(LimitUsed, match="'steps' cannot be 1"):
         world.refused_resume(tokens=1000, steps=1)
@@ -215,7 +215,7 @@ def test_the_visit_limit_of_a_node_can_be_raised_but_not_below_its_visits() -> N
     world = started("start -> agent1; agent1 -> agent1", config=limits(visits=2))
     world.done("agent1", "a").done(world.working[0], "b")
     assert world.state.limits.interruption == "visits"
-    with pytest.raises(LimitUsed, match="'visits:agent1' cannot be 2: 2 are used already"):
+    with pytest.raises(LimitUsed, match="'visits:agent1' cannot be 2: 2 are already used"):
         world.refused_resume(**{"visits:agent1": 2})
     with pytest.raises(LimitUsed, match="'visits' cannot be 1"):
         world.refused_resume(visits=1)

@@ -98,8 +98,8 @@ def test_an_immediate_cancel_stops_compensation_and_lists_the_steps_left() -> No
     assert told(world) == {
         "undone": [],
         "notUndone": [
-            {"step": "tool2", "code": "compensation-stopped", "message": "it was stopped while it was being undone"},
-            {"step": "tool1", "code": "not-tried", "message": "nobody tried"},
+            {"step": "tool2", "code": "compensation-stopped", "message": "the compensation was stopped while it ran"},
+            {"step": "tool1", "code": "not-tried", "message": "its compensation did not run"},
         ],
     }
     assert trip().cancel_now().status == "cancelled", "nothing had begun to be undone"

@@ -144,7 +144,7 @@ def test_a_deadline_is_wall_clock_time_and_includes_waits() -> None:
 
 def test_a_deadline_in_the_past_cannot_be_set_again() -> None:
     world = started("start -> ask1", config=limits(deadline="60s")).ring().later(600)
-    with pytest.raises(LimitUsed, match="'deadline' cannot be 100: 660 are used already"):
+    with pytest.raises(LimitUsed, match="'deadline' cannot be 100: 660 are already used"):
         world.refused_resume(deadline=100)
     assert world.resume(deadline=700).timers == [40.0]
     assert world.ring().status == "interrupted"

@@ -87,10 +87,10 @@ def test_steering_cannot_move_control_into_loops_and_parallels() -> None:
 def test_steering_cannot_move_control_to_or_from_compensations() -> None:
     drawing = "start -> tool1; tool1 -> tool2; tool8"
     world = started(drawing, nodes={"tool1": {"compensate": "tool8"}}, config=REAL_TIME).done("tool1")
-    with pytest.raises(NotSteerable, match="undoes steps"):
+    with pytest.raises(NotSteerable, match="is a compensation"):
         steer(world, goto="tool8")
     world.fails("tool2")
-    with pytest.raises(NotSteerable, match="being undone"):
+    with pytest.raises(NotSteerable, match="being compensated"):
         steer(world, goto="tool2")
     assert world.done("tool8").status == "failed"
 
@@ -101,9 +101,9 @@ DECLARED = {"n": {"schema": {"type": "integer"}}, "text": {"schema": {"type": "s
 @pytest.mark.parametrize(
     ("edits", "told"),
     [
-        ([[["n"], "seven", []]], "'n' does not fit what the workflow declares"),
-        ([[["deep", "list"], [1, "x"], []]], r"'deep\.list\[1\]' does not fit"),
-        ([[["deep"], {"list": 3}, []]], r"'deep\.list' does not fit"),
+        ([[["n"], "seven", []]], "'n' does not match its declaration in the workflow"),
+        ([[["deep", "list"], [1, "x"], []]], r"'deep\.list\[1\]' does not match"),
+        ([[["deep"], {"list": 3}, []]], r"'deep\.list' does not match"),
     ],
 )
 def test_steered_values_must_match_the_declared_fields(edits: Json, told: str) -> None:

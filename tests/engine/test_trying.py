@@ -155,9 +155,9 @@ def test_the_start_event_of_a_full_run_has_no_partial_run() -> None:
     ("said", "message"),
     [
         ({"until": ["nowhere"]}, "'nowhere'"),
-        ({"pinned": {"fan1": 1}}, "leads control"),
-        ({"node": "join1"}, "alone it has nothing to lead"),
-        ({"breakpoints": ["nowhere"]}, "stopped at"),
+        ({"pinned": {"fan1": 1}}, "routes control"),
+        ({"node": "join1"}, "it cannot run without"),
+        ({"breakpoints": ["nowhere"]}, "a breakpoint"),
         ({"pinned": {"fan1[1.0]/nowhere": 1}}, "'nowhere'"),
     ],
 )
@@ -173,12 +173,12 @@ ROUTED = "start -> agent1; agent1 -> ask1; ask1 -#yes-> decision1; ask1 -#no-> t
 @pytest.mark.parametrize(
     ("pinned", "message"),
     [
-        ({"ask1": {"action": "maybe"}}, "pinned to the answer 'maybe', and no edge takes that"),
+        ({"ask1": {"action": "maybe"}}, "pinned to the answer 'maybe', but no edge accepts it"),
         ({"ask1": {}}, "pinned to no answer"),
         ({"decision1": "false"}, "pinned to the branch 'false'"),
         ({"decision1#2": {"branch": 7}}, "pinned to the branch '7'"),
         ({"agent1": {"score": "high"}}, "score: "),
-        ({"agent1": "no object"}, "output schema forbids"),
+        ({"agent1": "no object"}, "breaks its output schema"),
     ],
 )
 def test_a_pin_that_the_node_could_never_return_is_refused(pinned: JsonObject, message: str) -> None:

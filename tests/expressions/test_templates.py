@@ -54,7 +54,7 @@ def text(source: str, spelling: Spelling = "single", state: dict[str, Json] | No
         ("{triage|lines}{goal|lines}", "agent: sqltea"),
         ("{nope?}{nope.x?|json}{goal?}", "tea"),
         ("\\{goal} {goal}", "{goal} tea"),
-        ("no braces", "no braces"),
+        ("without braces", "without braces"),
         ("", ""),
     ],
 )
@@ -331,7 +331,7 @@ def test_braces_of_code_and_unknown_names_stay_unchanged(source: str) -> None:
 def test_a_pipe_to_a_function_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(UnknownFunction) as refused:
         compile_template("{{ goal | safe }}")
-    assert "leave it out" in refused.value.hint
+    assert "remove it" in refused.value.hint
 
 
 def test_a_missing_piped_value_is_reported_and_renders_empty() -> None:

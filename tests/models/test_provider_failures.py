@@ -124,12 +124,12 @@ def chained(first: BaseException, why: BaseException) -> BaseException:
     ("why", "what"),
     [
         (chained(RuntimeError("x"), OSError("[Errno -2] Name or service not known")), "cannot be resolved"),
-        (chained(RuntimeError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), "TLS could not be agreed on"),
+        (chained(RuntimeError("x"), ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER]")), "the TLS handshake failed"),
         (ssl.SSLError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self signed"), "certificate is not trusted"),
         (ConnectionRefusedError(111, "Connection refused"), "was refused"),
         (ConnectionResetError(104, "Connection reset by peer"), "broke"),
         (TimeoutError(), "in time"),
-        (OSError(101, "Network is unreachable"), "no way to it"),
+        (OSError(101, "Network is unreachable"), "no network route to it"),
         (ValueError("odd"), "ValueError: odd"),
     ],
 )
@@ -181,5 +181,5 @@ async def test_an_error_in_a_response_with_the_status_of_a_success_is_the_messag
     assert "model overloaded" in found.message
     async with answering(200, b'{"id": "1", "choices": []}') as where:
         found = await failure(f"http://{where}/v1")
-    assert "lacks, or has in a wrong form: model, object" in found.message
+    assert "lacks fields, or has them in a wrong form: model, object" in found.message
     assert "validation error" not in found.message

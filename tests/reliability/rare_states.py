@@ -67,7 +67,7 @@ IN_EVENTS: Final[dict[str, Shows]] = {
     "a retry enters a node again": lambda e: isinstance(e, life_events.ExecutionRetried) and len(e.reenter) > 0,
     "a place becomes free": lambda e: isinstance(e, life_events.ExecutionAdmitted),
     "one of several votes": lambda e: isinstance(e, wait_events.GateVoted),
-    "a right is passed on": lambda e: isinstance(e, wait_events.GateDelegated),
+    "the right must be delegated": lambda e: isinstance(e, wait_events.GateDelegated),
     "others are asked": lambda e: isinstance(e, wait_events.GateEscalated),
     "calls are approved": lambda e: isinstance(e, wait_events.ToolCallsReviewed),
     "sub-workflows carry out calls": lambda e: isinstance(e, wait_events.ToolCallEnded),

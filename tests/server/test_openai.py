@@ -168,7 +168,7 @@ async def test_calls_of_client_tools_are_returned_and_their_results_continue_the
         ]
         said.append({"role": "assistant", "content": None, "tool_calls": calls})
         half: list[Any] = [*said, {"role": "tool", "tool_call_id": calls[0]["id"], "content": "Norway"}]
-        with pytest.raises(openai.UnprocessableEntityError, match="a result is wanted for each call"):
+        with pytest.raises(openai.UnprocessableEntityError, match="each call needs a result"):
             await client.chat.completions.create(model="guide", messages=half)
     async with talking(file_store, script=LOCATES) as (served, client):
         said += [

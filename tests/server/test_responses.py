@@ -202,7 +202,7 @@ async def test_calls_of_client_tools_are_items_and_their_outputs_continue_the_tu
             ("locate", {"precise": False}),
         ]
         assert not asked.output_text
-        with pytest.raises(openai.UnprocessableEntityError, match="a result is wanted for each call"):
+        with pytest.raises(openai.UnprocessableEntityError, match="each call needs a result"):
             await ask(client, model="guide", input=[result(calls[0].call_id, "Norway")], previous_response_id=asked.id)
     async with talking(file_store, script=LOCATES) as (served, client):
         results: Any = [result(calls[0].call_id, "Norway"), result(calls[1].call_id, '{"city": "Bergen"}')]

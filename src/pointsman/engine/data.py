@@ -163,7 +163,7 @@ def _container(held: Json, path: Sequence[str | int]) -> JsonObject | list[Json]
         return held
     raise WriteFailed(
         f"cannot write below {dotted(path)!r}: it holds a {type(held).__name__}",
-        hint="Only objects and lists have something below them.",
+        hint="Only objects have fields, and only lists have elements.",
     )
 
 

@@ -53,8 +53,8 @@ _CONNECTION_PROBLEMS: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     ),
     (
         ("SSLError", "SSLEOFError", "SSLZeroReturnError", "WRONG_VERSION_NUMBER", "[SSL"),
-        "TLS could not be agreed on",
-        "Is it https that the service speaks at this port? If not, write http.",
+        "the TLS handshake failed",
+        "Check that the service uses https at this port; if not, write http.",
     ),
     (
         ("ConnectionRefusedError", "Connection refused", "All connection attempts failed"),
@@ -64,17 +64,17 @@ _CONNECTION_PROBLEMS: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     (
         ("ConnectTimeout", "PoolTimeout", "ReadTimeout", "TimeoutError"),
         "it did not answer in time",
-        "Is the service up, and does a firewall let this machine reach it?",
+        "Check that the service runs, and that no firewall blocks this machine.",
     ),
     (
         ("ConnectionResetError", "RemoteProtocolError", "BrokenPipeError", "Server disconnected", "Connection reset"),
         "the connection broke",
-        "Try again; if it stays so, look at the log of the service, or of a proxy in between.",
+        "Try again; if it fails again, read the log of the service, or of a proxy in between.",
     ),
     (
         ("Network is unreachable", "No route to host"),
-        "there is no way to it from here",
-        "Look at the network and the routes of this machine.",
+        "this machine has no network route to it",
+        "Check the network and the routes of this machine.",
     ),
 )
 """Patterns in the type or message of an exception -> what happened, and what to check. Matching by text is necessary
@@ -95,4 +95,4 @@ def connection_problem(why: BaseException) -> tuple[str, str]:
     for marks, what, hint in _CONNECTION_PROBLEMS:
         if any(mark in told for mark in marks):
             return what, hint
-    return words[-1], "Is the service at its address running?"
+    return words[-1], "Check that the service at this address runs."

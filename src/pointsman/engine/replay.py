@@ -2,12 +2,14 @@
 
     row ─▶ the report that caused it ─▶ decide on the state before ─▶ the same events?
 
+The wording of failures and warnings is not compared: another version may state the same in other words.
 Rows from before causes were stored may lack a part of their report: they are folded as they are, and listed as not
 comparable.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final, Protocol, TypeAlias, TypeVar, cast
@@ -21,6 +23,7 @@ from pointsman.engine.decide.dispatch import deciding
 from pointsman.engine.decide.migrate import MigrationMismatch, misfits
 from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated, ExecutionStarted
 from pointsman.engine.events.steps import Event, InstantStepCompleted, StepStarted
+from pointsman.engine.events.waits import WarningRaised
 from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Report
@@ -31,6 +34,9 @@ from pointsman.values import Json
 
 Plans: TypeAlias = Callable[[str], Plan]
 """Return the plan of a definition by its digest."""
+
+WORDING: Final = re.compile(r"(?:.*\.)?failure\.(?:message|hint)")
+"""Paths of texts for people inside an event."""
 
 T = TypeVar("T")
 BEGUN: Final = (StepStarted, InstantStepCompleted)
@@ -110,7 +116,7 @@ def replaying(
             _fold(found.state, row)
             continue
         differences = yield from _differences(plan, found.state, row, report, _short_of(rows, number))
-        if differences:
+        if differences is not None:
             found.differences += differences
             found.state = _folded(rows[: number + 1], owners)
         if len(found.differences) >= differences_max:
@@ -161,14 +167,15 @@ def _unfit(row: RecordedRow, one: MigrationMismatch) -> ReplayDifference:
 
 def _differences(
     plan: Plan, state: ExecutionState, row: RecordedRow, report: Report, before: Step | None
-) -> Parts[list[ReplayDifference]]:
+) -> Parts[list[ReplayDifference] | None]:
+    """Decide a row again. Return the differences, without those in wording; None if the events are equal."""
     try:
         decided = (yield from deciding(plan, state, report, row.at, before=before)).events
     except PointsmanError as why:
         kind, now = type(row.events[0]).__name__, f"[{why.code}] {why}"
         return [ReplayDifference(row=row.seq, event=0, kind=kind, field="", recorded="decided", now=now)]
     if decided == row.events:
-        return []
+        return None
     return [
         ReplayDifference(
             row=row.seq,
@@ -180,7 +187,13 @@ def _differences(
         )
         for number, (was, now) in enumerate(zip_longest(row.events, decided))
         for field, recorded, found in unequal(_plain(was), _plain(now))
+        if not _is_wording(now, field)
     ]
+
+
+def _is_wording(event: Event | None, field: str) -> bool:
+    """Return whether a field is a text for people that the engine wrote."""
+    return WORDING.fullmatch(field) is not None or (isinstance(event, WarningRaised) and field == "message")
 
 
 def _plain(event: Event | None) -> Json:
@@ -210,7 +223,7 @@ def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
     found = [one for one in steps if str(one[1]) == name] or [one for one in steps if one[1].node == name]
     if not found:
         known = ", ".join(dict.fromkeys(str(step) for _, step in steps[-20:]))
-        raise NoSuchStep(f"no step {name!r} has begun", hint=f"The latest: {known}.")
+        raise NoSuchStep(f"no step {name!r} has started", hint=f"The latest steps: {known or 'none'}.")
     return found[-1]
 
 

@@ -90,7 +90,7 @@ def matcher(subject: Code, pattern: str, spot: Spot, pattern_spot: Spot) -> Code
         if value is None:
             return False
         if not isinstance(value, str):
-            raise MixedTypes(f"matches() wants a text, not {type_name(value)}", spot=spot)
+            raise MixedTypes(f"matches() requires a text, not {type_name(value)}", spot=spot)
         frame.spend(len(value) >> CHARS_PER_PATTERN_VISIT_BITS, spot)
         return compiled.search(value) is not None
 
@@ -113,7 +113,7 @@ def cut(base: Code, start: Code | None, stop: Code | None, spot: Spot) -> Code:
             piece = value[low:high]
             frame.spend(len(piece) >> CHARS_PER_VISIT_BITS, spot)
             return piece
-        raise MixedTypes(f"only lists and texts have parts, not {type_name(value)}", spot=spot)
+        raise MixedTypes(f"only lists and texts can be sliced, not {type_name(value)}", spot=spot)
 
     return run
 
@@ -125,7 +125,7 @@ def bound(code: Code | None, frame: EvaluationFrame, spot: Spot) -> int | None:
         return None
     if whole(value):
         return int(value)
-    raise MixedTypes(f"a bound is a whole number, not {type_name(value)}", spot=spot)
+    raise MixedTypes(f"the bound of a slice must be a whole number, not {type_name(value)}", spot=spot)
 
 
 CAMEL: Final = re.compile(r"_([a-z])")
@@ -226,7 +226,7 @@ class Compiler:
             values.append(last)
         if function.needs_lambda and apply is None:
             raise WrongArguments(
-                f"{tree.name}() wants a lambda", spot=self.spot(tree), hint=f"{tree.name}(list, x => x.field)"
+                f"{tree.name}() requires a lambda", spot=self.spot(tree), hint=f"{tree.name}(list, x => x.field)"
             )
         if apply is not None and len(values) != 1:
             raise WrongArguments(
@@ -253,7 +253,7 @@ class Compiler:
 
     def value(self, call: FunctionCall, argument: Tree | Lambda) -> Tree:
         if isinstance(argument, Lambda):
-            raise WrongArguments(f"{call.name}() takes no lambda here", spot=self.spot(argument))
+            raise WrongArguments(f"{call.name}() does not take a lambda here", spot=self.spot(argument))
         return argument
 
     def special(self, name: str, tree: FunctionCall, arguments: list[Tree]) -> Code:
@@ -265,7 +265,9 @@ class Compiler:
             pattern = arguments[1]
             if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
                 raise WrongArguments(
-                    "matches() wants its pattern as a quoted text", spot=self.spot(pattern), hint="Patterns are fixed."
+                    "matches() requires its pattern as a quoted text",
+                    spot=self.spot(pattern),
+                    hint="A pattern cannot be computed.",
                 )
             return matcher(self.code(first), pattern.value, self.spot(tree), self.spot(pattern))
         value = self.code(first, guarded=True)
@@ -275,7 +277,7 @@ class Compiler:
 
     def exists(self, tree: FunctionCall, argument: Tree) -> Code:
         if not isinstance(argument, Name | Dollar | Get | Each):
-            raise WrongArguments("exists() wants a path", spot=self.spot(argument), hint="exists(state.a.b)")
+            raise WrongArguments("exists() requires a path", spot=self.spot(argument), hint="exists(state.a.b)")
         place = self.paths.place(argument, guarded=True)
         probe = self.paths.probe_of(place)
         if place.each:
@@ -418,7 +420,7 @@ def negative(sign: str, operand: Code, spot: Spot) -> Code:
     def run(frame: EvaluationFrame) -> Json:
         value = operand(frame)
         if not is_number(value):
-            raise MixedTypes(f"{sign!r} wants a number, not {type_name(value)}", spot=spot)
+            raise MixedTypes(f"{sign!r} requires a number, not {type_name(value)}", spot=spot)
         return -value if sign == "-" else value
 
     return run

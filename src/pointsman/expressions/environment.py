@@ -104,7 +104,7 @@ class EvaluationFrame:
         self.visits_left -= visits
         if self.visits_left < 0:
             raise TooManyVisits(
-                f"this touches more than {VISITS_MAX} elements",
+                f"the expression visits more than {VISITS_MAX} elements",
                 spot=spot,
                 hint="Narrow the data first, with a transform or a smaller path.",
             )

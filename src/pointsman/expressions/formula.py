@@ -80,7 +80,7 @@ class Expression:
             raise ResultTooLarge(
                 f"the result has more than {RESULT_NODES_MAX} parts or {RESULT_CHARS_MAX} characters",
                 spot=Spot(self.source, 0, len(self.source)),
-                hint="Take fewer elements, or only the fields you need.",
+                hint="Select fewer elements, or only the fields that you need.",
             )
         return value
 

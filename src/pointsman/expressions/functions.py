@@ -34,60 +34,70 @@ class FunctionEntry(NamedTuple):
 
 
 MANUAL: Final[dict[str, FunctionEntry]] = {
-    "abs": FunctionEntry("abs(x)", "The number without its sign."),
+    "abs": FunctionEntry("abs(x)", "The absolute value of a number."),
     "all": FunctionEntry(
-        "all(list, x => …)", "Whether it holds for each element; without a lambda: whether each is true."
+        "all(list, x => …)", "True if the lambda is true for every element; without a lambda, if every element is true."
     ),
     "any": FunctionEntry(
-        "any(list, x => …)", "Whether it holds for one element; without a lambda: whether one is true."
+        "any(list, x => …)",
+        "True if the lambda is true for at least one element; without a lambda, if one element is true.",
     ),
-    "bool": FunctionEntry("bool(x)", "Whether it counts as true: not false, null, 0, empty."),
-    "capitalize": FunctionEntry("capitalize(text)", "With a capital first letter, the rest in small letters."),
-    "contains": FunctionEntry("contains(x, y)", "Whether y is in x: an element, a key, a piece of text."),
+    "bool": FunctionEntry("bool(x)", "The value as a boolean: false, null, 0 and empty values are false."),
+    "capitalize": FunctionEntry("capitalize(text)", "The text with a capital first letter and the rest in lower case."),
+    "contains": FunctionEntry("contains(x, y)", "True if x contains y: an element, a key or a part of a text."),
     "count": FunctionEntry(
-        "count(list, x => …)", "For how many elements it holds; without a lambda: how many are true."
+        "count(list, x => …)",
+        "The number of elements for which the lambda is true; without a lambda, of elements that are true.",
     ),
-    "default": FunctionEntry("default(x, y)", "x, or y where x is null or missing. As `x ?? y`."),
-    "empty": FunctionEntry("empty(x)", "Whether it is null, missing or without content."),
-    "endsWith": FunctionEntry("endsWith(text, end)", "Whether the text ends so."),
-    "exists": FunctionEntry("exists(path)", "Whether the path leads somewhere, also to null."),
-    "filter": FunctionEntry("filter(list, x => …)", "The elements for which it holds."),
-    "find": FunctionEntry("find(list, x => …)", "The first element for which it holds, or null."),
-    "first": FunctionEntry("first(list)", "The first element, or the first character of a text; null of nothing."),
-    "int": FunctionEntry("int(x, otherwise)", "As `number`, without what stands behind the point."),
-    "join": FunctionEntry(
-        "join(list, by)", 'The elements as one text, with `by` between them: ", " where it is left out.'
-    ),
-    "json": FunctionEntry("json(x, indent)", "As JSON text; with `indent` on several lines."),
-    "keys": FunctionEntry("keys(object)", "The object's keys, in its order."),
-    "last": FunctionEntry("last(list)", "The last element, or the last character of a text; null of nothing."),
-    "len": FunctionEntry("len(x)", "How many characters, elements or keys; 0 of null."),
+    "default": FunctionEntry("default(x, y)", "x, or y if x is null or missing. Same as `x ?? y`."),
+    "empty": FunctionEntry("empty(x)", "True if the value is null, missing or empty."),
+    "endsWith": FunctionEntry("endsWith(text, end)", "True if the text ends with `end`."),
+    "exists": FunctionEntry("exists(path)", "True if the path has a value, which may be null."),
+    "filter": FunctionEntry("filter(list, x => …)", "The elements for which the lambda is true."),
+    "find": FunctionEntry("find(list, x => …)", "The first element for which the lambda is true, or null."),
+    "first": FunctionEntry("first(list)", "The first element, or the first character of a text; null if it is empty."),
+    "int": FunctionEntry("int(x, otherwise)", "As `number`, without the decimal places."),
+    "join": FunctionEntry("join(list, by)", 'The elements as one text, separated by `by`; default: ", ".'),
+    "json": FunctionEntry("json(x, indent)", "The value as JSON; with `indent` on several lines."),
+    "keys": FunctionEntry("keys(object)", "The keys of an object, in their order."),
+    "last": FunctionEntry("last(list)", "The last element, or the last character of a text; null if it is empty."),
+    "len": FunctionEntry("len(x)", "The number of characters, elements or keys; 0 for null."),
     "lines": FunctionEntry("lines(x)", "One line for each element, or `key: value` for each field."),
-    "lower": FunctionEntry("lower(text)", "In small letters."),
-    "map": FunctionEntry("map(list, x => …)", "What the lambda gives for each element."),
-    "matches": FunctionEntry('matches(text, "pattern")', "Whether the regular expression (RE2) is found in the text."),
+    "lower": FunctionEntry("lower(text)", "The text in lower case."),
+    "map": FunctionEntry("map(list, x => …)", "The list of the lambda's results, one for each element."),
+    "matches": FunctionEntry(
+        'matches(text, "pattern")', "True if the text contains a match of the regular expression (RE2)."
+    ),
     "max": FunctionEntry(
-        "max(list, x => …)", "The largest number or text; with a lambda the element that is largest by it."
+        "max(list, x => …)", "The largest number or text; with a lambda, the element with the largest result."
     ),
     "min": FunctionEntry(
-        "min(list, x => …)", "The smallest number or text; with a lambda the element that is smallest by it."
+        "min(list, x => …)", "The smallest number or text; with a lambda, the element with the smallest result."
     ),
-    "number": FunctionEntry("number(x, otherwise)", "A number read from a text; `otherwise` where it is none."),
+    "number": FunctionEntry(
+        "number(x, otherwise)", "The number that a text contains; `otherwise` if it is not a number."
+    ),
     "replace": FunctionEntry("replace(text, old, new)", "The text with every `old` replaced by `new`."),
     "reverse": FunctionEntry("reverse(list)", "The elements, or the characters of a text, in reverse order."),
-    "round": FunctionEntry("round(x, digits)", "Rounded; half goes to the even neighbour."),
-    "sort": FunctionEntry("sort(list, x => …)", "The elements in order; with a lambda in the order of what it gives."),
-    "split": FunctionEntry("split(text, by)", "The pieces of a text between `by`."),
-    "startsWith": FunctionEntry("startsWith(text, start)", "Whether the text starts so."),
-    "str": FunctionEntry("str(x)", "As text."),
-    "sum": FunctionEntry("sum(list, x => …)", "The numbers added up; with a lambda what it gives for each element."),
-    "title": FunctionEntry("title(text)", "Every word with a capital first letter."),
-    "trim": FunctionEntry("trim(text)", "Without blanks at both ends."),
-    "truncate": FunctionEntry("truncate(text, most)", "At most so many characters; `…` stands for what was cut."),
+    "round": FunctionEntry(
+        "round(x, digits)", "The number rounded to `digits` decimal places; a half is rounded to the even neighbour."
+    ),
+    "sort": FunctionEntry(
+        "sort(list, x => …)", "The elements in ascending order; with a lambda, in the order of its results."
+    ),
+    "split": FunctionEntry("split(text, by)", "The parts of a text, split at `by`."),
+    "startsWith": FunctionEntry("startsWith(text, start)", "True if the text starts with `start`."),
+    "str": FunctionEntry("str(x)", "The value as text."),
+    "sum": FunctionEntry("sum(list, x => …)", "The sum of the numbers; with a lambda, of its results."),
+    "title": FunctionEntry("title(text)", "The text with a capital first letter in every word."),
+    "trim": FunctionEntry("trim(text)", "The text without spaces at both ends."),
+    "truncate": FunctionEntry("truncate(text, most)", "At most `most` characters; `…` replaces the rest."),
     "type": FunctionEntry("type(x)", '"null", "boolean", "number", "string", "array" or "object".'),
-    "unique": FunctionEntry("unique(list, x => …)", "Each element once; with a lambda one of each that it gives."),
-    "upper": FunctionEntry("upper(text)", "In capital letters."),
-    "values": FunctionEntry("values(object)", "The object's values, in its order."),
+    "unique": FunctionEntry(
+        "unique(list, x => …)", "Each element once; with a lambda, one element for each of its results."
+    ),
+    "upper": FunctionEntry("upper(text)", "The text in upper case."),
+    "values": FunctionEntry("values(object)", "The values of an object, in their order."),
 }
 """By name, in alphabetical order. Functions whose lambda is optional also take the list alone."""
 
@@ -116,7 +126,7 @@ class Function:
 
 def wrong(name: str, wanted: str, got: Json, spot: Spot) -> MixedTypes:
     """Return the failure of a function that expects another type."""
-    return MixedTypes(f"{name}() wants {wanted}, not {type_name(got)}", spot=spot)
+    return MixedTypes(f"{name}() requires {wanted}, not {type_name(got)}", spot=spot)
 
 
 def length(frame: EvaluationFrame, spot: Spot, given: list[Json]) -> Json:
@@ -270,8 +280,8 @@ def elements(name: str, frame: EvaluationFrame, spot: Spot, value: Json) -> list
     if value is None:
         return []
     if not isinstance(value, list):
-        hint = "Take the `values(x)` of an object." if isinstance(value, dict) else ""
-        raise MixedTypes(f"{name}() wants a list, not {type_name(value)}", spot=spot, hint=hint)
+        hint = "For an object use `values(x)`." if isinstance(value, dict) else ""
+        raise MixedTypes(f"{name}() requires a list, not {type_name(value)}", spot=spot, hint=hint)
     frame.spend(len(value), spot)
     return value
 
@@ -341,7 +351,7 @@ def arranged(frame: EvaluationFrame, spot: Spot, given: list[Json], apply: Apply
         order = sorted(range(len(listed)), key=texts.__getitem__)
     else:
         kinds = " and ".join(sorted({type_name(weight) for weight in weights}))
-        raise MixedTypes(f"sort() wants only numbers or only texts to sort by, not {kinds}", spot=spot)
+        raise MixedTypes(f"sort() requires only numbers or only texts to sort by, not {kinds}", spot=spot)
     return [listed[i] for i in order]
 
 
@@ -467,7 +477,7 @@ def room(value: Json, frame: EvaluationFrame, spot: Spot) -> None:
     would be too long: every part takes at least two characters."""
     found = parts(value, TEXT_CHARS_MAX // 2, TEXT_CHARS_MAX)
     if found > TEXT_CHARS_MAX // 2:
-        raise TextTooLong(f"a text grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
+        raise TextTooLong(f"a text can have at most {TEXT_CHARS_MAX} characters", spot=spot)
     frame.spend(found >> PARTS_PER_VISIT_BITS, spot)
 
 
@@ -546,13 +556,13 @@ ALIASES: Final = {
 """Spellings of other languages, so that a copied condition keeps its meaning."""
 
 INSTEAD: Final = {
-    "safe": "Values are put in as they are: leave it out.",
-    "escape": "Values are put in as they are, and cannot be escaped.",
-    "e": "Values are put in as they are, and cannot be escaped.",
+    "safe": "Values are inserted unchanged: remove it.",
+    "escape": "Values are inserted unchanged, and cannot be escaped.",
+    "e": "Values are inserted unchanged, and cannot be escaped.",
     "selectattr": "Write `filter(x => x.name)`.",
     "rejectattr": "Write `filter(x => not x.name)`.",
     "attr": "Write `x.name`.",
-    "list": "Leave it out, or take `keys(x)` or `values(x)` of an object.",
+    "list": "Remove it, or use `keys(x)` or `values(x)` for an object.",
     "items": "Write `{{#each x}}{{@key}}: {{this}}{{/each}}`, or `lines(x)`.",
     "dictsort": "Write `lines(x)`, or `sort(keys(x))`.",
     "date": "Dates are texts: take `truncate(x, 10)`, or format them in a code node.",

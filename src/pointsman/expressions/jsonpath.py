@@ -25,7 +25,7 @@ def compile_jsonpath(source: str) -> JsonPath:
         query = JSONPathEnvironment().compile(source)
     except JSONPathError as why:
         at = why.token.index if why.token else 0
-        message = str(why.args[0]) if why.args else "this is no JSONPath query"
+        message = str(why.args[0]) if why.args else "this is not a JSONPath query"
         raise BadJsonPath(message, spot=Spot(source, at, at + 1), hint="Queries look like `$.items[*].name`.") from None
     except RecursionError:
         raise BadJsonPath("the query is nested too deeply", spot=Spot(source, 0, len(source))) from None

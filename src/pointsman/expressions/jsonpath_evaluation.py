@@ -62,7 +62,7 @@ class JsonPath:
             return QueryEvaluation(value, JSONPATH_VISITS_MAX).select(self._query, value)
         except BudgetSpent:
             raise TooManyVisits(
-                f"this touches more than {JSONPATH_VISITS_MAX} nodes",
+                f"the query visits more than {JSONPATH_VISITS_MAX} nodes",
                 spot=spot,
                 hint="Start deeper in the data, or avoid `..`.",
             ) from None

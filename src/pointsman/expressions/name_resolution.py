@@ -76,7 +76,7 @@ def index_of(key: Json, spot: Spot) -> Key:
         return key
     if whole(key):
         return int(key)
-    raise MixedTypes(f"an index is a whole number or a text, not {type_name(key)}", spot=spot)
+    raise MixedTypes(f"an index must be a whole number or a text, not {type_name(key)}", spot=spot)
 
 
 def each_step(rest: tuple[PathStep, ...], spot: Spot, *, flatten: bool) -> PathStep:
@@ -276,7 +276,7 @@ class PathReader:
                 return value
             if frame.env.strict and not guarded:
                 text = self.source[spot.at : spot.end]
-                raise MissingValue(f"{text!r} leads to no value", spot=spot, hint="Say what else to use: `a ?? b`.")
+                raise MissingValue(f"{text!r} has no value", spot=spot, hint="Give a default: `a ?? b`.")
             return None
 
         if not place.container:
@@ -390,7 +390,7 @@ class PathReader:
             return value
         if whole(value):
             return int(value)
-        raise ExpressionError("an index is a whole number or a text", spot=self.spot(part.key))
+        raise ExpressionError("an index must be a whole number or a text", spot=self.spot(part.key))
 
     def note(self, root: str, name: str, parts: list[Get | Each], tree: Tree, *, guarded: bool) -> None:
         path: list[str | int | None] = [] if root else [name]

@@ -129,7 +129,7 @@ def add(left: Json, right: Json, frame: EvaluationFrame, spot: Spot) -> Json:
         return left + right
     if is_number(left) and is_number(right):
         return calculated(lambda: left + right, spot)
-    hint = "Turn a value into text with `str(x)`." if isinstance(left, str) or isinstance(right, str) else ""
+    hint = "Convert a value to text with `str(x)`." if isinstance(left, str) or isinstance(right, str) else ""
     raise mixed("+", left, right, spot, hint)
 
 
@@ -143,7 +143,9 @@ def arithmetic(sign: str, left: Json, right: Json, spot: Spot) -> Json:
         case "*":
             return calculated(lambda: left * right, spot)
         case _ if right == 0:
-            raise DividedByZero(f"{left!r} {sign} 0 has no value", spot=spot, hint="Test the divisor first.")
+            raise DividedByZero(
+                f"{left!r} {sign} 0 has no value", spot=spot, hint="Check first that the divisor is not 0."
+            )
         case "/":
             if isinstance(left, int) and isinstance(right, int) and left % right == 0:
                 return left // right
@@ -166,7 +168,7 @@ def calculated(compute: Callable[[], int | float], spot: Spot) -> int | float:
         raise NumberOutOfRange(f"integers have at most {INTEGER_BITS_MAX} bits", spot=spot)
     if math.isfinite(number):
         return number
-    raise NumberOutOfRange("the result is no finite number", spot=spot)
+    raise NumberOutOfRange("the result is not a finite number", spot=spot)
 
 
 def text_of(value: Json, frame: EvaluationFrame, spot: Spot) -> str:
@@ -220,7 +222,7 @@ def parts(value: Json, most: int, chars: int | None = None) -> int:
 def bounded_text(chars: int, frame: EvaluationFrame, spot: Spot) -> None:
     """Deduct the cost of a text of `chars` characters. Raises `TextTooLong`."""
     if chars > TEXT_CHARS_MAX:
-        raise TextTooLong(f"a formula builds texts of at most {TEXT_CHARS_MAX} characters", spot=spot)
+        raise TextTooLong(f"a formula can build texts of at most {TEXT_CHARS_MAX} characters", spot=spot)
     frame.spend(chars >> CHARS_PER_VISIT_BITS, spot)
 
 

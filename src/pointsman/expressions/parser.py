@@ -318,7 +318,7 @@ class Parser:
     def negation(self, weakest: int) -> Tree:
         token = self.take()
         if weakest > NOT:
-            raise self.error("'not' cannot stand here", token, "Put it in parentheses: `a == (not b)`.")
+            raise self.error("'not' is not allowed here", token, "Put it in parentheses: `a == (not b)`.")
         self.descend()
         operand = self.climb(NOT)
         self.depth -= 1
@@ -379,7 +379,9 @@ class Parser:
             return Each(base, base.at, token.end)
         if token.kind != "name":
             raise self.error(
-                f"expected a key after '.' instead of {shown(token)}", token, 'Keys of other characters: `a["my-key"]`.'
+                f"expected a key after '.' instead of {shown(token)}",
+                token,
+                'Write keys with other characters as `a["my-key"]`.',
             )
         if self.sees("("):
             return self.call(token, base)
@@ -466,7 +468,9 @@ class Parser:
             return Literal(CONSTANTS[token.text], token.at, token.end)
         if token.text in KEYWORDS:
             raise self.error(
-                f"expected a value instead of {shown(token)}", token, f"A field of that name: `state.{token.text}`."
+                f"expected a value instead of {shown(token)}",
+                token,
+                f"Write a field of that name as `state.{token.text}`.",
             )
         return self.call(token) if self.sees("(") else Name(token.text, token.at, token.end)
 
@@ -508,9 +512,7 @@ class Parser:
         while not self.sees("}"):
             key = self.take()
             if key.kind == "name" and self.sees("}", ".", "[", "|", ","):
-                hint = (
-                    f"An expression takes no braces: write `{key.text}`. An object is written `{{{key.text}: value}}`."
-                )
+                hint = f"Write it without braces: `{key.text}`. An object is written `{{{key.text}: value}}`."
                 raise self.error(f"expected ':' after {shown(key)}", key, hint)
             if key.kind not in ("name", "text"):
                 hint = 'Objects look like `{name: 1, "b c": 2}`.'

@@ -119,7 +119,7 @@ def compile_path(source: str, *, names: Names = NATIVE) -> Path:
     stopped = 0 if scanned is None else scanned.end
     if scanned is None or stopped < len(text) or text.startswith("@"):
         raise BadPath(
-            f"{source!r} is not a path: it stops making sense at column {stopped + 1}",
+            f"{source!r} is not a path: unexpected text at column {stopped + 1}",
             spot=Spot(source, min(stopped, max(len(source) - 1, 0)), len(source)),
             hint='Paths look like `drafts.intro`, `items[0].name` or `a["b c"]`.',
         )
@@ -128,7 +128,9 @@ def compile_path(source: str, *, names: Names = NATIVE) -> Path:
     rooted = bool(keys) and keys[0].key in ("state", "data") and keys[0].key not in names.fields_first
     if not keys or (rooted and len(keys) == 1 and keys[0].key == "state"):
         raise BadPath(
-            f"{source!r} is the whole state", spot=Spot(source, 0, len(source)), hint="Name a field: `state.x`."
+            f"{source!r} is the whole state",
+            spot=Spot(source, 0, len(source)),
+            hint="Write the path of a field: `state.x`.",
         )
     segments = tuple(ITEM_KEY if key.dotted and key.key == ITEM_SEGMENT else key.key for key in keys)
     if rooted and len(keys) > 1:

@@ -55,11 +55,11 @@ def compile_pattern(pattern: str, spot: Spot) -> Pattern:
         return SurrogatePattern(cast("Pattern", found))
     except re2.error as why:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # re2 has no types
         raise BadPattern(
-            f"the pattern is not legal: {explained(cast('Exception', why))}", spot=spot, hint="The syntax is RE2's."
+            f"the pattern is not valid: {explained(cast('Exception', why))}", spot=spot, hint="The syntax is RE2's."
         ) from None
     except UnicodeEncodeError:
         raise BadPattern(
-            "the pattern holds half a character (a lone surrogate)", spot=spot, hint="Write the whole character."
+            "the pattern contains half a character (a lone surrogate)", spot=spot, hint="Write the whole character."
         ) from None
 
 

@@ -376,7 +376,7 @@ class TemplateParser:
             return Open(word, at, after, test)
         scanned = scan_path(self.source, position)
         if scanned is None:
-            raise self.error(f"{{{{#{word}}}}} wants a path", at, position, f"{{{{#{word} state.x}}}}")
+            raise self.error(f"{{{{#{word}}}}} requires a path", at, position, f"{{{{#{word} state.x}}}}")
         test = as_path(scanned.tree())
         end = scanned.end
         if word == "compare":
@@ -394,7 +394,7 @@ class TemplateParser:
             return as_path(scanned.tree()), closing.end()
         found = BODY.match(self.source, at, at + SOURCE_CHARS_MAX)
         if found is None or found.end("body") <= position:
-            raise self.error(f"{{{{#{word}}}}} wants a condition", at, position, f"{{{{#{word} state.x}}}}")
+            raise self.error(f"{{{{#{word}}}}} requires a condition", at, position, f"{{{{#{word} state.x}}}}")
         try:
             return parse_expression(self.source, at=position, end=found.end("body")), found.end()
         except ExpressionError as why:
@@ -428,7 +428,7 @@ class TemplateParser:
     def middle(self, at: int, end: int) -> None:
         block = self.open[-1]
         if not block.word or block.otherwise is not None:
-            raise self.error("{{else}} stands outside of a block", at, end)
+            raise self.error("{{else}} is outside a block", at, end)
         block.otherwise = []
 
     def line(self, at: int, end: int) -> tuple[int, int]:

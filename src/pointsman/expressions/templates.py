@@ -81,7 +81,7 @@ class RenderBuffer:
         self.chars += len(text)
         if self.chars > TEXT_CHARS_MAX:
             spot = Spot(self.source, 0, len(self.source))
-            raise TextTooLong(f"a template grows to at most {TEXT_CHARS_MAX} characters", spot=spot)
+            raise TextTooLong(f"a text can have at most {TEXT_CHARS_MAX} characters", spot=spot)
         self.pieces.append(text)
 
     def miss(self, tag: Tag) -> None:
@@ -98,7 +98,7 @@ class RenderBuffer:
             return
         named = ", ".join(dict.fromkeys(repr(spot.source[spot.at : spot.end]) for spot in self.absent))
         raise MissingValue(
-            f"the template names what is not there: {named}",
+            f"the template uses values that do not exist: {named}",
             spot=self.absent[0],
             hint="Write {x?} for a value that may be missing, \\{ for a brace that is text.",
         )
@@ -271,7 +271,7 @@ def entries_of(value: Json, spot: Spot) -> list[tuple[Json, Json]]:
         case dict():
             return list(value.items())
         case _:
-            raise MixedTypes(f"each wants a list or object, not {type_name(value)}", spot=spot)
+            raise MixedTypes(f"each requires a list or object, not {type_name(value)}", spot=spot)
 
 
 def piped(tree: Tree) -> tuple[PathTree | None, bool]:
@@ -407,7 +407,7 @@ class ParameterCompiler:
                 parts.append((name, True))
             else:
                 raise SecretNotAllowed(
-                    "a text with a secret holds no other data",
+                    "a text with a secret cannot contain other data",
                     spot=Spot(source, 0, len(source)),
                     hint="Split it: one parameter or header for the secret, another for the data.",
                 )
@@ -450,9 +450,9 @@ def check_address(secret: SecretText, source: str) -> None:
         return
     raise placed(
         SecretNotAllowed(
-            "no secret may stand in a host",
+            "a host name cannot contain a secret",
             spot=Spot(source, 0, len(source)),
-            hint="Write the host as text. A secret may stand in the path or the query, or begin the address.",
+            hint="Write the host as text. A secret may be in the path or the query, or at the start of the address.",
         ),
         secret.pointer,
     )

@@ -362,7 +362,7 @@ class TypeChecker:
         near = difflib.get_close_matches(key, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
         written = self.source[place.at : place.end]
-        self.find("unknown-path", place, f"nothing is called {written!r} here: the value is always null", hint)
+        self.find("unknown-path", place, f"{written!r} does not exist: the value is always null", hint)
         return ANYTHING
 
     def element(self, shape: ValueShape) -> ValueShape:
@@ -397,11 +397,13 @@ class TypeChecker:
             return
         if types and not types & wanted:
             needs, has = " or ".join(sorted(wanted)), " or ".join(sorted(types))
-            self.find("wrong-types", call, f"{name}() takes {needs}, and this is {has}: it fails", "Convert it first.")
+            self.find(
+                "wrong-types", call, f"{name}() requires {needs}, and this is {has}: it fails", "Convert it first."
+            )
         elif name == "join" and (shape.may_miss or "null" in shape.types) and shape.types != ALL_TYPES:
             written = self.source[given.at : given.end]
             message = f"{written!r} may be missing; {name}() then gives an empty text"
-            self.find("list-may-miss", given, message, f"Say what it counts as: `{written} ?? ['none']`.")
+            self.find("list-may-miss", given, message, f"Give a default: `{written} ?? ['none']`.")
 
     def chain(self, tree: Chain) -> ValueShape:
         shapes = [self.shape(tree.first), *(self.shape(operand) for _, operand in tree.rest)]
@@ -430,8 +432,8 @@ class TypeChecker:
                     self.order(operand, shape)
             elif sign in ("in", "not in") and right.types - {"null"} and not right.types & _HOLDS_ITEMS:
                 kind = "/".join(sorted(right.types))
-                hint = "What is on the right must be a list, an object or a text."
-                self.find("wrong-types", tree, f"nothing is in a {kind}: this fails", hint)
+                hint = "The right side must be a list, an object or a text."
+                self.find("wrong-types", tree, f"`in` is not defined for a {kind}: this fails", hint)
 
     def orderable(self, tree: Chain, sign: str, left: ValueShape, right: ValueShape) -> bool:
         """Return whether the sides have an order: two numbers or two texts. Report any other pair, because it fails."""
@@ -439,7 +441,7 @@ class TypeChecker:
         if not all(sides) or sides[0] & sides[1] & {"number", "string"}:
             return True
         kinds = " and ".join("/".join(sorted(kind)) for kind in sides)
-        hint = "Compare two numbers or two texts: `number(x)` reads a number out of a text."
+        hint = "Compare two numbers or two texts: `number(x)` reads a number from a text."
         self.find("wrong-types", tree, f"{sign!r} is not defined between {kinds}: this fails", hint)
         return False
 
@@ -470,4 +472,4 @@ class TypeChecker:
         if shape.may_miss and isinstance(operand, Name | Get):
             written = self.source[operand.at : operand.end]
             message = f"{written!r} may be missing; the comparison is then false"
-            self.find("order-may-miss", operand, message, f"Say what it counts as: `({written} ?? 0)`.")
+            self.find("order-may-miss", operand, message, f"Give a default: `({written} ?? 0)`.")

@@ -82,10 +82,10 @@ def _leads_on(node: PlanNode, labels: tuple[str, ...]) -> bool:
 def _leads_nowhere(node: PlanNode, said: str) -> PartialRunInvalid:
     known = [edge.label for edge in node.exits.edges if edge.label is not None]
     return PartialRunInvalid(
-        f"{node.id!r} is pinned to {said}, and no edge takes that",
+        f"{node.id!r} is pinned to {said}, but no edge accepts it",
         node=node.id,
         why="leads-nowhere",
-        hint=f"Edges that lead on: {', '.join(dict.fromkeys(known)) or 'none'}.",
+        hint=f"Edges lead on for: {', '.join(dict.fromkeys(known)) or 'none'}.",
     )
 
 
@@ -96,10 +96,11 @@ def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
     if wrong is not None:
         place = "/".join(str(part) for part in wrong.path)
         raise PartialRunInvalid(
-            f"{node.id!r} is pinned to what its output schema forbids: {f'{place}: ' if place else ''}{wrong.message}",
+            f"{node.id!r} is pinned to a value that breaks its output schema: "
+            f"{f'{place}: ' if place else ''}{wrong.message}",
             node=node.id,
             why="schema-forbids",
-            hint="Correct the pinned value, or unpin the node.",
+            hint="Correct the pinned value, or remove it.",
         )
 
 
@@ -114,17 +115,17 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
     alone = said.get("node")
     pinned = said.get("pinned")
     values, steps = _by_node_and_step(plan, pinned if isinstance(pinned, dict) else {})
-    until = {_end_of(_known(plan, name, "run until"), plan) for name in _names(said, "until")}
+    until = {_end_of(_known(plan, name, "a target of the run"), plan) for name in _names(said, "until")}
     if alone is not None:
-        _must_stand_alone(_known(plan, str(alone), "tried alone"))
+        _must_stand_alone(_known(plan, str(alone), "run alone"))
         until = {str(alone)}
     leading: set[str] = set() if alone is not None else {before for node in until for before in _leading(plan, node)}
     if alone is None and until and plan.entry not in until | leading:
         raise PartialRunInvalid(
-            f"control never comes to {', '.join(map(repr, sorted(until)))}",
+            f"control never reaches {', '.join(map(repr, sorted(until)))}",
             node=min(until),
             why="never-reached",
-            hint="Name a node that the entry leads to.",
+            hint="Name a node that control can reach from the entry.",
         )
     return replace(
         plan,
@@ -133,7 +134,7 @@ def tried(plan: Plan, said: JsonObject) -> Plan:
             step_mocks=steps,
             until=frozenset(until),
             performed=frozenset(until | leading),
-            breakpoints=frozenset(_known(plan, name, "stopped at").id for name in _names(said, "breakpoints")),
+            breakpoints=frozenset(_known(plan, name, "a breakpoint").id for name in _names(said, "breakpoints")),
             alone=None if alone is None else str(alone),
             given=said.get("given"),
         ),
@@ -150,10 +151,10 @@ def _known(plan: Plan, name: str, what: str) -> PlanNode:
     if node is None or node.hidden:
         known = ", ".join(one.id for one in plan.nodes.values() if not one.hidden)
         raise PartialRunInvalid(
-            f"there is no node {name!r} to be {what}",
+            f"node {name!r} does not exist and cannot be {what}",
             node=name,
             why="no-such-node",
-            hint=f"Nodes that run: {known[:300]}.",
+            hint=f"Nodes of the workflow: {known[:300]}.",
         )
     return node
 
@@ -177,20 +178,20 @@ def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonO
 def _must_be_pinned(node: PlanNode) -> None:
     if isinstance(node.action, ParallelAction | JoinAction | LoopAction | StartAction | EndAction):
         raise PartialRunInvalid(
-            f"{node.id!r} is a {node.type}: it leads control and brings nothing of its own",
+            f"{node.id!r} is a {node.type}: it routes control and has no result of its own",
             node=node.id,
             why="only-leads",
-            hint="Pin the nodes before it, or inside of it.",
+            hint="Pin the nodes before it or inside it.",
         )
 
 
 def _must_stand_alone(node: PlanNode) -> None:
     if isinstance(node.action, ParallelAction | JoinAction | LoopAction):
         raise PartialRunInvalid(
-            f"{node.id!r} is a {node.type}: alone it has nothing to lead",
+            f"{node.id!r} is a {node.type}: it cannot run without the nodes that it routes",
             node=node.id,
             why="not-alone",
-            hint="Run until it instead, with the nodes before it pinned.",
+            hint="Run up to this node instead, with the nodes before it pinned.",
         )
 
 
@@ -200,10 +201,10 @@ def _end_of(node: PlanNode, plan: Plan) -> str:
         return node.id
     if node.action.join is None or node.action.join not in plan.nodes:
         raise PartialRunInvalid(
-            f"{node.id!r} has no join: nobody knows when it is over",
+            f"{node.id!r} has no join, so a run cannot stop after it",
             node=node.id,
             why="never-over",
-            hint="Run until the nodes behind it.",
+            hint="Run up to the nodes behind it.",
         )
     return node.action.join
 

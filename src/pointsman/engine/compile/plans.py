@@ -98,7 +98,7 @@ def _analysed(workflow: WorkflowDefinition) -> tuple[Graph, str]:
     """Return the graph and the id of its entry node."""
     graph = analyse(workflow)
     if graph.entry is None:
-        raise AuthorError("the workflow has no nodes to begin with", hint="Add a node.")
+        raise AuthorError("the workflow has no nodes", hint="Add a node.")
     _must_have_its_handlers(workflow, graph)
     return graph, graph.ids[graph.entry]
 

@@ -196,7 +196,7 @@ def cancel_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
         ctx.dirty_scopes.pop(key, None)
 
 
-REJECTED = Failure(code="compensation-rejected", message="a person said that it cannot be undone")
+REJECTED = Failure(code="compensation-rejected", message="a person reported that it cannot be undone")
 
 
 def undo_next(ctx: DecisionContext) -> None:
@@ -230,7 +230,7 @@ def _finish_compensation(ctx: DecisionContext) -> None:
         failure = _with_outcome(compensation, compensation.failure, left_undone)
         ctx.emit(ExecutionFailed(failure=failure, step=compensation.step))
     elif left_undone:
-        why = Failure(code="compensation-failed", message="it was cancelled", hint="Undo by hand what is named.")
+        why = Failure(code="compensation-failed", message="it was cancelled", hint="Undo the named steps by hand.")
         ctx.emit(ExecutionFailed(failure=_with_outcome(compensation, why, left_undone)))
     else:
         ctx.emit(ExecutionCancelled(reason=compensation.reason, by=compensation.by))
@@ -240,7 +240,7 @@ def abandon_compensation(ctx: DecisionContext) -> None:
     """Stop undoing at a caller's request; running work was stopped before."""
     current = _compensation_of(ctx).current
     if current is not None:
-        stopped = Failure(code="compensation-stopped", message="it was stopped while it was being undone")
+        stopped = Failure(code="compensation-stopped", message="the compensation was stopped while it ran")
         ctx.emit(UndoEnded(step=current.step, failure=stopped))
     _finish_compensation(ctx)
 
@@ -261,7 +261,7 @@ def _with_outcome(compensation: Compensation, failure: Failure, left_undone: lis
             {
                 "step": str(step),
                 "code": reason.code if reason is not None else "not-tried",
-                "message": reason.message if reason is not None else "nobody tried",
+                "message": reason.message if reason is not None else "its compensation did not run",
             }
         )
     details: JsonObject = {

@@ -153,7 +153,7 @@ def by_label(
         edge = match(node, label)
         if edge is not None:
             if edge.label != label:
-                ctx.warn("label-case", f"{label!r} was taken for {edge.label!r}", step)
+                ctx.warn("label-case", f"the label {label!r} was read as {edge.label!r}", step)
             return [edge]
     scope = ctx.state.scopes[step.scope]
     env: Environment | None = None
@@ -194,7 +194,7 @@ def no_route(node: PlanNode, labels: tuple[str, ...]) -> Failure:
     said = f"{labels[0]!r}" if labels else "no label"
     return Failure(
         code="no-route",
-        message=f"{node.id!r} leaves with {said}, and no edge takes that",
+        message=f"{node.id!r} returned {said}, but no edge accepts it",
         hint=f"Legal values: {', '.join(known) or 'none, it has no edges'}.",
         details={"legal": [*known], "left": [*labels]},
     )

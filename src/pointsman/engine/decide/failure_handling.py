@@ -87,7 +87,9 @@ def _after_retries(ctx: DecisionContext, at: StepState, node: PlanNode, failure:
         ctx.emit(StepSucceeded(step=step, attempt=at.attempt, result=value, annotations={"failed": True}))
         if node.outputs:
             kept = ", ".join(repr(one.path.text) for one in node.outputs)
-            ctx.warn("outputs-not-written", f"{node.id!r} failed and goes on: {kept} keep what they held", step)
+            ctx.warn(
+                "outputs-not-written", f"{node.id!r} failed and the execution continues: {kept} keep their values", step
+            )
         ctx.dirty_scopes[step.scope] = None
         ctx.enqueue(ExitStep(step))
         return
@@ -184,7 +186,9 @@ def propagate(ctx: DecisionContext, move: PropagateFailure) -> None:
         completion.end_undo(ctx, move.failure)
         return
     if ctx.state.limits.escalation_gate == move.step and ctx.state.status == "interrupted":
-        ctx.warn("handoff-failed", f"nobody decided whether it may go on: {move.failure.message}", move.step)
+        ctx.warn(
+            "handoff-failed", f"no person decided whether the execution may continue: {move.failure.message}", move.step
+        )
         return
     if loops.skip_round(ctx, move.step, move.failure):
         return

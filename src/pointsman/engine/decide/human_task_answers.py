@@ -124,8 +124,8 @@ def _must_not_edit(gate: GateState, action: str, data: Json) -> None:
     for name in present.keys() & given.keys():
         if not is_same(given[name], present[name]):
             raise AnswerInvalid(
-                f"{name}: {action!r} does not change it",
-                hint=f"{EDIT!r} changes it. With {action!r} leave {name!r} out, or give its present value.",
+                f"{name}: the action {action!r} does not change it",
+                hint=f"{EDIT!r} changes it. With {action!r} omit {name!r}, or give its present value.",
             )
 
 
@@ -175,7 +175,7 @@ def _check_shape(name: str, before: Json, value: Json) -> None:
     was, now = type_name(before), type_name(value)
     if before is not None and was != now:
         raise AnswerInvalid(
-            f"{name}: it holds {was}, and the edit gives {now}",
+            f"{name}: its value is {was}, and the edit gives {now}",
             hint=f"Give {was}, or let a schema in the gate's `form` or in `state` allow other types.",
         )
     pending = [(name, before, value)]
@@ -216,7 +216,7 @@ def _check_calls(gate: GateState, data: Json) -> None:
     known = {str(call.number): call for call in gate.calls}
     if not isinstance(data, dict) or not data or not set(data) <= set(known):
         raise AnswerInvalid(
-            "the data of an edit name calls by their numbers",
+            "the data of an edit must name calls by their numbers",
             hint=f"Calls: {', '.join(sorted(known))}. Each is true, false, or an object of other arguments.",
         )
     for number, decided in data.items():
@@ -224,7 +224,7 @@ def _check_calls(gate: GateState, data: Json) -> None:
             continue
         if not isinstance(decided, dict):
             raise AnswerInvalid(
-                f"call {number!r} must be agreed to (true), rejected (false) or given other arguments (an object)",
+                f"call {number!r} must be approved (true), rejected (false) or given other arguments (an object)",
                 hint="See the calls of the gate.",
             )
         call = known[number]
@@ -245,10 +245,10 @@ def edits_of(gate: GateState, action: str, data: Json) -> tuple[Write, ...]:
         raise AnswerInvalid("an edit without data changes nothing", hint=f"Give the fields that change. {hint}")
     if not isinstance(data, dict):
         if len(names) > 1:
-            raise AnswerInvalid("the data of an edit are the fields that change, in an object", hint=hint)
+            raise AnswerInvalid("the data of an edit must be an object with the fields that change", hint=hint)
         if isinstance(data, str) and _is_object(data) and not _is_object(gate.values[0]):
             raise AnswerInvalid(
-                "the data of an edit are a text that holds a JSON object",
+                "the data of an edit are a text that contains a JSON object",
                 hint=f"Give the object itself, without quotes around it. {hint}",
             )
         return (Write(next(iter(names.values())), "last", data),)
@@ -318,7 +318,7 @@ def results_gate(at: StepState, calls: tuple[ProposedCall, ...]) -> GateOpened:
     return GateOpened(
         step=at.step,
         gate=f"gate-{at.step}:{at.attempt}.{calls[0].number}.results",
-        message=f"{at.step.node!r} calls {names}: what came of it?",
+        message=f"{at.step.node!r} calls {names}. What is the result?",
         options=RESULT_OPTIONS,
         shown={str(call.number): {"tool": call.name, "arguments": call.arguments} for call in calls},
         about="client",
@@ -337,18 +337,18 @@ def check_results(gate: GateState, data: Json) -> None:
     known = {str(call.number): call for call in gate.calls}
     example = ", ".join(f'"{number}": …' for number in known)
     if not isinstance(data, dict) or set(data) != set(known):
-        raise AnswerInvalid("a result is wanted for each call, by its number", hint=f"Give as data: {{{example}}}.")
+        raise AnswerInvalid("each call needs a result, under its number", hint=f"Give as data: {{{example}}}.")
     for number, call in known.items():
         size = size_of_answer(data[number])
         if call.bytes_max is not None and size > call.bytes_max:
             raise AnswerInvalid(
-                f"the result of {call.name!r} has {size} bytes; {call.bytes_max} is the most", hint="Return less."
+                f"the result of {call.name!r} has {size} bytes; the maximum is {call.bytes_max}", hint="Return less."
             )
 
 
 def results_timed_out(at: StepState) -> GateAnswered:
     """Return the answer of the timeout: no results were returned."""
-    return GateAnswered(step=at.step, action=FAIL, comment="nobody returned a result in time", by="timeout")
+    return GateAnswered(step=at.step, action=FAIL, comment="no result was returned in time", by="timeout")
 
 
 def verdicts_on_results(
@@ -436,7 +436,7 @@ def _unnamed(schema: JsonObject, data: Json, at: Path) -> Iterator[FormMismatch]
         if rules.patterns and isinstance(value, dict):
             steps += len(rules.patterns) * (sum(map(len, value)) >> 8)
         if steps > FORM_VISITS_MAX:
-            yield FormMismatch(dotted(at), "the data are too large to be compared with this form", "Send less data.")
+            yield FormMismatch(dotted(at), "the data are too large to compare with this form", "Send less data.")
             return
         if isinstance(value, list):
             pending += [(_of_item(rules.parts, n), item, (*path, n)) for n, item in enumerate(value)]

@@ -113,8 +113,8 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
         )
     if report.digest and not names(report.digest, gate.digest):
         raise GateChangedMeanwhile(
-            f"what the gate of {report.step.node!r} shows has changed since it was read",
-            hint="Look at the gate again, and answer with its present `digest`. Nothing was changed.",
+            f"the contents of the gate {report.step.node!r} have changed since they were read",
+            hint="Read the gate again and answer with its present `digest`. Nothing was changed.",
         )
     check_answer(gate, report.action, report.data, ctx.plan.declared)
     _check_writes(ctx, at, edits_of(gate, report.action, report.data))
@@ -173,7 +173,7 @@ def same_answer(key: str, one: tuple[str, str, Json], other: tuple[str, str, Jso
     if one[:2] != other[:2] or not (is_same(one[2], other[2]) or _says_nothing(one[2], other[2])):
         raise AnswerDiffers(
             f"the key {key!r} was used for another answer ({one[1]!r} by {one[0]!r})",
-            hint="Give each answer a key of its own.",
+            hint="Use a new key for each answer.",
         )
 
 
@@ -284,7 +284,7 @@ def timed_out(ctx: DecisionContext, at: StepState) -> None:
         return
     offered = [str(option["value"]) for option in gate.options]
     if terms.on_timeout == "fail" or terms.on_timeout not in [*offered, *ctx.node(at.step).exits.labels]:
-        failure = Failure(code="gate-timeout", message=f"nobody answered {at.step.node!r} in time")
+        failure = Failure(code="gate-timeout", message=f"the gate {at.step.node!r} was not answered in time")
         fail_open_step(ctx, at.step, failure)
     else:
         close(ctx, at, GateAnswered(step=at.step, action=terms.on_timeout, by="timeout"), by_clock=True)
@@ -322,10 +322,12 @@ def must_approve(gate: GateState, by: str, groups: tuple[str, ...]) -> None:
     if by and has_right(gate, approvers, by, groups):
         return
     if by in gate.delegations:
-        hint = f"The right was passed on to {gate.delegations[by]!r}."
+        hint = f"The right was delegated to {gate.delegations[by]!r}."
     else:
-        hint = f"It asks {asked_of(gate, approvers)}."
-    raise NotAnApprover(f"{by!r} may not answer this gate" if by else "this gate must know who answers", hint=hint)
+        hint = f"Approvers: {asked_of(gate, approvers)}."
+    raise NotAnApprover(
+        f"{by!r} may not answer this gate" if by else "this gate requires the name of the person who answers", hint=hint
+    )
 
 
 def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[str, ...]) -> bool:
@@ -362,7 +364,7 @@ def cast(gate: GateState, by: str, vote: Vote) -> Vote:
     for other, voted in gate.votes.items():
         if other != by and voted.action == vote.action and not is_same_answer(gate, vote.action, voted.data, vote.data):
             raise VotesDiffer(
-                f"{other!r} voted {vote.action!r} with other data, and both must approve the same",
+                f"{other!r} voted {vote.action!r} with different data; only votes with the same data count together",
                 hint="Vote with the same data, or let them change their vote.",
             )
     return vote
@@ -398,14 +400,14 @@ def must_pass_on(gate: GateState, by: str, to: str) -> None:
     """Raise `NotDelegable` if `by` may not delegate the right to `to`."""
     approvers = gate.approvers
     if approvers is None or not approvers.named:
-        raise NotDelegable("anyone may answer this gate", hint="There is nothing to pass on.")
+        raise NotDelegable("anyone may answer this gate", hint="Delegation is not needed.")
     if not approvers.delegable:
         raise NotDelegable("this gate must be answered by the approvers themselves", hint="See its `approvers`.")
     if not to or to == by:
-        raise NotDelegable("a right is passed on to another person", hint="Name them.")
+        raise NotDelegable("the right must be delegated to another person", hint="Give the name of that person.")
     after = voters(gate)
     if after is not None and len((after - {by}) | {to}) < approvers.quorum:
         raise NotDelegable(
-            f"{approvers.quorum} different people must answer, and then {to!r} would have the right twice",
-            hint="Pass it on to somebody who is not asked yet.",
+            f"{approvers.quorum} different people must answer, and {to!r} would have two votes",
+            hint="Delegate to a person who is not an approver yet.",
         )

@@ -59,7 +59,7 @@ def must(ctx: DecisionContext, holds: bool, what: str) -> None:  # noqa: FBT001 
     if not holds:
         raise WrongStatus(
             f"{ctx.state.id!r} is {status_of(ctx.state)}: it cannot be {what}",
-            hint=f"`pointsman show {ctx.state.id}` shows what it did and what it waits for.",
+            hint=f"`pointsman show {ctx.state.id}` shows its steps, and what it waits for.",
         )
 
 
@@ -157,7 +157,7 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
     if state.status == "failed" and state.compensation is not None:
         raise WrongStatus(
             f"{state.id!r} cannot be retried: it was compensated",
-            hint="Start it again, or fork it from before the failure.",
+            hint="Start a new execution, or fork this one from before the failure.",
         )
     must(ctx, state.status == "failed" and bool(state.outcome.failed_work), "retried")
     raise_limits(ctx, report.limits)
@@ -275,14 +275,12 @@ class NotSteerable(CallerError):
 def steer(ctx: DecisionContext, report: SteerRequested) -> None:
     """Apply an intervention completely or not at all. Raises `NotSteerable`, `WrongStatus`, `EditRefused`."""
     if not ctx.plan.steerable:
-        raise NotSteerable(
-            "this workflow is not steered by people", hint="Its `config.humanInLoop` must be `real_time`."
-        )
+        raise NotSteerable("this workflow cannot be steered", hint="Set its `config.humanInLoop` to `real_time`.")
     must(ctx, not ctx.state.ended and ctx.state.status != "pending", "steered")
     if report.goto is not None:
         _must_lead_to(ctx, report.goto)
     if report.messages and not ctx.plan.messages:
-        raise NotSteerable("this workflow has no conversation to say something in", hint="Put values into its data.")
+        raise NotSteerable("this workflow has no conversation for messages", hint="Change its data instead.")
     check_edits(ctx, (*report.edits, *_messages_as_edit(ctx, report.messages)))
     if not (report.edits or report.messages or report.goto):
         return
@@ -305,18 +303,22 @@ def _messages_as_edit(ctx: DecisionContext, messages: tuple[Json, ...]) -> tuple
 
 def _must_lead_to(ctx: DecisionContext, name: str) -> None:
     if ctx.state.compensation is not None:
-        raise NotSteerable("what was done is being undone: nothing else moves", hint="Cancel it to undo no more.")
+        raise NotSteerable(
+            "the execution is being compensated and cannot be redirected", hint="Cancel it to stop the compensation."
+        )
     if name == END:
         return
     node = ctx.plan.nodes.get(name)
     if node is None or node.hidden:
-        raise NotSteerable(f"there is no node {name!r} to send control to", hint="See the nodes of the workflow.")
+        raise NotSteerable(f"there is no node {name!r} at which to continue", hint="See the nodes of the workflow.")
     if node.exits.no_route == "undone":
-        raise NotSteerable(f"{name!r} undoes steps: control goes nowhere from there", hint="Name another node.")
+        raise NotSteerable(f"{name!r} is a compensation: control cannot continue from it", hint="Name another node.")
     around = (*node.position.parallels, *node.position.loops)
     if around or (isinstance(node.action, JoinAction) and node.action.closes):
         where = f"inside {around[0]!r}" if around else "the end of a parallel"
-        raise NotSteerable(f"{name!r} is {where}: control cannot begin there", hint="Name a node outside of it.")
+        raise NotSteerable(
+            f"{name!r} is {where}: control cannot begin there", hint="Name a node outside the parallel or loop."
+        )
 
 
 def _redirect(ctx: DecisionContext, node: str) -> None:

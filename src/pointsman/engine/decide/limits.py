@@ -204,7 +204,11 @@ def timer_fired(ctx: DecisionContext, timer: str) -> None:
     """Check on a timer of the execution whether the time limit is reached; otherwise set the timer again."""
     state, limits = ctx.state, ctx.plan.limits
     if timer == CLOCK:
-        most, spent, what = allowed(ctx, CLOCK, limits.deadline_s), state.at - state.setup.started_at, "it has lasted"
+        most, spent, what = (
+            allowed(ctx, CLOCK, limits.deadline_s),
+            state.at - state.setup.started_at,
+            "the execution lasted",
+        )
     else:
         most, spent, what = allowed(ctx, WORKED, limits.execution_time_s), worked_s(state), "work ran for"
         if state.counters.running_steps == 0:
@@ -235,8 +239,8 @@ COUNTED: Final[Mapping[Kind, str]] = {"model": "modelCalls", "tool": "toolCalls"
 
 UNITS: Final = {
     "tokens": "tokens",
-    "modelCalls": "calls of models",
-    "toolCalls": "calls of tools",
+    "modelCalls": "model calls",
+    "toolCalls": "tool calls",
     "costUsd": "US dollars",
 }
 
@@ -299,7 +303,12 @@ def warn_of_budgets(ctx: DecisionContext) -> None:
     for name, most in _in_force(plan, state):
         amount = AMOUNT[name](state.usage)
         if name == "costUsd" and state.usage.unpriced_calls:
-            _warn(ctx, "cost-unknown", name, "a model was called whose price nobody knows: the budget cannot see it")
+            _warn(
+                ctx,
+                "cost-unknown",
+                name,
+                "a model without a known price was called: the budget does not count these calls",
+            )
         if amount >= most * plan.limits.budget_warn_at and amount < most:
             said = f"{_number(amount)} of {_number(most)} {UNITS[name]} are spent"
             _warn(ctx, "budget-low", f"{name}:{_number(most)}", said)
@@ -379,7 +388,7 @@ def reached_by_repetition(ctx: DecisionContext, step: Step, repeats: Repetition)
         return None
     if repeats.times < (allowed(ctx, "no-progress", REPEATS_MAX) or REPEATS_MAX):
         return None
-    said = f"{step.node!r} answered the same to the same {repeats.times} times, and nothing was new meanwhile"
+    said = f"{step.node!r} gave the same answer to the same input {repeats.times} times, and no data changed in between"
     return ReachedLimit("no-progress", said, step)
 
 
@@ -457,7 +466,7 @@ def may_raise(plan: Plan, state: ExecutionState, wanted: Mapping[str, float]) ->
         spent = _visited(state, node) if kind == VISITS else usage_of(state).get(name, 0.0)
         if spent > 0 and number <= spent:
             raise LimitUsed(
-                f"{name!r} cannot be {number:g}: {spent:g} are used already", hint=f"Give more than {spent:g}."
+                f"{name!r} cannot be {number:g}: {spent:g} are already used", hint=f"Give more than {spent:g}."
             )
 
 

@@ -83,9 +83,9 @@ def move(ctx: DecisionContext, report: MigrationRequested) -> None:
     state = ctx.state
     if not may_move(state):
         raise WrongStatus(
-            f"an execution that is {status_of(state)} and has a step in progress cannot be moved",
+            f"an execution that is {status_of(state)} and has a step in progress cannot be migrated",
             hint="Pause it, or wait until it waits, fails or is interrupted. A step whose sub-workflow waits is in "
-            "progress: pause the execution, or move the execution of the sub-workflow.",
+            "progress: pause the execution, or migrate the execution of the sub-workflow.",
         )
     settle_in(ctx, report)
     if state.status == "running":
@@ -113,7 +113,9 @@ def check_fits(plan: Plan, state: ExecutionState) -> None:
     found = [*misfits(plan, state)]
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise MigrationRefused(f"{found[0].where}: {found[0].message}{more}", hint="`move … --check` lists all of it.")
+        raise MigrationRefused(
+            f"{found[0].where}: {found[0].message}{more}", hint="`pointsman move … --check` lists all of them."
+        )
 
 
 def may_move(state: ExecutionState) -> bool:
@@ -158,14 +160,18 @@ def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) ->
         return
     if node.position.parallels != _parallels(at.step.scope):
         yield MigrationMismatch(
-            "scope-changed", where, f"there it is in {' in '.join(reversed(node.position.parallels)) or 'no parallel'}"
+            "scope-changed",
+            where,
+            f"in the other definition it is in {' in '.join(reversed(node.position.parallels)) or 'no parallel'}",
         )
     if at.step.lineage and not node.position.has_lineage:
-        yield MigrationMismatch("trigger-changed", where, "there only one of its steps can be open at a time")
+        yield MigrationMismatch(
+            "trigger-changed", where, "in the other definition only one of its steps can be open at a time"
+        )
     before = kind_of(was.nodes[at.step.node]) if was is not None else _kind_seen(state, at)
     if before not in (None, kind_of(node)):
         yield MigrationMismatch(
-            "kind-changed", where, f"it is a {before} step, there it would be a {kind_of(node)} step"
+            "kind-changed", where, f"it is a {before} step; in the other definition it is a {kind_of(node)} step"
         )
 
 
@@ -200,7 +206,9 @@ def _opening(plan: Plan, opening: ParallelFrame) -> Iterator[MigrationMismatch]:
     where = str(opening.step)
     gone = [edge for edge in opening.starts if edge not in node.action.by_id]
     if gone:
-        yield MigrationMismatch("edge-gone", where, f"a branch began over the edge {gone[0]!r}, which is not there")
+        yield MigrationMismatch(
+            "edge-gone", where, f"a branch began over the edge {gone[0]!r}, which the other definition lacks"
+        )
     if opening.joined != (node.action.join is not None):
         yield MigrationMismatch("join-changed", where, "a join closes it in only one of the two definitions")
 
@@ -214,11 +222,11 @@ def _arrival(plan: Plan, waits: PendingArrival) -> Iterator[MigrationMismatch]:
         yield _gone(where)
     elif waits.edge and waits.edge not in plan.edge_index:
         yield MigrationMismatch(
-            "edge-gone", where, f"control waits there behind the edge {waits.edge!r}, which is not there"
+            "edge-gone", where, f"control waits behind the edge {waits.edge!r}, which the other definition lacks"
         )
     elif node.position.parallels != _parallels(waits.scope) and node.enter != "join":
         yield MigrationMismatch(
-            "scope-changed", where, "control waits there, in other parallels than the other definition's"
+            "scope-changed", where, "control waits inside other parallels than in the other definition"
         )
 
 
@@ -227,7 +235,9 @@ def _loop(plan: Plan, where: str, node: str, loop: LoopState) -> Iterator[Migrat
     if there is None:
         yield _gone(where)
     elif not isinstance(there.action, LoopAction):
-        yield MigrationMismatch("kind-changed", where, f"round {loop.round} of a loop is open, there it is no loop")
+        yield MigrationMismatch(
+            "kind-changed", where, f"round {loop.round} of a loop is open; in the other definition it is not a loop"
+        )
     elif (there.action.items is None) != (loop.items is None):
         yield MigrationMismatch("kind-changed", where, "it goes over items in only one of the two definitions")
 
@@ -237,7 +247,7 @@ def fork(ctx: DecisionContext, report: ForkRequested) -> None:
     state = ctx.state
     if state.ended and not (state.status == "failed" and state.outcome.failed_work):
         raise WrongStatus(
-            f"{report.origin!r} is {state.status} at row {report.row}: nothing is left to go on with",
+            f"{report.origin!r} is {state.status} at row {report.row}: there is nothing to continue",
             hint="Fork it from an earlier row (--at), or run a step again (retry --from).",
         )
     given = report.input or {}

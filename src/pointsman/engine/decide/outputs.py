@@ -139,7 +139,8 @@ def check_conflicts(ctx: DecisionContext, scope: ScopeState, node: PlanNode, thr
                     raise StepRefused(
                         Failure(
                             code="write-conflict",
-                            message=f"{entry.node!r} and {node.id!r} ran at once and both wrote {dotted(write.path)!r}",
+                            message=f"{entry.node!r} and {node.id!r} ran concurrently, and both wrote "
+                            f"{dotted(write.path)!r}",
                             hint="Give the path a reducer in `state`, or let the steps write different paths.",
                         )
                     )
@@ -153,7 +154,7 @@ def read_race(reader: str, writer: str, path: str) -> Failure:
     return Failure(
         code="read-race",
         message=f"{reader!r} reads {path!r} while {writer!r}, which runs at the same time, writes it",
-        hint="Read it before the ways split, or after they meet.",
+        hint="Read it before the split, or after the branches join.",
     )
 
 
@@ -236,7 +237,7 @@ def _must_fit(size: int, limit: int | None) -> None:
             Failure(
                 code="state-too-large",
                 message=f"the value has more than {limit} bytes, the limit of the state",
-                hint="Let the step bring less, or raise limits.stateSize.",
+                hint="Return less from the step, or raise limits.stateSize.",
             )
         )
 
@@ -296,7 +297,7 @@ def listed_items(found: Json, *, of: str, field: str) -> list[Json]:
         return found
     if isinstance(found, dict):
         return [{"key": key, "value": value} for key, value in found.items()]
-    hint = f"Let `{field}` name a list"
+    hint = f"Set `{field}` to a list"
     if found is None:
         hint += " that is written before; write `… ?? []` after it if it may be missing"
     else:
@@ -377,7 +378,7 @@ def _check_declared(plan: Plan, scope: ScopeState, writes: Sequence[Write]) -> N
     if wrong is not None:
         path, message = wrong
         raise EditRefused(
-            f"{dotted(path)!r} does not fit what the workflow declares: {message}",
+            f"{dotted(path)!r} does not match its declaration in the workflow: {message}",
             hint="See `state` in the definition.",
         )
 
@@ -394,7 +395,10 @@ def scope_named(state: ExecutionState, text: str) -> Scope:
 
 def _no_such_scope(state: ExecutionState, named: str) -> EditRefused:
     known = ", ".join(scope_text(key) for key in sorted(state.scopes) if key)
-    return EditRefused(f"no branch {named!r} is open", hint=f"Open: {known or 'none'}. Without one: the execution.")
+    return EditRefused(
+        f"no branch {named!r} is open",
+        hint=f"Open: {known or 'none'}. Without a branch the edit applies to the execution.",
+    )
 
 
 def misfit(declared: Sequence[DeclaredField], data: JsonObject, paths: Sequence[Path]) -> tuple[Path, str] | None:

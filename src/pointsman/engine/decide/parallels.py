@@ -106,7 +106,7 @@ def _keys(
             Failure(
                 code="duplicate-item-key",
                 message=f"two items of {entry.node.id!r} have the key {twice!r}",
-                hint="Items are told apart by their text, or by `key`, `id` or `name`: make those differ.",
+                hint="Items are identified by their text, or by `key`, `id` or `name`: make these differ.",
             )
         )
     entry.ctx.warn("duplicate-item-key", f"items of {entry.node.id!r} share keys; they were numbered", entry.step)
@@ -472,7 +472,7 @@ def timed_out(ctx: DecisionContext, opening: ParallelFrame) -> None:
         failure = Failure(code="join-timeout", message=f"not all branches reached {join.id!r} in time")
         fail_opening(ctx, opening, failure)
         return
-    ctx.warn("join-timeout", f"{join.id!r} goes on without all its branches", opening.step)
+    ctx.warn("join-timeout", f"{join.id!r} continues without all its branches", opening.step)
     completion.cancel_branches(ctx, opening)
     fire(ctx, opening, join, ends=True)
 

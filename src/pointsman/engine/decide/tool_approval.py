@@ -184,7 +184,7 @@ def _result_verdict(at: StepState, call: ProposedCall, report: ChildEnded) -> Ca
         of = known.of
     failure = report.failure
     if failure is None and call.bytes_max is not None and (size := size_of_answer(report.output)) > call.bytes_max:
-        message = f"the workflow {call.workflow!r} answered {size} bytes; {call.bytes_max} is the most"
+        message = f"the workflow {call.workflow!r} returned {size} bytes; the maximum is {call.bytes_max}"
         failure = Failure(code=TOO_LARGE, message=message)
     if failure is not None:
         return CallVerdict(

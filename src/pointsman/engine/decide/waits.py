@@ -76,8 +76,8 @@ def receive(ctx: DecisionContext, report: EventReceived) -> None:
     kept = report.keeps and not takers
     if kept and len(ctx.state.events.buffered) >= KEPT_MAX:
         raise TooManyBufferedEvents(
-            f"{len(ctx.state.events.buffered)} events wait in {ctx.state.id!r} for steps that take them",
-            hint="Send more when it has taken some, or publish events that nobody needs to wait for.",
+            f"{len(ctx.state.events.buffered)} events are buffered in {ctx.state.id!r}, which is the maximum",
+            hint="Send more after its steps have consumed some, or publish the event, which does not buffer it.",
         )
     ctx.emit(EventConsumed(name=report.name, data=report.data, by=report.by, key=report.key, kept=kept))
     _give(ctx, takers, report.name, report.data)
@@ -158,5 +158,5 @@ def timed_out(ctx: DecisionContext, at: StepState) -> None:
     if isinstance(does, WaitAction) and does.goes_on_timeout:
         done(ctx, at, {"timedOut": True}, None)
         return
-    failure = Failure(code="wait-timeout", message=f"{at.step.node!r} waited too long for {at.event!r}")
+    failure = Failure(code="wait-timeout", message=f"{at.step.node!r} did not receive the event {at.event!r} in time")
     fail_open_step(ctx, at.step, failure)

@@ -415,7 +415,7 @@ async def _chunks(work: DesignWork) -> AsyncGenerator[bytes, None]:
 UNKNOWN: Final[FormulaProblem] = {
     "severity": "warning",
     "code": "unknown-path",
-    "message": "nothing is called 'scor' here: the value is always null",
+    "message": "'scor' does not exist: the value is always null",
     "hint": "Did you mean 'score'?",
     "offset": 0,
     "length": 4,
