@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from hypothesis import strategies as st
 
 from pointsman.authoring.apply import apply_operations
 from pointsman.authoring.comparison import operations_between, same
+from pointsman.authoring.draft import Draft
 from pointsman.authoring.operations import (
     OPERATIONS_MAX,
     AddNode,
+    AnyOperation,
+    Disconnect,
     MoveNode,
     OperationRefused,
     RemoveNode,
@@ -391,6 +395,93 @@ def test_inserting_any_node_anywhere_keeps_the_paths_or_is_refused(before: JsonO
         graph.ids[n] for n, scope in enumerate(graph.scopes) if scope is not None
     }
     assert lost <= {moved}, "nothing else is cut off"
+
+
+@given(graphs, st.data())
+@settings(max_examples=60, deadline=None)
+def test_operations_together_do_what_they_do_one_by_one(before: JsonObject, data: st.DataObject) -> None:
+    names = [*ids(before), "x", "y"]
+    edges: Any = before["edges"]
+    lines = [f"{edge['source']}->{edge['target']}{more}" for edge in edges for more in ("", " 2")] or ["x"]
+    made: JsonObject = before
+    done: list[AnyOperation] = []
+    for _ in range(data.draw(st.integers(1, 10))):
+        name, to = data.draw(st.sampled_from(names)), data.draw(st.sampled_from(names))
+        operation = data.draw(
+            st.sampled_from(
+                (
+                    RenameNode(node=name, to=to),
+                    RemoveNode(node=name),
+                    Disconnect(edge=data.draw(st.sampled_from(lines))),
+                )
+            )
+        )
+        alone = _refusal(made, [operation])
+        assert _refusal(before, [*done, operation]) == alone
+        if not alone:
+            done.append(operation)
+            made = apply_operations(made, [operation])
+    assert same(apply_operations(before, done), made)
+
+
+def _refusal(made: JsonObject, operations: list[AnyOperation]) -> str:
+    """Return why the last operation is refused; empty: it is not."""
+    try:
+        apply_operations(made, operations)
+    except OperationRefused as why:
+        return str(why).partition(": ")[2] + why.hint
+    return ""
+
+
+def _chain(size: int, name: str, prompt: str) -> JsonObject:
+    """Agents in a line."""
+    return {
+        "pointsman": 1,
+        "id": "long",
+        "nodes": [
+            {"id": f"{name}{n}", "type": "agent", "config": {"prompt": prompt.format(n=n, of=f"{name}{max(n - 1, 0)}")}}
+            for n in range(size)
+        ],
+        "edges": [{"source": f"{name}{n}", "target": f"{name}{n + 1}"} for n in range(size - 1)],
+    }
+
+
+@pytest.mark.parametrize("prompt", ["Write {n}.", "Write.", "Improve {{{{nodes.{of}.text}}}}."])
+def test_thousands_of_renamed_nodes_are_compared_in_linear_time(prompt: str) -> None:
+    """In quadratic time, 5000 nodes took more than 10 s."""
+    before, after_ = _chain(2000, "a", prompt), _chain(2000, "b", prompt)
+    started = time.process_time()
+    found = operations_between(before, after_)
+    assert time.process_time() - started < 3
+    assert same(apply_operations(before, found), after_)
+    renamed = sum(isinstance(one, RenameNode) for one in found)
+    assert renamed == (0 if "nodes" in prompt else 2000)
+
+
+def test_many_renames_read_the_workflow_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Draft] = []
+    read = Draft.workflow
+
+    def counted(draft: Draft) -> WorkflowDefinition:
+        reads.append(draft)
+        return read(draft)
+
+    monkeypatch.setattr(Draft, "workflow", counted)
+    before = _chain(300, "a", "Improve {{{{nodes.{of}.text}}}}.")
+    made = apply_operations(before, [RenameNode(node=f"a{n}", to=f"b{n}") for n in range(300)])
+    assert same(made, _chain(300, "b", "Improve {{{{nodes.{of}.text}}}}."))
+    assert len(reads) == 1
+
+
+def test_a_refusal_for_structure_names_an_error() -> None:
+    broken = _chain(200, "a", "Write.")
+    broken["nodes"] = [{**node, "config": {"prompt": 7}} for node in _nodes_of(broken)]
+    with pytest.raises(OperationRefused, match=r"valid structure, and /nodes/\d+"):
+        apply_operations(broken, [RenameNode(node="a1", to="b")])
+
+
+def _nodes_of(made: JsonObject) -> Any:
+    return made["nodes"]
 
 
 def _read(made: JsonObject) -> WorkflowDefinition:

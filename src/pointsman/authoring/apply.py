@@ -17,11 +17,13 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Final, assert_never
+from itertools import groupby
+from typing import Final, TypeAlias, TypeVar, assert_never, cast
 
-from pointsman.authoring.draft import Draft, change
+from pointsman.authoring.draft import Draft, change, is_at_one_of, may_rename, name_of_ends
 from pointsman.authoring.operations import (
     AddNode,
     AnyOperation,
@@ -39,6 +41,7 @@ from pointsman.authoring.operations import (
 )
 from pointsman.definition.graph.analysis import Graph, analyse
 from pointsman.definition.model.nodes import TYPE_ALIASES
+from pointsman.definition.problems import pointer_parts
 from pointsman.definition.text_locations import TextLocation, sites_of
 from pointsman.expressions.environment import ROOTS
 from pointsman.expressions.failures import ExpressionError
@@ -54,62 +57,156 @@ def apply_operations(document: JsonObject, operations: Sequence[AnyOperation]) -
     """Return the document after the operations; the given one is not changed. Raises `OperationRefused` naming the
     first operation that cannot be applied."""
     draft = Draft(document)
-    for number, operation in enumerate(operations, start=1):
-        try:
-            _apply(draft, operation)
-        except OperationRefused as why:
-            name = operation.__struct_config__.tag
-            raise OperationRefused(f"operation {number} ({name}): {why}", hint=why.hint) from None
+    for kind, run in groupby(enumerate(operations, start=1), key=lambda one: _kind(one[1])):
+        match kind:
+            case "rename":
+                _rename_all(draft, cast("_Run[RenameNode]", run))
+            case "remove":
+                _remove_all(draft, cast("_Run[RemoveNode]", run))
+            case "disconnect":
+                _disconnect_all(draft, cast("_Run[Disconnect]", run))
+            case _:
+                for number, operation in run:
+                    with _numbered(number, operation):
+                        _apply(draft, operation)
     return draft.document
+
+
+Change = TypeVar("Change", bound=AnyOperation)
+_Run: TypeAlias = Iterable[tuple[int, Change]]
+"""Successive operations of one kind, with their numbers."""
+
+
+def _kind(operation: AnyOperation) -> str:
+    """Return the kind of operations that are applied together: each of them alone would walk through the document."""
+    match operation:
+        case RenameNode():
+            return "rename"
+        case RemoveNode(bridge=False):
+            return "remove"
+        case Disconnect():
+            return "disconnect"
+        case _:
+            return ""
+
+
+@contextmanager
+def _numbered(number: int, operation: AnyOperation) -> Generator[None]:
+    """Name the operation in its refusal."""
+    try:
+        yield
+    except OperationRefused as why:
+        name = operation.__struct_config__.tag
+        raise OperationRefused(f"operation {number} ({name}): {why}", hint=why.hint) from None
+
+
+def _rename_all(draft: Draft, run: _Run[RenameNode]) -> None:
+    """Rename nodes. Renames that concern the same name are made one after the other."""
+    sites: list[TextLocation] = []
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for number, operation in run:
+        old, new = operation.node, operation.to
+        with _numbered(number, operation):
+            if not taken.isdisjoint((old, new)):
+                rename(draft, sites, names)
+                names, taken = {}, set()
+            draft.node(old)
+            if new == old:
+                continue
+            must_be_free(draft, new)
+            _must_be_an_id(new)
+            if not names:
+                sites = [*sites_of(draft.workflow())]
+        names[old] = new
+        taken |= {old, new}
+    rename(draft, sites, names)
+
+
+def _remove_all(draft: Draft, run: _Run[RemoveNode]) -> None:
+    """Remove nodes and their edges."""
+    gone: dict[str, JsonObject] = {}
+    for number, operation in run:
+        with _numbered(number, operation):
+            if operation.node in gone:
+                _remove_nodes(draft, gone)
+                gone = {}
+            gone[operation.node] = draft.node(operation.node)
+    _remove_nodes(draft, gone)
+
+
+def _disconnect_all(draft: Draft, run: _Run[Disconnect]) -> None:
+    """Remove edges. An edge whose removal may change the names of others is removed before the next one is found."""
+    gone: list[JsonObject] = []
+    ends: set[str] = set()
+    for number, operation in run:
+        with _numbered(number, operation):
+            if gone and (not draft.has_edge(operation.edge) or name_of_ends(draft.edge(operation.edge)) in ends):
+                draft.drop(gone)
+                gone, ends = [], set()
+            edge = draft.edge(operation.edge)
+        gone.append(edge)
+        ends.add(name_of_ends(edge))
+        if may_rename(edge):
+            draft.drop(gone)
+            gone, ends = [], set()
+    draft.drop(gone)
 
 
 def _apply(draft: Draft, operation: AnyOperation) -> None:
     match operation:
-        case AddNode() | RemoveNode() | ChangeNode() | RenameNode() | MoveNode() | OrderNodes():
+        case AddNode() | RemoveNode() | ChangeNode() | MoveNode() | OrderNodes():
             _apply_to_nodes(draft, operation)
         case Connect(edge=edge):
             _connect(draft, edge)
-        case Disconnect(edge=edge):
-            draft.drop([draft.edge(edge)])
         case ChangeEdge(edge=edge, set=put, remove=remove):
             changed = draft.edge(edge)
             change(changed, put, remove, what=f"edge {edge!r}")
+            if any(pointer_parts(pointer)[0] in ("id", "source", "target") for pointer in (*put, *remove)):
+                draft.forget_names()
             draft.must_lead_somewhere(changed)
         case ChangeWorkflow(set=put, remove=remove):
             change(draft.document, put, remove, kept=NOT_HERE, what="the workflow")
         case OrderEdges(edges=edges):
             names = [name for name, _ in draft.named_edges()]
             _order(draft.edges, names, edges, "edge")
+            draft.forget_names()
+        case RenameNode() | Disconnect():
+            raise AssertionError("successive operations of this kind are applied together")
         case _:
             assert_never(operation)
 
 
-def _apply_to_nodes(
-    draft: Draft, operation: AddNode | RemoveNode | ChangeNode | RenameNode | MoveNode | OrderNodes
-) -> None:
+def _apply_to_nodes(draft: Draft, operation: AddNode | RemoveNode | ChangeNode | MoveNode | OrderNodes) -> None:
     match operation:
         case AddNode(node=node):
             _add(draft, node, operation)
-        case RemoveNode(node=node, bridge=bridge):
+        case RemoveNode(node=node):
             gone = draft.node(node)
-            take_out(draft, node, bridge=bridge)
-            if draft.document.get("entry") == node:
-                del draft.document["entry"]
-            draft.nodes[:] = [one for one in draft.nodes if one is not gone]
+            take_out(draft, node)
+            _remove_nodes(draft, {node: gone})
         case ChangeNode(node=node, set=put, remove=remove):
             change(draft.node(node), put, remove, kept=("id",), what=f"node {node!r}")
-        case RenameNode(node=node, to=to):
-            draft.node(node)
-            if to != node:
-                must_be_free(draft, to)
-                _must_be_an_id(to)
-                rename(draft, node, to)
         case MoveNode(node=node):
             _move(draft, node, operation)
         case OrderNodes(nodes=nodes):
             _order(draft.nodes, draft.ids(), nodes, "node")
+            draft.forget_names()
         case _:
             assert_never(operation)
+
+
+def _remove_nodes(draft: Draft, gone: Mapping[str, JsonObject]) -> None:
+    """Remove nodes, their edges, and their entries in lists."""
+    if not gone:
+        return
+    draft.drop([edge for edge in draft.written_edges() if is_at_one_of(gone, edge)])
+    _unlist(draft, gone)
+    if draft.document.get("entry") in gone:
+        del draft.document["entry"]
+    nodes = {id(node) for node in gone.values()}
+    draft.nodes[:] = [one for one in draft.nodes if id(one) not in nodes]
+    draft.forget_names()
 
 
 def _add(draft: Draft, node: JsonObject, where: AddNode) -> None:
@@ -120,7 +217,7 @@ def _add(draft: Draft, node: JsonObject, where: AddNode) -> None:
     must_be_free(draft, name)
     # Find the edge before the node is added, so that the node's own edges are not found.
     on = draft.edge(where.on) if where.on else None
-    draft.nodes.append(copy.deepcopy(node))
+    draft.add(copy.deepcopy(node))
     _place(draft, name, where, on)
 
 
@@ -135,7 +232,7 @@ def _move(draft: Draft, node: str, where: MoveNode) -> None:
     on = draft.edge(where.on) if where.on else None
     if on is not None and node in (on.get("source"), on.get("target")):
         raise OperationRefused(f"{where.on!r} is an edge of {node!r} itself", hint="Choose another edge.")
-    take_out(draft, node, bridge=True, keeps_errors=True)
+    take_out(draft, node, keeps_errors=True)
     _place(draft, node, where, on)
 
 
@@ -154,7 +251,7 @@ def _place(draft: Draft, node: str, where: AddNode | MoveNode, on: JsonObject | 
 def _connect(draft: Draft, edge: JsonObject) -> None:
     draft.must_lead_somewhere(edge)
     name = edge.get("id")
-    if name is not None and any(known == name for known, _ in draft.named_edges()):
+    if name is not None and draft.has_edge(str(name)):
         raise OperationRefused(f"the edge {name!r} already exists", hint="Choose another id, or omit it.")
     draft.connect(copy.deepcopy(edge))
 
@@ -282,34 +379,36 @@ def _ways_out(draft: Draft, graph: Graph, number: int) -> list[JsonObject]:
 def _written(draft: Draft, graph: Graph) -> list[JsonObject]:
     """Return the document's edges in the order of their numbers in the graph. Edges with higher numbers are implied and
     not in the document."""
-    edges = [edge for _, edge in draft.named_edges()]
+    edges = draft.written_edges()
     assert len(edges) <= len(graph.edges), "a workflow with a valid structure has objects for edges"
     return edges
 
 
-def take_out(draft: Draft, node: str, *, bridge: bool, keeps_errors: bool = False) -> None:
-    """Remove a node's edges and its entries in lists. `bridge` connects its predecessors with its successor.
-    `keeps_errors` keeps its error edges."""
+def take_out(draft: Draft, node: str, *, keeps_errors: bool = False) -> None:
+    """Remove a node's edges and its entries in lists, and connect its predecessors with its successor.
+
+    `keeps_errors` keeps its error edges.
+    """
     into = [edge for edge in draft.ways_to(node) if edge.get("source") != node]
     out = draft.ways_from(node)
-    if bridge:
-        kept = [edge for edge in out if keeps_errors and is_condition(edge, "error")]
-        _bridge(draft, node, into, [edge for edge in out if edge.get("target") != node])
-        for edge in kept:
-            draft.connect(edge)
-    else:
-        draft.drop([*into, *out])
+    kept = [edge for edge in out if keeps_errors and is_condition(edge, "error")]
+    _bridge(draft, node, into, [edge for edge in out if edge.get("target") != node])
+    for edge in kept:
+        draft.connect(edge)
+    _unlist(draft, {node})
+    draft.forget_names()
+
+
+def _unlist(draft: Draft, gone: Container[Json]) -> None:
+    """Remove nodes from the lists of loops and parallels."""
     for one in draft.nodes:
         config = one.get("config") if isinstance(one, dict) else None
-        if isinstance(config, dict):
-            _unlist(config, node)
-
-
-def _unlist(config: JsonObject, node: str) -> None:
-    for key in LISTS:
-        listed = config.get(key)
-        if isinstance(listed, list):
-            config[key] = [name for name in listed if name != node]
+        if not isinstance(config, dict):
+            continue
+        for key in LISTS:
+            listed = config.get(key)
+            if isinstance(listed, list):
+                config[key] = [name for name in listed if not isinstance(name, str) or name not in gone]
 
 
 def _bridge(draft: Draft, node: str, into: Sequence[JsonObject], out: Sequence[JsonObject]) -> None:
@@ -371,31 +470,40 @@ _BRACE: Final = re.compile(r"(?<!\\)(?:\{\{?|\$\{)\s*(?:#\s*\w+\s+)?")
 _Spelled = Callable[[str], str]
 
 
-def rename(draft: Draft, old: str, new: str) -> None:
-    """Rename a node. Raises `OperationRefused` if the workflow has structural errors, because then the kind of its
-    texts is unknown."""
-    sites = [*sites_of(draft.workflow())]
+def rename(draft: Draft, sites: Sequence[TextLocation], names: Mapping[str, str]) -> None:
+    """Rename nodes at once: `names` has no name both as an old one and as a new one.
+
+    `sites`: the texts of the workflow, which are known only without structural errors.
+    """
+    if not names:
+        return
     for site in sites:
-        _rename_at(draft.document, site, old, new)
+        _rename_at(draft.document, site, names)
     for one in draft.nodes:
         config = one.get("config") if isinstance(one, dict) else None
         handoffs = config.get("handoffs") if isinstance(config, dict) else None
         if isinstance(config, dict) and isinstance(handoffs, list):
-            config["handoffs"] = [new if name == old else name for name in handoffs]
-    draft.node(old)["id"] = new
+            config["handoffs"] = [_renamed(name, names) for name in handoffs]
+    for old, new in names.items():
+        draft.node(old)["id"] = new
+    draft.forget_names()
 
 
-def _rename_at(document: JsonObject, site: TextLocation, old: str, new: str) -> None:
+def _renamed(name: Json, names: Mapping[str, str]) -> Json:
+    return names.get(name, name) if isinstance(name, str) else name
+
+
+def _rename_at(document: JsonObject, site: TextLocation, names: Mapping[str, str]) -> None:
     replaced: _Spelled
     match site.kind:
         case "node":
-            replaced = lambda text: new if text == old else text  # noqa: E731 - one of four ways to replace
+            replaced = lambda text: names.get(text, text)  # noqa: E731 - one of four ways to replace
         case "expression" | "jsonpath":
-            replaced = partial(in_expression, old=old, new=new)
+            replaced = partial(in_expression, names=names)
         case "template" | "parameters":
-            replaced = partial(in_template, old=old, new=new)
+            replaced = partial(in_template, names=names)
         case "path":
-            replaced = partial(in_path, old=old, new=new)
+            replaced = partial(in_path, names=names)
         case _:
             return
     if not site.writes:
@@ -432,50 +540,52 @@ def _texts(value: Json, replaced: _Spelled) -> Json:
             return value
 
 
-def in_expression(text: str, *, old: str, new: str) -> str:
+def in_expression(text: str, *, names: Mapping[str, str]) -> str:
     """Rename in an expression. Invalid expressions stay unchanged; the checker reports them."""
     try:
         tokens = read_tokens(text)
     except ExpressionError:
         return text
-    return _spliced(text, [(at, end, _key(new, _NAME)) for at, end in _keys(tokens, old)])
+    return _spliced(text, [(at, end, _key(names[old], _NAME)) for at, end, old in _keys(tokens, names)])
 
 
-def _keys(tokens: list[Token], old: str) -> Iterator[tuple[int, int]]:
-    """Yield the positions of `.draft` or `["draft"]` after a name of the nodes root, including the dot or bracket."""
+def _keys(tokens: list[Token], names: Container[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield each key `.draft` or `["draft"]` after a name of the nodes root: its position, with the dot or bracket, and
+    the name of the node."""
     for place, token in enumerate(tokens[:-2]):
         before = tokens[place - 1] if place else None
         of_other = before is not None and before.text in (".", "?.") and (place < 2 or tokens[place - 2].text != "$")
         if token.kind != "name" or token.text not in WORDS or of_other:
             continue
         sign, key = tokens[place + 1], tokens[place + 2]
-        if sign.text in (".", "?.") and key.kind == "name" and key.text == old:
-            yield sign.at, key.end
-        elif sign.text == "[" and key.kind == "text" and key.text == old:
+        if sign.text in (".", "?.") and key.kind == "name" and key.text in names:
+            yield sign.at, key.end, key.text
+        elif sign.text == "[" and key.kind == "text" and key.text in names:
             closing = tokens[place + 3]
             if closing.text == "]":
-                yield sign.at, closing.end
+                yield sign.at, closing.end, key.text
 
 
-def in_path(text: str, *, old: str, new: str) -> str:
-    found = _path_key(text, 0, old)
-    return text if found is None else _spliced(text, [(*found, _key(new, _PATH_NAME))])
+def in_path(text: str, *, names: Mapping[str, str]) -> str:
+    found = _path_key(text, 0, names)
+    return text if found is None else _spliced(text, [found])
 
 
-def _path_key(text: str, at: int, old: str) -> tuple[int, int] | None:
-    """Return the position of the key `old` in the path that begins at `at`; None: it is not a path into nodes with that
-    key."""
+def _path_key(text: str, at: int, names: Mapping[str, str]) -> tuple[int, int, str] | None:
+    """Return the position of the renamed key in the path that begins at `at`, and its new spelling; None: it is not a
+    path into nodes with such a key."""
     scanned = scan_path(text, at)
-    keys = () if scanned is None else scanned.keys
-    if len(keys) > 1 and keys[0].key in WORDS and keys[1].key == old:
-        return keys[1].at, keys[1].end
-    return None
+    keys = [] if scanned is None else [*scanned.keys]
+    if len(keys) < 2 or keys[0].key not in WORDS:
+        return None
+    name = keys[1].key
+    return (keys[1].at, keys[1].end, _key(names[name], _PATH_NAME)) if isinstance(name, str) and name in names else None
 
 
-def in_template(text: str, *, old: str, new: str) -> str:
+def in_template(text: str, *, names: Mapping[str, str]) -> str:
     """Rename in every tag and block of a template."""
-    found = (_path_key(text, brace.end(), old) for brace in _BRACE.finditer(text))
-    return _spliced(text, [(*place, _key(new, _PATH_NAME)) for place in found if place is not None])
+    found = (_path_key(text, brace.end(), names) for brace in _BRACE.finditer(text))
+    return _spliced(text, [place for place in found if place is not None])
 
 
 def _key(name: str, plain: re.Pattern[str]) -> str:
@@ -484,10 +594,12 @@ def _key(name: str, plain: re.Pattern[str]) -> str:
 
 
 def _spliced(text: str, places: list[tuple[int, int, str]]) -> str:
-    made, position = "", 0
+    made: list[str] = []
+    position = 0
     for at, end, new in places:
-        made, position = made + text[position:at] + new, end
-    return made + text[position:]
+        made += (text[position:at], new)
+        position = end
+    return "".join((*made, text[position:]))
 
 
 def must_be_free(draft: Draft, name: str) -> None:

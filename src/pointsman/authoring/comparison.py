@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from pointsman.authoring.apply import apply_operations
-from pointsman.authoring.draft import edge_names
+from pointsman.authoring.draft import edge_names, is_at_one_of
 from pointsman.authoring.operations import (
     AddNode,
     AnyOperation,
@@ -43,7 +43,7 @@ def operations_between(before: JsonObject, after: JsonObject) -> tuple[AnyOperat
     """Return the operations that lead from one document to the other. Nodes and edges need distinct names."""
     renames, before = _renames(before, after)
     new_nodes, new_edges = _nodes(after), _edges(after)
-    leaves = [name for name in _nodes(before) if name not in new_nodes]
+    leaves = dict.fromkeys(name for name in _nodes(before) if name not in new_nodes)
     gone = [
         *(Disconnect(edge=name) for name in reversed([*_going(before, new_edges, leaves)])),
         *(RemoveNode(node=name) for name in leaves),
@@ -56,22 +56,24 @@ def operations_between(before: JsonObject, after: JsonObject) -> tuple[AnyOperat
 def _renames(before: JsonObject, after: JsonObject) -> tuple[list[RenameNode], JsonObject]:
     """Return renames of nodes that differ from a removed node only in the id, and the document after these renames."""
     old, new = _nodes(before), _nodes(after)
-    free = {name: node for name, node in new.items() if name not in old}
+    free: dict[object, list[str]] = {}
+    for name, node in reversed(new.items()):
+        if name not in old:
+            free.setdefault(_content(node), []).append(name)
     found: list[RenameNode] = []
-    for name, node in old.items():
-        if name in new or not free:
-            continue
-        to = next((to for to, other in free.items() if same({**node, "id": to}, other)), None)
-        if to is None:
-            continue
-        one = RenameNode(node=name, to=to)
-        try:
-            before = apply_operations(before, [one])
-        except OperationRefused:
-            return found, before  # The document has structural errors, so references to the node cannot be determined.
-        found.append(one)
-        del free[to]
-    return found, before
+    for name, node in old.items() if free else ():
+        names = free.get(_content(node)) if name not in new else None
+        if names:
+            found.append(RenameNode(node=name, to=names.pop()))
+    try:
+        return found, apply_operations(before, found)
+    except OperationRefused:
+        return [], before  # The document has structural errors, so references to the nodes cannot be determined.
+
+
+def _content(node: JsonObject) -> object:
+    """Return a value that is equal for nodes that differ only in the id."""
+    return comparable({key: value for key, value in node.items() if key != "id"})
 
 
 def _come(
@@ -98,8 +100,7 @@ def _going(before: JsonObject, new_edges: Mapping[str, JsonObject], leaves: Coll
     """Yield the edges to remove. Of several between two nodes the caller removes the last ones first, so that the
     others keep their names. Edges of removed nodes (`leaves`) are omitted, because they are removed with the node."""
     for name, edge in _edges(before).items():
-        goes_with = edge.get("source") in leaves or edge.get("target") in leaves
-        if not goes_with and not _stays(name, edge, new_edges):
+        if not is_at_one_of(leaves, edge) and not _stays(name, edge, new_edges):
             yield name
 
 
@@ -120,7 +121,7 @@ def _orders(
     come = [*(name for name in old_nodes if name in new_nodes), *(name for name in new_nodes if name not in old_nodes)]
     if come != [*new_nodes]:
         yield OrderNodes(nodes=tuple(new_nodes))
-    keys = [*kept_edges, *(name for name in new_edges if name not in kept_edges)]
+    keys = [*dict.fromkeys((*kept_edges, *new_edges))]
     if keys != [*new_edges]:
         called = dict(zip(keys, edge_names([new_edges[key] for key in keys]), strict=True))
         yield OrderEdges(edges=tuple(called[key] for key in new_edges))
@@ -162,6 +163,19 @@ def difference(before: JsonObject, after: JsonObject) -> DocumentDifference:
                 elif not same(was, now):
                     put[pointer_to(*at)] = now
     return DocumentDifference(dict(sorted(put.items())), tuple(sorted(remove)))
+
+
+def comparable(value: Json) -> object:
+    """Return a hashable value that is equal for values that are `same`."""
+    match value:
+        case bool():
+            return (bool, value)
+        case dict():
+            return frozenset((key, comparable(one)) for key, one in value.items())
+        case list():
+            return tuple(map(comparable, value))
+        case _:
+            return value
 
 
 def same(one: Json, other: Json) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pointsman.authoring.operations import OperationRefused
@@ -12,17 +12,28 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import did_you_mean, pointer_parts
 from pointsman.values import END, Json, JsonObject
 
+ARROW: Final = "->"
 AT_END: Final = "-"
 """The position behind the last item of a list."""
 
 
 class Draft:
-    """A private copy of a document, with operations on its parts."""
+    """A private copy of a document, with operations on its parts.
+
+    The draft finds parts by an index of their names, which it makes when it is needed. Code that changes an id or an
+    end of an edge calls `forget_names` afterwards.
+    """
 
     def __init__(self, document: JsonObject) -> None:
         self.document = copy.deepcopy(document)
         self._parts("nodes")
         self._parts("edges")
+        self._by_id: dict[str, JsonObject] | None = None
+        self._edges: _NamedEdges | None = None
+
+    def forget_names(self) -> None:
+        """Discard the index of names."""
+        self._by_id = self._edges = None
 
     def _parts(self, key: str) -> list[Json]:
         parts = self.document.setdefault(key, [])
@@ -46,42 +57,74 @@ class Draft:
         return [str(node["id"]) for node in self.nodes if isinstance(node, dict) and "id" in node]
 
     def has(self, node: str) -> bool:
-        return node in self.ids()
+        return node in self._nodes_by_id()
 
     def node(self, name: str) -> JsonObject:
         """Return a node by its id. Raises `OperationRefused`."""
-        for one in self.nodes:
-            if isinstance(one, dict) and one.get("id") == name:
-                return one
-        raise _unknown("node", name, self.ids())
+        found = self._nodes_by_id().get(name)
+        if found is None or found["id"] != name:
+            raise _unknown("node", name, self.ids())
+        return found
+
+    def _nodes_by_id(self) -> dict[str, JsonObject]:
+        if self._by_id is None:
+            self._by_id = {}
+            for node in self.nodes:
+                if isinstance(node, dict) and "id" in node:
+                    self._by_id.setdefault(str(node["id"]), node)
+        return self._by_id
+
+    def add(self, node: JsonObject) -> None:
+        """Add a node with a free id."""
+        self._nodes_by_id()[str(node["id"])] = node
+        self.nodes.append(node)
 
     def edge(self, name: str) -> JsonObject:
         """Return an edge by its name. Raises `OperationRefused`."""
-        for known, one in self.named_edges():
-            if known == name:
-                return one
-        raise _unknown("edge", name, [known for known, _ in self.named_edges()])
+        found = self._named_edges().by_name.get(name)
+        if found is None:
+            raise _unknown("edge", name, [known for known, _ in self.named_edges()])
+        return found
+
+    def has_edge(self, name: str) -> bool:
+        return name in self._named_edges().by_name
+
+    def _named_edges(self) -> _NamedEdges:
+        if self._edges is None:
+            self._edges = _NamedEdges(self.written_edges())
+        return self._edges
+
+    def written_edges(self) -> list[JsonObject]:
+        """Return the edges that are objects."""
+        return [one for one in self.edges if isinstance(one, dict)]
 
     def named_edges(self) -> Iterator[tuple[str, JsonObject]]:
         """Return each edge with the name that messages and operations use for it."""
-        edges = [one for one in self.edges if isinstance(one, dict)]
+        edges = self.written_edges()
         return zip(edge_names(edges), edges, strict=True)
 
     def ways_from(self, node: str) -> list[JsonObject]:
-        return [edge for _, edge in self.named_edges() if edge.get("source") == node]
+        return [edge for edge in self.written_edges() if edge.get("source") == node]
 
     def ways_to(self, node: str) -> list[JsonObject]:
-        return [edge for _, edge in self.named_edges() if edge.get("target") == node]
+        return [edge for edge in self.written_edges() if edge.get("target") == node]
 
     def connect(self, edge: JsonObject, *, behind: JsonObject | None = None) -> None:
         """Add an edge: at the end, or right behind another one, because edges are evaluated in order."""
         edges = self.edges
+        if behind is None:
+            if self._edges is not None and not self._edges.append(edge):
+                self._edges = None
+            edges.append(edge)
+            return
+        self._edges = None
         place = next((at + 1 for at, one in enumerate(edges) if one is behind), len(edges))
         edges.insert(place, edge)
 
     def drop(self, edges: Iterable[JsonObject]) -> None:
         """Remove edges."""
-        gone = [id(edge) for edge in edges]
+        gone = {id(edge) for edge in edges}
+        self._edges = None
         self.edges[:] = [one for one in self.edges if id(one) not in gone]
 
     def must_lead_somewhere(self, edge: JsonObject) -> None:
@@ -97,7 +140,7 @@ class Draft:
         """Return the definition of the document. Raises `OperationRefused` if it has structural errors."""
         found, problems = WorkflowDefinition.from_document(self.document)
         if found is None:
-            first = problems[0]
+            first = next((one for one in problems if one.severity == "error"), problems[0])
             raise OperationRefused(
                 f"operations need a workflow with a valid structure, and {first.pointer or 'it'}: {first.message}",
                 hint="Fix that first.",
@@ -105,16 +148,47 @@ class Draft:
         return found
 
 
+class _NamedEdges:
+    """Edges by their names. Of several edges with one name the first has it."""
+
+    def __init__(self, edges: Sequence[JsonObject]) -> None:
+        self._taken: dict[str, int] = {}
+        self.by_name: dict[str, JsonObject] = {}
+        for name, edge in zip(_names(edges, self._taken), edges, strict=True):
+            self.by_name.setdefault(name, edge)
+
+    def append(self, edge: JsonObject) -> bool:
+        """Add the last edge. False: its id may change the names of others, so the index must be made again."""
+        if may_rename(edge):
+            return False
+        (name,) = _names([edge], self._taken)
+        self.by_name.setdefault(name, edge)
+        return True
+
+
+def may_rename(edge: Mapping[str, Json]) -> bool:
+    """Return whether the id of an edge looks like a name that is made of ends: another edge may give way to it."""
+    return ARROW in str(edge.get("id") or "")
+
+
+def name_of_ends(edge: Mapping[str, Json]) -> str:
+    return f"{edge.get('source')}{ARROW}{edge.get('target')}"
+
+
+def is_at_one_of(nodes: Container[str], edge: Mapping[str, Json]) -> bool:
+    """Return whether an end of the edge is one of these nodes."""
+    return any(isinstance(end, str) and end in nodes for end in (edge.get("source"), edge.get("target")))
+
+
 def edge_names(edges: Iterable[Mapping[str, Json]]) -> list[str]:
     """Return the name of each edge: its id, or `source->target`, with a number if that is taken."""
-    listed = list(edges)
-    taken = {str(edge["id"]): 2 for edge in listed if edge.get("id") is not None}
-    return [
-        str(edge["id"])
-        if edge.get("id") is not None
-        else fresh_name(f"{edge.get('source')}->{edge.get('target')}", taken)
-        for edge in listed
-    ]
+    return _names([*edges], {})
+
+
+def _names(edges: Sequence[Mapping[str, Json]], taken: dict[str, int]) -> list[str]:
+    """Return the name of each edge, and add the names to `taken`."""
+    taken |= {str(edge["id"]): 2 for edge in edges if edge.get("id") is not None}
+    return [str(edge["id"]) if edge.get("id") is not None else fresh_name(name_of_ends(edge), taken) for edge in edges]
 
 
 def change(

@@ -168,7 +168,7 @@ def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def more_problems(count: int) -> Problem:
     """Return the note that counts the problems that are not listed."""
-    message = f"{count} more problems are not listed"
+    message = f"{count} more problems are not listed" if count > 1 else "1 more problem is not listed"
     return note("more-problems", "", message, hint="Correct those that are listed, and check again.")
 
 
