@@ -45,12 +45,14 @@ class IdentityProvider:
     def issuer(self) -> str:
         return self.server.url_for("").rstrip("/")
 
-    def open(self) -> None:
+    def open(self, **changes: Any) -> None:
+        """Answer requests; `changes` replace parts of the discovery document."""
         about = {
             "issuer": self.issuer,
             "authorization_endpoint": f"{self.issuer}/authorize?realm=desk",
             "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/keys",
+            **changes,
         }
         self.server.expect_request("/.well-known/openid-configuration").respond_with_json(about)
         self.server.expect_request("/keys").respond_with_json({"keys": [KEY.as_dict(private=False)]})

@@ -12,24 +12,25 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import secrets
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from urllib.parse import quote, urlencode, urlsplit
 
-import msgspec
-
 from pointsman.auth.callers import ROLES, Caller, Role
 from pointsman.auth.keys import RANDOM_BYTES
 from pointsman.errors import CallerError, OperatorError
+from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.ports import Clock
 from pointsman.settings import Settings
 from pointsman.settings.sections import OidcSettings
-from pointsman.values import Instant
+from pointsman.values import Instant, JsonObject
 
 if TYPE_CHECKING:
     from joserfc.jwk import Key
@@ -46,6 +47,8 @@ ASKED_EVERY_S: Final = 60.0
 FAILED_FOR_S: Final = 5.0
 """How long an unreachable issuer is not asked again: any client can send something that looks like a token."""
 OK: Final = 200
+_NOT_IN_ADDRESS: Final = re.compile(r"[^!-~]|#")
+"""Parts of an address that cannot be sent in a header, or that would hide the parameters of a login."""
 
 
 class IssuerUnreachable(OperatorError):
@@ -70,7 +73,7 @@ class Tokens:
         self._failed_at = -math.inf
         self._about: Mapping[str, object] = {}
         self._about_at = -math.inf
-        self._reading = asyncio.Lock()
+        self._turn = asyncio.Lock()
 
     async def caller(self, token: str) -> Caller | None:
         """Return the caller of a token; None if the token is invalid. Raises `IssuerUnreachable`."""
@@ -80,8 +83,8 @@ class Tokens:
             return None
 
     async def claims(self, token: str, *, audience: str) -> Mapping[str, object]:
-        """Return the claims of a token that this issuer signed, for this audience, and that is valid now. Raises
-        `TokenRefused`, `IssuerUnreachable`."""
+        """Return the claims of a token that this issuer signed, for this audience, and that is valid now. They include
+        a mail address only if the issuer has verified it. Raises `TokenRefused`, `IssuerUnreachable`."""
         from joserfc import jwt  # Deferred: only servers that accept tokens load it.
         from joserfc.errors import JoseError
 
@@ -96,17 +99,61 @@ class Tokens:
                 exp={"essential": True},
             )
             rules.validate(said.claims)
-        except (JoseError, ValueError, TypeError) as why:
+            float(said.claims["exp"])
+        except (JoseError, ValueError, TypeError, OverflowError, RecursionError) as why:
             raise TokenRefused(type(why).__name__) from None
-        return said.claims
+        return _verified(said.claims)
 
     async def about(self) -> Mapping[str, object]:
         """Return the discovery document of the issuer, with its endpoints. Raises `IssuerUnreachable`."""
-        now = self._clock.now()
-        if not self._about_at <= now < self._about_at + KEPT_FOR_S:
-            place = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
-            self._about, self._about_at = _object(await self._fetch(place)), now
+        if not self._is_recent(self._about_at, KEPT_FOR_S):
+            async with self._reading():
+                await self._read_about()
         return self._about
+
+    def _is_recent(self, then: float, for_s: float) -> bool:
+        return then <= self._clock.now() < then + for_s
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncGenerator[None]:
+        """Let one request read from the issuer. If it fails, those that waited for it fail at once: otherwise each of
+        them would wait for its own timeout of a silent issuer."""
+        async with self._turn:
+            if self._is_recent(self._failed_at, FAILED_FOR_S):
+                raise IssuerUnreachable("it could not be read moments ago", hint="Check access.oidc in the settings.")
+            try:
+                yield
+            except IssuerUnreachable:
+                self._failed_at = self._clock.now()
+                raise
+
+    async def _read_about(self) -> None:
+        """Read the discovery document unless it is recent. It must be the document of this issuer."""
+        if self._is_recent(self._about_at, KEPT_FOR_S):
+            return
+        place = f"{self._settings.issuer.rstrip('/')}/.well-known/openid-configuration"
+        about = _object(await self._fetch(place))
+        if about.get("issuer") != self._settings.issuer:
+            raise IssuerUnreachable(
+                f"{place} describes another issuer, {str(about.get('issuer'))[:200]!r}",
+                hint=f"Check access.oidc.issuer in the settings: {self._settings.issuer!r} must be the same text.",
+            )
+        self._about, self._about_at = about, self._clock.now()
+
+    async def endpoint(self, name: str) -> str:
+        """Return an address that the issuer publishes. Raises `IssuerUnreachable`."""
+        await self.about()
+        return self._endpoint(name)
+
+    def _endpoint(self, name: str) -> str:
+        place = self._about.get(name)
+        known = ("https://",) if self._settings.issuer.startswith("https://") else ("https://", "http://")
+        if not isinstance(place, str) or not place.startswith(known) or _NOT_IN_ADDRESS.search(place):
+            raise IssuerUnreachable(
+                f"the issuer does not publish its {name} as an address that begins with {' or '.join(known)}",
+                hint="Check access.oidc.issuer in the settings.",
+            )
+        return place
 
     async def _caller(self, token: str) -> Caller:
         return self.said(await self.claims(token, audience=self._settings.audience))
@@ -117,8 +164,6 @@ class Tokens:
         name = _at(claims, settings.name_claim)
         if not isinstance(name, str) or not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable():
             raise TokenRefused(f"{settings.name_claim} is not a name")
-        if settings.name_claim == "email" and claims.get("email_verified") is not True:
-            raise TokenRefused("its address is not verified")
         role = self._role(_texts(_at(claims, settings.role_claim)))
         groups = _texts(_at(claims, settings.groups_claim))
         until = Instant(float(cast("int", claims["exp"])))
@@ -143,9 +188,7 @@ class Tokens:
         kid = header.get("kid")
         if kid is not None and not isinstance(kid, str):
             raise TokenRefused("its key is not text")
-        now = self._clock.now()
-        if not self._read_at <= now < self._read_at + KEPT_FOR_S:
-            await self._read(older_than=KEPT_FOR_S)
+        await self._read(older_than=KEPT_FOR_S)
         found = self._known(kid)
         if found is None:
             await self._read(older_than=ASKED_EVERY_S)
@@ -160,22 +203,18 @@ class Tokens:
         return self._keys.get(kid)
 
     async def _read(self, *, older_than: float) -> None:
-        async with self._reading:
-            now = self._clock.now()
-            if self._read_at <= now < self._read_at + older_than:
-                return
-            if self._failed_at <= now < self._failed_at + FAILED_FOR_S:
-                raise IssuerUnreachable(
-                    "its keys could not be read moments ago", hint="Check access.oidc in the settings."
-                )
-            self._failed_at = now
-            self._keys = _keys(await self._jwks())
-            self._read_at, self._failed_at = now, -math.inf
+        if self._is_recent(self._read_at, older_than):
+            return
+        async with self._reading():
+            if not self._is_recent(self._read_at, older_than):
+                self._keys = _keys(await self._jwks())
+                self._read_at = self._clock.now()
 
     async def _jwks(self) -> bytes:
         place = self._settings.jwks
         if not place:
-            place = str((await self.about()).get("jwks_uri", ""))
+            await self._read_about()
+            place = self._endpoint("jwks_uri")
         if place.startswith(("https://", "http://")):
             return await self._fetch(place)
         from pathlib import Path
@@ -227,18 +266,26 @@ def _keys(data: bytes) -> dict[str, Key]:
             continue
         try:
             found[str(said.get("kid", ""))] = jwk.import_key(said)
-        except (JoseError, ValueError, TypeError):
+        except (JoseError, ValueError, TypeError, KeyError):
             continue
     return found
 
 
 def _object(data: bytes) -> Mapping[str, object]:
-    try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except msgspec.DecodeError:
+    if (found := _decoded(data)) is None:
         raise IssuerUnreachable(
             "the identity provider's answer is not a JSON object", hint="Check access.oidc in the settings."
-        ) from None
+        )
+    return found
+
+
+def _decoded(data: bytes) -> JsonObject | None:
+    """Return a JSON object from outside; None if the data are not one."""
+    try:
+        value = decode_json(data)
+    except JsonUnreadable:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _header(token: str) -> Mapping[str, object]:
@@ -246,9 +293,19 @@ def _header(token: str) -> Mapping[str, object]:
 
     head = token.partition(".")[0]
     try:
-        return msgspec.json.decode(urlsafe_b64decode(head + "=" * (-len(head) % 4)), type=dict[str, Any])
-    except (ValueError, msgspec.DecodeError):
-        raise TokenRefused("its header cannot be read") from None
+        found = _decoded(urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except ValueError:
+        found = None
+    if found is None:
+        raise TokenRefused("its header cannot be read")
+    return found
+
+
+def _verified(claims: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the claims without a mail address that the issuer has not verified: anybody can claim one."""
+    if claims.get("email_verified") is True:
+        return claims
+    return {name: value for name, value in claims.items() if name != "email"}
 
 
 def _at(claims: Mapping[str, object], name: str) -> object:
@@ -351,15 +408,17 @@ class IdentityProvider:
         """The display name of the provider."""
         return self._settings.label or urlsplit(self._settings.issuer).hostname or self._settings.issuer
 
-    def must_be(self, issuer: str | None) -> None:
-        """Check the issuer that an answer names, if it names one (RFC 9207). Raises `LoginExpired`."""
-        if issuer not in (None, self._settings.issuer):
+    async def must_be(self, issuer: str | None) -> None:
+        """Check the issuer that an answer names; every answer names it if the provider publishes that it does (RFC
+        9207). Raises `LoginExpired`, `IssuerUnreachable`."""
+        names_itself = (await self._tokens.about()).get("authorization_response_iss_parameter_supported") is True
+        if issuer != self._settings.issuer and (names_itself or issuer is not None):
             raise LoginExpired("this answer is from another provider", hint="Log in again.")
 
     async def address(self, visit: Visit, back: str) -> str:
         """Return the URL to which the browser is redirected to log in; the provider redirects it to `back`. Raises
         `IssuerUnreachable`."""
-        place = await self._place("authorization_endpoint")
+        place = await self._tokens.endpoint("authorization_endpoint")
         asked = {
             "response_type": "code",
             "client_id": self._settings.client_id,
@@ -383,7 +442,9 @@ class IdentityProvider:
             claims = await self._tokens.claims(token, audience=self._settings.client_id)
             if not compare_digest(str(claims.get("nonce", "")).encode(), visit.nonce.encode()):
                 raise TokenRefused("it was made for another login")
-            if claims.get("azp", self._settings.client_id) != self._settings.client_id:
+            # A token with several audiences names the client that requested it.
+            client = self._settings.client_id
+            if claims.get("azp", client if _texts(claims["aud"]) == (client,) else None) != client:
                 raise TokenRefused("it was made for another client")
             said = self._tokens.said(claims)
         except TokenRefused:
@@ -408,16 +469,15 @@ class IdentityProvider:
         if self._settings.client_secret:
             await self._all.refresh()
             headers |= self._proof(self._all.resolved(self._settings.client_secret))
-        call = HttpCall(
-            method="POST", url=await self._place("token_endpoint"), headers=headers, body=urlencode(sent).encode()
-        )
+        place = await self._tokens.endpoint("token_endpoint")
+        call = HttpCall(method="POST", url=place, headers=headers, body=urlencode(sent).encode())
         try:
             answer = await self._outgoing.send(call)
         except OperatorError as why:
             raise IssuerUnreachable(
                 f"{call.url} cannot be reached: {why}", hint="Check access.oidc in the settings."
             ) from None
-        told = _told(answer.body)
+        told = _decoded(answer.body) or {}
         token = told.get("id_token")
         if answer.status != OK or not isinstance(token, str):
             if told.get("error") == "invalid_grant":
@@ -437,14 +497,6 @@ class IdentityProvider:
         pair = f"{quote(self._settings.client_id, safe='')}:{quote(secret, safe='')}"
         return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
-    async def _place(self, name: str) -> str:
-        place = (await self._tokens.about()).get(name)
-        if not isinstance(place, str) or not place.startswith(("https://", "http://")):
-            raise IssuerUnreachable(
-                f"the issuer does not publish its {name}", hint="Check access.oidc.issuer in the settings."
-            )
-        return place
-
 
 def provider_of(settings: Settings, tokens: Tokens | None) -> IdentityProvider | None:
     """Return the identity provider; None if the settings configure none with browser login."""
@@ -457,10 +509,3 @@ def provider_of(settings: Settings, tokens: Tokens | None) -> IdentityProvider |
 
 def _encoded(data: bytes) -> str:
     return urlsafe_b64encode(data).decode().rstrip("=")
-
-
-def _told(body: bytes) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return {}

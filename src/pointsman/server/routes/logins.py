@@ -243,7 +243,7 @@ async def come_back(
     secret, _, to = request.cookies.get(VISIT, "").partition(".")
     try:
         visit = visit_of(secret, state)
-        provider.must_be(iss)
+        await provider.must_be(iss)
         if error or not code:
             raise LoginDenied("the identity provider refused the login", hint="Log in again, or use a key.")
         caller = await _entrant(server, request, provider, visit, code)
