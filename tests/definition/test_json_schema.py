@@ -11,7 +11,14 @@ from typing import Any, Final, cast
 
 import pytest
 
-from pointsman.definition.json_schema import APPLICATIONS_MAX, DRAFTS, JsonSchema, SchemaWrong, faults_of
+from pointsman.definition.json_schema import (
+    APPLICATIONS_MAX,
+    DRAFTS,
+    SUBSCHEMAS_MAX,
+    JsonSchema,
+    SchemaWrong,
+    faults_of,
+)
 from pointsman.values import Json, JsonObject
 
 SECONDS_MAX: Final = 4.0
@@ -344,3 +351,16 @@ def test_keys_and_divisions_are_counted(schema: JsonObject, value: Json) -> None
     (misfit,) = compared.misfits(value)
     assert time.process_time() - began < SECONDS_MAX
     assert str(APPLICATIONS_MAX) in misfit.message
+
+
+@pytest.mark.parametrize("keyword", ["properties", "$defs", "anyOf"])
+def test_a_schema_of_too_many_subschemas_is_refused_before_it_is_compiled(keyword: str) -> None:
+    """Compiling 100 000 subschemas took more than 2 s, each time a value was validated."""
+    size = SUBSCHEMAS_MAX - 10
+    for count, is_refused in ((size, False), (2 * size, True)):
+        inner: JsonObject = {f"k{n}": {"type": "string"} for n in range(count)}
+        schema: JsonObject = {keyword: [*inner.values()] if keyword == "anyOf" else inner}
+        messages = [problem.message for problem in faults_of(schema)]
+        assert messages == ([f"the schema has more than {SUBSCHEMAS_MAX} subschemas"] if is_refused else [])
+    with pytest.raises(SchemaWrong, match="subschemas"):
+        JsonSchema(schema)

@@ -10,7 +10,7 @@ bound includes what `$ref` multiplies: ten levels of two references each are 1 0
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, cast
@@ -46,6 +46,8 @@ APPLICATIONS_MAX: Final = 10_000_000
 """Applications of subschemas to parts of one value, weighted by the size of the subschema: take less than a second."""
 STEPS_MAX: Final = 500_000
 """Steps of counting the applications: take less than a second."""
+SUBSCHEMAS_MAX: Final = 20_000
+"""Subschemas of one schema. Each is compiled, in the process that validates the value: 20 000 take about 0.2 s."""
 REFERENCES_MAX: Final = 10_000
 """References in one schema. The library needs time that is quadratic in their number."""
 TARGETS_MAX: Final = 100_000
@@ -82,6 +84,9 @@ _SAME: Final = ("not", "if", "then", "else")
 """Keywords with one subschema, for the value itself."""
 _SAME_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SAME_MAPS: Final = ("dependentSchemas", "dependencies")
+_ALONE: Final = frozenset((*_ONE, *_SAME))
+_IN_LISTS: Final = frozenset((*_LISTS, *_SAME_LISTS))
+_IN_OBJECTS: Final = frozenset((*_MAPS, *_DEFINITIONS, *_SAME_MAPS))
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords that validate the value once more, to find out which parts the subschemas beside them evaluate."""
@@ -533,12 +538,18 @@ class _ShapeReader:
                 message = f"more than {SCHEMA_DEPTH_MAX} levels of subschemas are nested"
                 self.faults.append(_fault(path, message, "Put parts under `$defs`."))
                 return
-            self._one(path, here)
+            inside = [*_subschemas(here)]
+            if len(self.parts) + len(inside) > SUBSCHEMAS_MAX:
+                message = f"the schema has more than {SUBSCHEMAS_MAX} subschemas"
+                hint = "Describe members of one kind together, with `additionalProperties` or `patternProperties`."
+                self.faults.append(_fault((), message, hint))
+                return
+            self._one(path, here, inside)
             if self.references > REFERENCES_MAX or len(self.pointers) * len(self.resources) > TARGETS_MAX:
                 message = f"the schema has more than {REFERENCES_MAX} references, or too many parts with an `$id`"
                 self.faults.append(_fault(path, message, "Use fewer references, and omit `$id`."))
                 return
-            self._waiting.extend(((*path, *at), inner, depth + 1) for at, inner in _subschemas(here))
+            self._waiting.extend(((*path, *at), inner, depth + 1) for at, inner in inside)
 
     def _add_resource(self, schema: JsonObject) -> None:
         self.resources.append(schema)
@@ -559,12 +570,16 @@ class _ShapeReader:
         self._waiting.extend((self.places[pointer], one, 0) for one in found if isinstance(one, dict))
         return found
 
-    def _one(self, path: tuple[str | int, ...], here: JsonObject) -> None:
+    def _one(
+        self, path: tuple[str | int, ...], here: JsonObject, inside: Sequence[tuple[tuple[str | int, ...], JsonObject]]
+    ) -> None:
+        """Read one subschema. `inside`: the subschemas directly inside it."""
         part = self._part(here)
-        part.weight = 1 + sum(_weight(key, here[key]) for key in _WHOLE if key in here)
+        whole = [key for key in _WHOLE if key in here]
+        part.weight = 1 + sum(_weight(key, here[key]) for key in whole)
         part.weight += _FRACTION_WEIGHT if "multipleOf" in here else 0
         part.is_evaluated_again = any(key in here for key in _UNEVALUATED)
-        part.size = 1 + sum(_parts(here[key]) for key in _WHOLE if key in here)
+        part.size = 1 + sum(_parts(here[key]) for key in whole)
         self.branches = self.branches or any(key in here for key in _BRANCHING)
         self._anchor(here)
         self._draft(path, here)
@@ -582,7 +597,7 @@ class _ShapeReader:
                 self.faults.append(error("schema-remote-ref", pointer_to(*path, key), message, hint=hint))
             else:
                 part.same.append(self._of_draft())
-        for at, inner in _subschemas(here):
+        for at, inner in inside:
             self._join(part, at, self._part(inner))
 
     def _of_draft(self) -> _Subschema:
@@ -678,18 +693,14 @@ def _pattern_weight(pattern: str) -> int:
 
 def _subschemas(schema: JsonObject) -> Iterator[tuple[tuple[str | int, ...], JsonObject]]:
     """Return the subschemas directly inside a schema, with the path to each."""
-    for key in (*_ONE, *_SAME):
-        inner = schema.get(key)
-        if isinstance(inner, dict):
-            yield (key,), inner
-    for key in (*_LISTS, *_SAME_LISTS):
-        some = schema.get(key)
-        if isinstance(some, list):
-            yield from (((key, index), one) for index, one in enumerate(some) if isinstance(one, dict))
-    for key in (*_MAPS, *_DEFINITIONS, *_SAME_MAPS):
-        named = schema.get(key)
-        if isinstance(named, Mapping):
-            yield from (((key, name), one) for name, one in named.items() if isinstance(one, dict))
+    for key, value in schema.items():
+        if isinstance(value, dict):
+            if key in _IN_OBJECTS:
+                yield from (((key, name), one) for name, one in value.items() if isinstance(one, dict))
+            elif key in _ALONE:
+                yield (key,), value
+        elif isinstance(value, list) and key in _IN_LISTS:
+            yield from (((key, index), one) for index, one in enumerate(value) if isinstance(one, dict))
 
 
 def _weight(keyword: str, value: Json) -> int:
