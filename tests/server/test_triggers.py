@@ -198,3 +198,18 @@ async def test_a_test_of_a_webhook_reports_a_missing_secret(served: Served) -> N
     await served.save(ORDERS)
     told = await served.client.post("/api/workflows/orders/triggers/call/try", json={"data": {}})
     assert (told.status_code, told.json()["code"]) == (503, "secret-missing")
+
+
+@pytest.mark.parametrize("header", ["webhook-id", "webhook-timestamp", "content-type", "x-hub-signature-256"])
+@pytest.mark.parametrize("place", [0, 99], ids=["before", "after"])
+async def test_a_call_with_a_header_twice_is_not_read_in_two_ways(header: str, place: int) -> None:
+    """A proxy in front may read the first of both, or the last."""
+    async with serving(settings=WITH_SECRET, is_local=False) as served:
+        editor = await served.key("ada", "editor")
+        assert (await served.client.post("/api/workflows", content=ORDERS, headers=editor)).status_code == 201
+        body = json.dumps({"order": 12}).encode()
+        good = [*signed(body, "msg_1", served.app.clock.now()).items()]
+        good.insert(place, (header, "application/x-www-form-urlencoded" if header == "content-type" else "7"))
+        reply = await served.client.post("/api/webhooks/shop/orders", content=body, headers=good)
+        expected = {"content-type": 400, "x-hub-signature-256": 202}.get(header, 404)
+        assert reply.status_code == expected, reply.text

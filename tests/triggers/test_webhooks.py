@@ -238,6 +238,27 @@ async def test_a_repeated_signed_call_starts_the_workflow_once(tmp_path: Path) -
         assert other.started != first.started
 
 
+@pytest.mark.parametrize("declared", [{"scheme": "github"}, {"secret": None, "auth": "none"}], ids=["github", "open"])
+@pytest.mark.parametrize("named", ["2", hashlib.sha256(b'{"amount": 5}').hexdigest()], ids=["an id", "a hash"])
+async def test_a_copied_body_under_the_id_of_another_call_does_not_use_up_that_call(
+    tmp_path: Path, declared: JsonObject, named: str
+) -> None:
+    """No signature covers these ids: a stranger can send a copy of a body under any of them."""
+    trigger: Json = {name: value for name, value in hook(**declared).items() if value is not None}
+    later = b'{"amount": 5}'
+    async with opened(tmp_path, HandClock()) as app:
+        await app.save(noting(triggers=[trigger]))
+        copied = await app.webhook("issues", BODY, github(id=named))
+        received = await app.webhook("issues", later, github(body=later, id=named))
+        assert received.started is not None
+        assert received.started != copied.started
+        assert (await app.webhook("issues", later, github(body=later, id=named))).started == received.started
+        if named == "2":
+            return
+        without = {name: one for name, one in github(body=later).items() if name != "X-GitHub-Delivery"}
+        assert (await app.webhook("issues", later, without)).started not in (None, copied.started)
+
+
 async def test_calls_with_github_signatures_are_accepted(tmp_path: Path) -> None:
     async with opened(tmp_path, HandClock()) as app:
         inputs: Json = {"kind": "headers['x-github-event']", "all": "event"}

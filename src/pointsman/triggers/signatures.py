@@ -7,7 +7,7 @@ A webhook has one scheme, because content signed in one scheme could be sent as 
 share a secret are distinguished too: an id is a plain name, bodies of GitHub begin with `{` or `payload=`, and a body
 that begins with an id and a time is refused in the GitHub scheme. The standard scheme also covers the id and the time:
 a copy is refused after five minutes, and recognised by its id before. GitHub's scheme covers the body alone, so a copy
-of it under another id cannot be distinguished from a new call.
+of it under another id cannot be distinguished from a new call; but it cannot use up the id of a call with another body.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ _UNKNOWN: Final = os.urandom(32)
 
 
 class Signed(NamedTuple):
-    """Whether a call is correctly signed, and its id; empty if the sender gave none."""
+    """Whether a call is correctly signed, and its identity."""
 
     ok: bool
     delivery: str = ""
+    """The id of the call; empty if the sender gave none."""
+    key: str = ""
+    """Repeated calls have the same key. Empty: this call repeats no other."""
 
 
 def key_of(secret: str) -> bytes:
@@ -67,7 +70,7 @@ def verify(key: bytes | None, scheme: Scheme, body: bytes, headers: Mapping[str,
     is_known = key is not None and len(key) >= KEY_BYTES_MIN
     used = key if key is not None and is_known else _UNKNOWN
     signed = _as_standard(used, body, headers, now) if scheme == "standard" else _as_github(used, body, headers)
-    return Signed(signed.ok and is_known, signed.delivery)
+    return signed._replace(ok=signed.ok and is_known)
 
 
 def _as_standard(key: bytes, body: bytes, headers: Mapping[str, str], now: float) -> Signed:
@@ -77,16 +80,20 @@ def _as_standard(key: bytes, body: bytes, headers: Mapping[str, str], now: float
     # Several signatures: the sender is rotating its secret.
     given = headers.get("webhook-signature", "").split(" ")[:SIGNATURES_MAX]
     same = [hmac.compare_digest(expected.encode(), one.encode()) for one in given]
-    return Signed(any(same) and recent and DELIVERY.fullmatch(delivery) is not None, delivery)
+    return Signed(any(same) and recent and DELIVERY.fullmatch(delivery) is not None, delivery, delivery)
 
 
 def _as_github(key: bytes, body: bytes, headers: Mapping[str, str]) -> Signed:
     expected = "sha256=" + hmac.new(key, body, hashlib.sha256).hexdigest()
     same = hmac.compare_digest(expected.encode(), headers.get("x-hub-signature-256", "").encode())
     # Without a delivery id the hash of the body serves as one, so that a repeated body counts as the same call.
-    return Signed(
-        same and OF_STANDARD.match(body) is None, headers.get("x-github-delivery") or hashlib.sha256(body).hexdigest()
-    )
+    delivery = headers.get("x-github-delivery") or hashlib.sha256(body).hexdigest()
+    return Signed(same and OF_STANDARD.match(body) is None, delivery, key_of_unsigned(delivery, body))
+
+
+def key_of_unsigned(delivery: str, body: bytes) -> str:
+    """Return the key of a call whose id no signature covers: anybody could send another body under the same id."""
+    return f"{delivery}.{hashlib.sha256(body).hexdigest()}" if delivery else ""
 
 
 def signed_headers(key: bytes, scheme: Scheme, delivery: str, at: int, body: bytes) -> dict[str, str]:

@@ -32,7 +32,7 @@ from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson
 from pointsman.settings import HANDLE
 from pointsman.store.errors import EntryMoved
 from pointsman.triggers.events import Events, Published
-from pointsman.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, verify
+from pointsman.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, key_of_unsigned, verify
 from pointsman.triggers.starts import WEBHOOK, Declared, author_for, read_declared
 from pointsman.values import ExecutionId, Json
 from pointsman.workflows.library import LIBRARY
@@ -238,7 +238,7 @@ class Webhooks:
             id=signed.delivery[:ID_CHARS_MAX], at=now, bytes=len(body), outcome="ignored", signed=bool(declared.secret)
         )
         try:
-            received = await self._taken(path, declared, signed.delivery, body, lower, caller)
+            received = await self._taken(path, declared, signed, body, lower, caller)
         except PointsmanError as why:
             message, hint = await self._told(declared, why)
             await self.deliveries.note(path, replace(said, outcome="failed", code=why.code, why=message, hint=hint))
@@ -256,12 +256,18 @@ class Webhooks:
         return str(kept["message"])[:WHY_CHARS_MAX], str(kept["hint"])[:WHY_CHARS_MAX]
 
     async def _taken(
-        self, path: str, declared: Declared, named: str, body: bytes, headers: Mapping[str, str], caller: Caller | None
+        self,
+        path: str,
+        declared: Declared,
+        signed: Signed,
+        body: bytes,
+        headers: Mapping[str, str],
+        caller: Caller | None,
     ) -> Received:
         data = read_body(body, headers.get("content-type", ""))
         seen = {name: value for name, value in headers.items() if name not in HIDDEN}
-        delivery = named or os.urandom(16).hex()
-        key = event_key("webhook", path, delivery)
+        delivery = signed.delivery or os.urandom(16).hex()
+        key = event_key("webhook", path, signed.key or delivery)
         if not declared.accepts(data, seen):
             return Received(delivery)
         if declared.event:
@@ -275,7 +281,8 @@ class Webhooks:
 
     async def _signed(self, declared: Declared | None, body: bytes, headers: Mapping[str, str]) -> Signed:
         if declared is not None and declared.open:
-            return Signed(True, headers.get("webhook-id") or headers.get("x-github-delivery") or "")  # noqa: FBT003 - a named field
+            delivery = headers.get("webhook-id") or headers.get("x-github-delivery") or ""
+            return Signed(ok=True, delivery=delivery, key=key_of_unsigned(delivery, body))
         now = self._app.clock.now()
         if declared is None or not declared.secret:
             return verify(None, "standard", body, headers, now)

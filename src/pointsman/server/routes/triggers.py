@@ -179,8 +179,10 @@ async def call(
     server.webhook_rate_limiter.take(address_of(request))
     body_of(request.scope).allow(server.app.settings.server.webhook_bytes_max)
     body = await server.unchecked.read(request.receive)
+    # A header that is there twice counts as a list, as in HTTP: a proxy may have read the other one.
+    headers = {name: ", ".join(request.headers.getlist(name)) for name in request.headers}
     try:
-        received = await server.app.webhook(path, body, dict(request.headers))
+        received = await server.app.webhook(path, body, headers)
     finally:
         server.unchecked.release(body)
     return JsonReply(called_view(received), status=202)
