@@ -41,7 +41,7 @@ ROWS: Final = (
         {"pr": 500, "long": 20_000},
         "seeds",
         simulation.examine,
-        test_size=40,
+        test_size=20,
     ),
     Row(
         "kill",

@@ -181,9 +181,9 @@ def open_files(server: ServerProcess) -> int:
     return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
 
 
-async def until_files(server: ServerProcess, most: int) -> bool:
+async def until_files(server: ServerProcess, most: int, within_s: float) -> bool:
     """Whether the server gets along with so many open files, within a while."""
-    for _ in range(300):
+    for _ in range(int(within_s / 0.05)):
         if open_files(server) <= most:
             return True
         await asyncio.sleep(0.05)
@@ -209,7 +209,7 @@ async def compared(client: httpx2.AsyncClient, people: Crowd) -> list[str]:
     return [f"{one.execution}: {wrong}" for one in people.listeners for wrong in wrong_in(one, told[one.execution])]
 
 
-async def crowd(size: int, *, defect: str = "none") -> tuple[list[str], str]:
+async def crowd(size: int, *, defect: str = "none", frees_s: float = 15.0) -> tuple[list[str], str]:
     """One crowd: it comes, half of the story is told, all drop out and come back twice, and hear the rest."""
     async with served(defect) as server, httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE_S) as client:
         await client.post("/api/workflows", content=COUNT)
@@ -230,7 +230,7 @@ async def crowd(size: int, *, defect: str = "none") -> tuple[list[str], str]:
         for _ in range(2):
             await people.go()
             people.come()
-        freed = await until_files(server, before_files + size)
+        freed = await until_files(server, before_files + size, frees_s)
         await signal_all(client, names, "again")
         await people.finish()
         for one in deaf:

@@ -362,7 +362,7 @@ def test_the_streams_row_detects_streams_that_are_cut_off() -> None:
 
 
 def test_the_subscribers_row_detects_clients_that_never_read_and_stay() -> None:
-    violations, _ = asyncio.run(subscribers.crowd(4, defect="patient"))
+    violations, _ = asyncio.run(subscribers.crowd(4, defect="patient", frees_s=3))
     assert any("never read" in line for line in violations)
 
 

@@ -27,6 +27,8 @@ CHECKS: Final = (
 )
 LEFT_OUT: Final = "stream$|/mcp|/api/settings/keys$|/api/login$|executions/import|/metrics"
 """Streams do not end; a key once made shuts everybody else out; the rest speaks no JSON."""
+SLOW: Final = "^/run(/legacy)?$"
+"""The pipeline pauses for 6 s between its steps, as its document says."""
 GENERATED: Final = re.compile(r"(\d+) generated")
 SERVER: Final = (
     "from pointsman.cli import main; main()",
@@ -47,10 +49,10 @@ class Fuzzed(NamedTuple):
     said: str
 
 
-def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True) -> Fuzzed:
+def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True, slow: bool = True) -> Fuzzed:
     """Send at most so many `examples` of each operation, in each half: the ids of the first half exist, those of the
     second are generated (`unknown`). `coverage`: also every edge of every parameter by itself, 5 000 cases in each
-    half."""
+    half. `slow`: also the operations that take seconds."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address:
         there = things_that_are_there(address)
         config = Path(folder) / "schemathesis.toml"
@@ -58,15 +60,18 @@ def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool
         config.write_text(f"[generation]\nwith-security-parameters = false\n[parameters]\n{named}", "utf-8")
         known = ["--config-file", str(config)]
         halves = [known, []] if unknown else [known]
-        rounds = [run(address, examples, seed, one, Path(folder), coverage=coverage) for one in halves]
+        left_out = LEFT_OUT if slow else f"{LEFT_OUT}|{SLOW}"
+        rounds = [run(address, examples, seed, one, Path(folder), left_out, coverage=coverage) for one in halves]
     return Fuzzed(
         sum(one.cases for one in rounds), all(one.held for one in rounds), "".join(one.said for one in rounds)
     )
 
 
-def run(address: str, examples: int, seed: int, config: list[str], folder: Path, *, coverage: bool) -> Fuzzed:
+def run(
+    address: str, examples: int, seed: int, config: list[str], folder: Path, left_out: str, *, coverage: bool
+) -> Fuzzed:
     command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *config, "run"]
-    command += [f"{address}/api/openapi.json", "-c", CHECKS, "--exclude-path-regex", LEFT_OUT, "-n", str(examples)]
+    command += [f"{address}/api/openapi.json", "-c", CHECKS, "--exclude-path-regex", left_out, "-n", str(examples)]
     command += ["--continue-on-failure", "--no-color", "--request-timeout", "30", "--seed", str(seed)]
     command += [
         "--phases",

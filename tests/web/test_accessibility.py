@@ -3,6 +3,7 @@ enough."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
@@ -67,11 +68,11 @@ async def settled(page: Page) -> None:
     await page.wait_for_function(SETTLED)
 
 
-async def violations(page: Page, rules: str = RULES) -> list[str]:
-    """What axe finds: each with where it is and why."""
+async def violations(page: Page, rules: str = RULES, *, within: str = "html") -> list[str]:
+    """Return what axe finds in a part of the page: each fault with its place and reason."""
     if not await page.evaluate("'axe' in window"):
         await page.add_script_tag(path=AXE)
-    found: list[Any] = await page.evaluate(f"axe.run(document, {rules}).then((said) => said.violations)")
+    found: list[Any] = await page.evaluate(f"axe.run({json.dumps(within)}, {rules}).then((said) => said.violations)")
     return [
         f"{one['id']}: {node['target']} {node['html'][:160]} {node['any'][:1] or node['all'][:1]}"
         for one in found

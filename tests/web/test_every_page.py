@@ -1,5 +1,5 @@
 """What holds on every page and in every dialog: axe finds nothing, nothing scrolls sideways, every target can be hit,
-and all of it speaks the language of the page. Each page is opened once in each language, and looked at in many ways."""
+and all of it speaks the language of the page. One window goes from page to page, so that the app and axe load once."""
 
 from __future__ import annotations
 
@@ -70,6 +70,12 @@ STEERED: Final = flows.LETTER.replace(
     "id: letter", "id: wf-7005\nname: Steuermann\nconfig: {humanInLoop: real_time}"
 ).replace('message: "Send it?"', 'message: "Soll er hinaus?", approvers: {users: [local, ben], delegable: true}')
 
+TURN: Final = """(address) => {
+  for (const one of document.querySelectorAll('main > *')) one.setAttribute('data-left', '');
+  history.pushState(null, '', address);
+}"""
+"""Mark the page that is left, and follow a link. The pages of two addresses in a row must be different components."""
+
 DIALOGS: Final[dict[str, tuple[str, ...]]] = {
     "workflows": (
         "Mit KI beschreiben",
@@ -122,11 +128,18 @@ async def strange(page: Page) -> list[str]:
     return found
 
 
-async def in_both_themes(page: Page) -> list[str]:
-    """What axe finds in light colours, and in dark ones."""
-    found = await violations(page)
+async def turn_to(page: Page, path: str) -> None:
+    """Show another page, and wait until the page before has gone."""
+    await page.evaluate(TURN, f"/{path}")
+    await expect(page.locator("main > [data-left]")).to_have_count(0)
+    await settled(page)
+
+
+async def in_both_themes(page: Page, within: str = "html") -> list[str]:
+    """Return what axe finds in a part of the page, in light colours and in dark ones."""
+    found = await violations(page, within=within)
     await page.emulate_media(color_scheme="dark")
-    found += [f"dark: {one}" for one in await violations(page, COLOURS)]
+    found += [f"dark: {one}" for one in await violations(page, COLOURS, within=within)]
     await page.emulate_media(color_scheme="light")
     return found
 
@@ -165,8 +178,7 @@ async def test_every_page_is_accessible_and_speaks_german(opens: Opens, served: 
     found: dict[str, list[str]] = {}
     async with opens("/workflows", language="de", lenient=True) as page:
         for path in (*LISTS, *GONE, *things(harbour), *EDITORS):
-            await page.goto(address(served, f"/{path}"))
-            await settled(page)
+            await turn_to(page, path)
             found[path] = [*await strange(page), *await layout_faults(page)]
             tabs = page.get_by_role("tab")
             for nth in range(await tabs.count()):
@@ -175,14 +187,13 @@ async def test_every_page_is_accessible_and_speaks_german(opens: Opens, served: 
                 await settled(page)
                 found[f"{path} {nth}"] = await strange(page)
         # A check that finds nothing at all would prove nothing.
-        await page.goto(address(served, "/workflows"))
+        await turn_to(page, "workflows")
         await page.get_by_role("button", name="Sprache").click()
         await expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
         await settled(page)
         assert {"Workflows", "Import"} <= set(wrong_words(await said_on(page), "de"))
-        for name in ("workflows", "executions"):
-            await page.goto(address(served, f"/{name}"))
-            await settled(page)
+        for name in ("executions", "workflows"):
+            await turn_to(page, name)
             await choose_first(page)
             found[f"{name} with one chosen"] = await layout_faults(page)
     assert report(found) == ""
@@ -197,7 +208,7 @@ async def looked_at(page: Page) -> list[str]:
     await page.set_viewport_size(SMALL_PHONE)
     last = dialog.get_by_role("button", name=re.compile(r"\S")).last
     await expect(last).to_be_in_viewport(ratio=1)
-    found += [*await page.evaluate(COVERED), *await page.evaluate(SMALL), *await in_both_themes(page)]
+    found += [*await page.evaluate(COVERED), *await page.evaluate(SMALL), *await in_both_themes(page, "[role=dialog]")]
     await page.set_viewport_size(DESK)
     return found
 
@@ -210,8 +221,7 @@ async def test_every_dialog_speaks_german_and_fits_the_window(opens: Opens, serv
     found: dict[str, list[str]] = {}
     async with opens("/workflows", language="de", lenient=True) as page:
         for path, names in DIALOGS.items():
-            await page.goto(address(served, "/" + path.format(waits=waits, failed=harbour.failed)))
-            await settled(page)
+            await turn_to(page, path.format(waits=waits, failed=harbour.failed))
             for name in names:
                 await page.get_by_role("main").get_by_role("button", name=name, exact=True).first.click()
                 found[f"{path}: {name}"] = await looked_at(page)
