@@ -1,10 +1,14 @@
-"""A backup holds everything: who adds a table or a column says how it is copied, or why not."""
+"""A backup holds everything: every table and column is copied, or left out for a reason."""
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
 
+from msgspec.structs import fields
+
+from pointsman.store.records import BudgetUsage, Summary
+from pointsman.store.sql.executions import SUMMARY_COLUMNS
 from pointsman.store.sqlite.schema import add_seal_function, migrate
 from pointsman.store.transfer import COPIED, LEFT_OUT
 
@@ -27,10 +31,20 @@ def tables() -> dict[str, set[str]]:
 
 def test_every_table_of_a_store_is_copied_or_left_out_for_a_reason() -> None:
     known = {*COPIED, *LEFT_OUT}
-    assert set(tables()) - known == set(), "add it to pointsman.store.transfer, and to both stores' ways of copying"
+    assert set(tables()) - known == set(), (
+        "add it to COPIED or LEFT_OUT in store/transfer.py, and to the transfer.py of both stores"
+    )
     assert all(len(why) > 10 for why in LEFT_OUT.values())
 
 
 def test_every_column_of_a_table_that_is_copied_is_copied() -> None:
     there = {name: columns - DERIVED for name, columns in tables().items() if name in COPIED and name not in OWN_WAYS}
-    assert there == {name: set(columns) for name, columns in COPIED.items() if name in there}
+    copied = {name: set(columns) for name, columns in COPIED.items() if name in there}
+    assert there == copied, "add the column to COPIED in store/transfer.py"
+
+
+def test_every_field_of_a_summary_has_a_column() -> None:
+    wanted = {field.encode_name for kind in (Summary, BudgetUsage) for field in fields(kind)} - {"spent", "gates"}
+    columns = {column.name for column in SUMMARY_COLUMNS}
+    assert columns == wanted, "add it to SUMMARY_COLUMNS, summary_values and summary_of in store/sql/executions.py"
+    assert columns == tables()["summaries"], "append a migration as store/sql/schema.py describes"

@@ -12,7 +12,7 @@ from pointsman.store.api import open_store
 from pointsman.store.errors import StoreNewer
 from pointsman.store.postgres import schema
 from pointsman.store.postgres.connections import address_of
-from pointsman.store.postgres.schema import BASELINE as OF_POSTGRES
+from pointsman.store.postgres.schema import MIGRATIONS
 from pointsman.store.sql.schema import Migration, Migrations, missing
 from pointsman.testing.journals import ONE, row_of
 from pointsman.testing.stores import summary_of
@@ -35,13 +35,14 @@ def test_a_newer_store_is_refused() -> None:
 async def test_a_failed_migration_of_postgresql_changes_nothing(postgres_url: str) -> None:
     await (await open_store(postgres_url)).close()
     address = address_of(postgres_url)
-    broken: Migrations = (OF_POSTGRES, (*SECOND, "CREATE TABLE extra (id integer)"))
+    version = len(MIGRATIONS)
+    broken: Migrations = (*MIGRATIONS, (*SECOND, "CREATE TABLE extra (id integer)"))
     with psycopg.connect(address.within(address.schema), autocommit=True) as connection:
         with pytest.raises(psycopg.errors.DuplicateTable):
-            schema.migrate(connection, 1, broken)
-        assert schema.found_in(connection)[1] == 1
-        schema.migrate(connection, 1, (OF_POSTGRES, SECOND))
-        assert schema.found_in(connection)[1] == 2
+            schema.migrate(connection, version, broken)
+        assert schema.found_in(connection)[1] == version
+        schema.migrate(connection, version, (*MIGRATIONS, SECOND))
+        assert schema.found_in(connection)[1] == version + 1
         assert connection.execute("SELECT cost FROM effects").fetchall() == []
     with pytest.raises(StoreNewer):
         await open_store(postgres_url)

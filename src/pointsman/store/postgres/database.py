@@ -16,7 +16,7 @@ from pointsman.store.postgres.blobs import keep_blobs
 from pointsman.store.postgres.connections import Connection, Connections, lock
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.remembered_values import words_of
-from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
+from pointsman.store.sql.executions import SUMMARY_COLUMNS, SummaryColumn, SummaryValues, summary_values
 from pointsman.store.sql.work import (
     NO_RESULT,
     Batch,
@@ -38,17 +38,20 @@ T = TypeVar("T")
 LEXEME_LETTERS_MAX: Final = 500
 WORDS_BYTES_MAX: Final = 500_000
 """Maximum indexed words of one value: PostgreSQL stores at most one megabyte of them."""
-PUT_COLUMNS: Final = f"{COLUMNS}, gates"
-REPLACED: Final = (
-    "workflow = excluded.workflow, revision = excluded.revision, status = excluded.status, started = excluded.started,"
-    " updated = excluded.updated, parent = excluded.parent, session = excluded.session, owner = excluded.owner,"
-    " wakes = excluded.wakes, worker = excluded.worker, scripted = excluded.scripted, tokens = excluded.tokens,"
-    " model_calls = excluded.model_calls, tool_calls = excluded.tool_calls, cost_usd = excluded.cost_usd,"
-    " needs = excluded.needs, awaits = excluded.awaits, gates = COALESCE(excluded.gates, summaries.gates)"
+PUT_COLUMNS: Final = (*SUMMARY_COLUMNS, SummaryColumn("gates", "text", json=True))
+PUT_NAMES: Final = ", ".join([column.name for column in PUT_COLUMNS])
+KEPT_GATES: Final = "COALESCE(excluded.gates, summaries.gates)"
+REPLACED: Final = ", ".join(
+    [
+        f"{column.name} = {KEPT_GATES if column.name == 'gates' else f'excluded.{column.name}'}"
+        for column in PUT_COLUMNS
+        if column.name != "execution"
+    ]
 )
 PUT_SUMMARY: Final = (
-    f"INSERT INTO summaries ({PUT_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
-    f" %s::jsonb, %s::jsonb, %s::jsonb) ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
+    f"INSERT INTO summaries ({PUT_NAMES})"
+    f" VALUES ({', '.join(['%s::jsonb' if column.json else '%s' for column in PUT_COLUMNS])})"
+    f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 LAST: Final = "SELECT coalesce(max(seq), 0) FROM rows WHERE execution = (SELECT no FROM executions WHERE id = %s)"
 LOCK_SUMMARY: Final = "SELECT 1 FROM summaries WHERE execution = %s FOR UPDATE"
@@ -197,7 +200,7 @@ class PostgresDialect:
 
 
 def put_values_of(summary: Summary) -> SummaryValues:
-    """The values of `PUT_COLUMNS`."""
+    """Return the values of `PUT_COLUMNS`."""
     return (*summary_values(summary), gates_of(summary))
 
 

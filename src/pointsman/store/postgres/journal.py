@@ -22,7 +22,7 @@ from pointsman.store.codec import Codec, EncodedRow, encoded_row
 from pointsman.store.compression import Form, Packed, blobs_behind, pack, unpack
 from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections
-from pointsman.store.postgres.database import LAST, PUT_COLUMNS, REPLACED, put_values_of
+from pointsman.store.postgres.database import LAST, PUT_COLUMNS, PUT_NAMES, REPLACED, put_values_of
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
 from pointsman.store.records import EffectRecord, Summary
 from pointsman.store.sql.tables import packed_value
@@ -278,16 +278,8 @@ async def read_hashes(connection: Connection, places: Sequence[Place]) -> dict[P
     return {(execution, seq): hashed for execution, seq, hashed in await cursor.fetchall()}
 
 
-GIVEN: Final = (
-    "g.execution, g.workflow, g.revision, g.status, g.started, g.updated, g.parent, g.session, g.owner, g.wakes,"
-    " g.worker, g.scripted, g.tokens, g.model_calls, g.tool_calls, g.cost_usd, g.needs::jsonb, g.awaits::jsonb,"
-    " g.gates::jsonb"
-)
-TYPES: Final = (
-    "%b::text[], %b::text[], %b::int4[], %b::text[], %b::float8[], %b::float8[], %b::text[], %b::text[], %b::text[],"
-    " %b::float8[], %b::text[], %b::bool[], %b::int8[], %b::int8[], %b::int8[], %b::float8[], %b::text[], %b::text[],"
-    " %b::text[]"
-)
+GIVEN: Final = ", ".join([f"g.{column.name}{'::jsonb' if column.json else ''}" for column in PUT_COLUMNS])
+TYPES: Final = ", ".join([f"%b::{column.type}[]" for column in PUT_COLUMNS])
 """Types of the summary columns, as lists."""
 RECORDED: Final = (
     "recorded AS (INSERT INTO effects (execution, attempt, number, form, data)"
@@ -448,8 +440,8 @@ def statement(
         )
     if summaries:
         parts.append(
-            f"listed AS (INSERT INTO summaries ({PUT_COLUMNS}) SELECT {GIVEN}"
-            f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_COLUMNS}){joined}"
+            f"listed AS (INSERT INTO summaries ({PUT_NAMES}) SELECT {GIVEN}"
+            f" FROM unnest(%b::int8[], %b::int4[], {TYPES}) AS g (no, seq, {PUT_NAMES}){joined}"
             f" JOIN written AS w ON w.execution = {number} AND w.seq = g.seq"
             f" ON CONFLICT (execution) DO UPDATE SET {REPLACED})"
         )

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreReadOnly
 from pointsman.store.postgres.connections import Address, fault
-from pointsman.store.sql.schema import Migration, Migrations, Types, run_missing, shared_tables
+from pointsman.store.sql.schema import TABLES, Migration, Migrations, Types, run_missing, shared
 
 TYPES: Final = Types(
     key='text COLLATE "C"',
@@ -101,7 +101,7 @@ OWN_TABLES: Final[Migration] = (
     "CREATE TABLE pointsman_version (version integer NOT NULL)",
     "INSERT INTO pointsman_version (version) VALUES (0)",
 )
-BASELINE: Final[Migration] = (*shared_tables(TYPES), *OWN_TABLES)
+BASELINE: Final[Migration] = (*shared(TABLES, TYPES), *OWN_TABLES)
 MIGRATIONS: Final[Migrations] = (BASELINE,)
 
 OLDEST_SERVER: Final = 130000

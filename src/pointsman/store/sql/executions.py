@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, LiteralString, TypeAlias
+from typing import Any, Final, LiteralString, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import astuple
@@ -24,13 +24,42 @@ from pointsman.store.records import (
 from pointsman.store.sql.work import Database, Statement, Work, marks
 from pointsman.values import ExecutionId, Instant, WorkflowId
 
-SPENT: Final = "tokens, model_calls, tool_calls, cost_usd"
-ABOUT: Final = (
-    "execution, workflow, revision, status, started, updated, parent, session, owner, wakes, worker, scripted"
+
+class SummaryColumn(NamedTuple):
+    """A column of the table `summaries`."""
+
+    name: LiteralString
+    type: LiteralString
+    """Type of a parameter in PostgreSQL."""
+    json: bool = False
+    """Whether it is JSON, written and read as a text."""
+
+
+SUMMARY_COLUMNS: Final = (
+    SummaryColumn("execution", "text"),
+    SummaryColumn("workflow", "text"),
+    SummaryColumn("revision", "int4"),
+    SummaryColumn("status", "text"),
+    SummaryColumn("started", "float8"),
+    SummaryColumn("updated", "float8"),
+    SummaryColumn("parent", "text"),
+    SummaryColumn("session", "text"),
+    SummaryColumn("owner", "text"),
+    SummaryColumn("wakes", "float8"),
+    SummaryColumn("worker", "text"),
+    SummaryColumn("scripted", "bool"),
+    SummaryColumn("tokens", "int8"),
+    SummaryColumn("model_calls", "int8"),
+    SummaryColumn("tool_calls", "int8"),
+    SummaryColumn("cost_usd", "float8"),
+    SummaryColumn("needs", "text", json=True),
+    SummaryColumn("awaits", "text", json=True),
 )
-COLUMNS: Final = f"{ABOUT}, {SPENT}, needs, awaits"
-"""`needs` and `awaits` are JSON arrays."""
-COLUMNS_READ: Final = f"{ABOUT}, {SPENT}, CAST(needs AS TEXT), CAST(awaits AS TEXT)"
+"""Columns of both SQL stores, in the order of `summary_values` and `summary_of`. All statements are made from them."""
+COLUMNS: Final = ", ".join([column.name for column in SUMMARY_COLUMNS])
+COLUMNS_READ: Final = ", ".join(
+    [f"CAST({column.name} AS TEXT)" if column.json else column.name for column in SUMMARY_COLUMNS]
+)
 SELECT: Final = f"SELECT {COLUMNS_READ} FROM summaries"
 LAST_OF_SESSION: Final = (
     "session IS NOT NULL AND parent IS NULL AND NOT EXISTS (SELECT 1 FROM summaries AS later"
@@ -164,7 +193,7 @@ def spenders_in(row: SpendersRow) -> Spenders:
 
 
 def summary_values(summary: Summary) -> SummaryValues:
-    """The values of `COLUMNS`."""
+    """Return the values of `SUMMARY_COLUMNS`."""
     return (
         summary.execution,
         summary.workflow,
@@ -193,9 +222,9 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def summary_of(row: tuple[Any, ...]) -> Summary:
-    """The summary in a row of `SELECT`."""
-    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, worker, scripted = row[:12]
-    tokens, model_calls, tool_calls, cost_usd, needs, awaits = row[12:18]
+    """Return the summary in a row of `SELECT`: the values of `SUMMARY_COLUMNS`."""
+    execution, workflow, revision, status, started, updated, parent, session, owner, wakes, *others = row
+    worker, scripted, tokens, model_calls, tool_calls, cost_usd, needs, awaits = others
     return Summary(
         execution=ExecutionId(execution),
         workflow=WorkflowId(workflow),

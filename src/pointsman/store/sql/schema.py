@@ -6,6 +6,12 @@ A store records its version: SQLite in the header of the file, PostgreSQL in the
 is a tuple of statements. Releases only append migrations; a released one is never changed. All that are missing run in
 one transaction under a lock of the store, so several processes may open an old store at once. A store with a higher
 version than this code knows is refused before anything in it is changed.
+
+To change a table of both stores, write the statements here, with the types as in `TABLES`, and append them to the
+`MIGRATIONS` of each store (`sqlite.schema`, `postgres.schema`). `TABLES` itself stays as it is:
+
+    NOTE_OF_SUMMARIES: Final = ("ALTER TABLE summaries ADD COLUMN note {text} NOT NULL DEFAULT ''",)
+    MIGRATIONS: Final[Migrations] = (BASELINE, shared(NOTE_OF_SUMMARIES, TYPES))
 """
 
 from __future__ import annotations
@@ -193,10 +199,10 @@ TABLES: Final = (
 """The tables that both stores have."""
 
 
-def shared_tables(types: Types) -> Migration:
-    """Return the statements that make the shared tables in a store with these types."""
+def shared(statements: Migration, types: Types) -> Migration:
+    """Return statements of this module for a store with these types."""
     # Only the constants of this module and of `types` enter a statement.
-    return cast("Migration", tuple(statement.format(**types._asdict()) for statement in TABLES))
+    return cast("Migration", tuple(statement.format(**types._asdict()) for statement in statements))
 
 
 def missing(migrations: Migrations, version: int) -> Sequence[Migration]:

@@ -6,7 +6,7 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from operator import mul
+from operator import itemgetter, mul
 from typing import Any, Final, LiteralString, TypeVar, assert_never, cast
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from pointsman.extras import is_installed
 from pointsman.store.records import InboxQuery, Summary
 from pointsman.store.remembered_values import folded
-from pointsman.store.sql.executions import COLUMNS, SummaryValues, summary_values
+from pointsman.store.sql.executions import COLUMNS, SUMMARY_COLUMNS, summary_values
 from pointsman.store.sql.work import (
     NO_RESULT,
     Batch,
@@ -35,13 +35,17 @@ from pointsman.store.sqlite.writer import Transaction, WriterThread, hold_blob, 
 
 T = TypeVar("T")
 
-PUT_SUMMARY: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES ({', '.join('?' * 18)})"
+NAMES: Final = tuple(column.name for column in SUMMARY_COLUMNS)
+PUT_SUMMARY: Final = f"INSERT OR REPLACE INTO summaries ({COLUMNS}) VALUES ({', '.join('?' * len(NAMES))})"
+SPENT: Final = ("updated", "tokens", "model_calls", "tool_calls", "cost_usd")
+OTHERS: Final = tuple(name for name in NAMES if name not in {"execution", *SPENT})
 UPDATE_SPENT: Final = (
-    "UPDATE summaries SET (updated, tokens, model_calls, tool_calls, cost_usd) = (?, ?, ?, ?, ?)"
-    " WHERE execution = ? AND workflow = ? AND revision = ? AND status = ? AND started = ? AND parent IS ?"
-    " AND session IS ? AND owner = ? AND wakes IS ? AND worker = ? AND scripted = ? AND needs = ? AND awaits = ?"
+    f"UPDATE summaries SET ({', '.join(SPENT)}) = ({', '.join('?' * len(SPENT))})"
+    f" WHERE execution = ? AND {' AND '.join(f'{name} IS ?' for name in OTHERS)}"
 )
 """Where only time and cost changed: replacing the row would write a page of every index into the log."""
+spent_values: Final = itemgetter(*map(NAMES.index, (*SPENT, "execution", *OTHERS)))
+"""Select the values of `UPDATE_SPENT` from those of `SUMMARY_COLUMNS`."""
 PUT_GATE: Final = "INSERT INTO gates (opened, execution, gate, workflow, data) VALUES (?, ?, ?, ?, ?)"
 PUT_PERSON: Final = "INSERT OR IGNORE INTO gate_people (who, opened, execution, gate) VALUES (?, ?, ?, ?)"
 PUT_VALUE: Final = """
@@ -216,12 +220,6 @@ def put_summary(connection: sqlite3.Connection, summary: Summary) -> None:
         connection.execute("INSERT INTO awaited (name, execution) VALUES (?, ?)", (name, summary.execution))
     if summary.gates is not None:
         put_gates(connection, summary)
-
-
-def spent_values(values: SummaryValues) -> SummaryValues:
-    """The values for `UPDATE_SPENT`."""
-    updated, spent = values[5], values[12:16]
-    return (updated, *spent, *values[:5], *values[6:12], *values[16:])
 
 
 def put_gates(connection: sqlite3.Connection, summary: Summary) -> None:

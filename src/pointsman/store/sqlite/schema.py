@@ -18,7 +18,7 @@ from typing import Final, LiteralString
 import msgspec
 
 from pointsman.store.errors import StoreDamaged, StoreForeign
-from pointsman.store.sql.schema import Migration, Migrations, Types, missing, run_missing, shared_tables
+from pointsman.store.sql.schema import TABLES, Migration, Migrations, Types, missing, run_missing, shared
 from pointsman.store.usage import AMOUNT_COLUMNS
 from pointsman.values import Json
 
@@ -168,7 +168,7 @@ OWN_TABLES: Final = (
     """,
 )
 BASELINE: Final[Migration] = (
-    *shared_tables(TYPES),
+    *shared(TABLES, TYPES),
     *OWN_TABLES,
     *(trigger for table in SEALED for trigger in triggers(table)),
 )
