@@ -16,7 +16,7 @@ CLASS: Final = re.compile(r"`((?:[A-Z][a-z]+){2,})[`.]")
 CONCEPTS: Final = sorted((ROOT / "docs" / "concepts").glob("*.md"))
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PATH: Final = re.compile(r"`((?:pointsman|web/src|docs|tests)/[\w./-]*)`")
-FUNCTION: Final = re.compile(r"`(\w+)` in `(pointsman/[\w/]+\.py)`")
+NAMED: Final = re.compile(r"`(\w+)` in `((?:pointsman|tests)/[\w/]+\.py)`")
 ANCHOR: Final = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)")
 HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCE: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -30,12 +30,14 @@ def missing_paths(text: str) -> list[str]:
     return [path for path in PATH.findall(text) if not file_of(path).exists()]
 
 
-def missing_functions(text: str) -> list[str]:
-    return [
-        f"{name} in {path}"
-        for name, path in FUNCTION.findall(text)
-        if not re.search(rf"^\s*(async )?def {name}\(", file_of(path).read_text(encoding="utf-8"), re.MULTILINE)
-    ]
+def missing_names(text: str) -> list[str]:
+    """Return the functions, classes and constants that a page names with their module and that it does not define."""
+    return [f"{name} in {path}" for name, path in NAMED.findall(text) if not defines(file_of(path), name)]
+
+
+def defines(path: Path, name: str) -> bool:
+    definition = rf"^\s*(async )?def {name}\(|^class {name}\b|^{name}(: .*)? = "
+    return re.search(definition, path.read_text(encoding="utf-8"), re.MULTILINE) is not None
 
 
 @cache
@@ -61,9 +63,9 @@ def missing_anchors(page: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", CONCEPTS, ids=lambda page: page.name)
-def test_paths_and_functions_on_a_concept_page_exist(page: Path) -> None:
+def test_paths_and_names_on_a_concept_page_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert missing_paths(text) + missing_functions(text) == []
+    assert missing_paths(text) + missing_names(text) == []
 
 
 @pytest.mark.parametrize("page", INTERNALS, ids=lambda page: str(page.relative_to(ROOT)))
@@ -80,9 +82,10 @@ def test_a_missing_path_is_found() -> None:
     assert missing_paths("`pointsman/app.py`, `pointsman/nothing.py`, `docs/concepts/`") == ["pointsman/nothing.py"]
 
 
-def test_a_missing_function_is_found() -> None:
-    text = "`decide` in `pointsman/engine/decide/dispatch.py`, `nothing` in `pointsman/app.py`"
-    assert missing_functions(text) == ["nothing in pointsman/app.py"]
+def test_a_missing_name_is_found() -> None:
+    text = "`decide` in `pointsman/engine/decide/dispatch.py`, `KINDS` in `pointsman/engine/decide/migrate.py`"
+    text += ", `Action` in `pointsman/engine/actions.py`, `nothing` in `pointsman/app.py`"
+    assert missing_names(text) == ["nothing in pointsman/app.py"]
 
 
 def test_a_missing_class_is_found() -> None:
