@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint
-from typing import Final, cast
+from pathlib import Path
+from typing import Final, cast, get_args
 
 import pytest
 
 from pointsman.app import Pointsman
 from pointsman.definition.model.nodes import CONFIG_OF
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.engine.actions import WorkAction, WorkSpec
+from pointsman.engine.actions import Action, WorkAction, WorkflowAction, WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.decide.migrate import KINDS
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import WorkDone, WorkFailed
 from pointsman.executors import registry
@@ -81,10 +83,22 @@ async def test_every_type_of_node_has_a_rule_in_the_core_or_an_executor(kind: st
         return
     does = plan.nodes["it"].action
     if isinstance(does, WorkAction):
-        assert kind not in OF_THE_CORE
-        assert does.spec.kind in await kinds_of_work()
+        assert kind not in OF_THE_CORE, f"compile {kind!r} in NodeCompiler._does of engine/compile/nodes.py"
+        assert does.spec.kind in await kinds_of_work(), "compile it in engine/compile/nodes.py, or list its executor"
     else:
-        assert type(does).__name__ == OF_THE_CORE[kind]
+        assert type(does).__name__ == OF_THE_CORE.get(kind), f"name the action of {kind!r} in OF_THE_CORE"
+
+
+def test_every_action_has_a_kind_for_messages_of_a_migration() -> None:
+    named_otherwise = {WorkAction, WorkflowAction}
+    assert {*get_args(Action)} - named_otherwise == KINDS.keys(), "add it to KINDS in engine/decide/migrate.py"
+
+
+@pytest.mark.parametrize("kind", CONFIG_OF)
+def test_every_type_of_node_is_in_the_language_reference(kind: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "language.md"
+    rows = page.read_text(encoding="utf-8").splitlines()
+    assert any(row.startswith(f"| `{kind}`") for row in rows), "add a row to the table of section 3"
 
 
 class Shout:

@@ -60,7 +60,7 @@ KINDS: Final[Mapping[type, str]] = {
     EmitAction: "emit",
     NoOpAction: "note",
 }
-"""The node type of each action that has no other name, for messages about steps that do not fit."""
+"""The node type of each action without a name of its own, for messages about steps that do not fit."""
 
 
 class MigrationRefused(CallerError):
