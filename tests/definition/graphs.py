@@ -1,4 +1,7 @@
-"""Small graphs for tests, written as text: `a -> b, c` is one edge to each; `a:loop` gives a node a type."""
+"""Small graphs for tests, written as text: `a -> b, c` is one edge to each.
+
+The id of a node gives its type: `loop1` is a loop, see `TYPE_OF_PREFIX`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ TYPE_OF_PREFIX = {
     "wait": "wait",
     "note": "note",
 }
-"""A node whose id begins with one of these has that type; any other is a transform."""
+"""A node whose id begins with one of these has that type; any other is a transform, unless the test sets its `type`."""
 
 
 CONFIG_OF_TYPE: dict[str, JsonObject] = {"tool": {"tool": "look_up"}, "agent": {"prompt": "Go on."}}

@@ -41,7 +41,7 @@ def test_faces_never_reach_behind_the_app() -> None:
                 for name in modules
                 if {*name.split(".")[:2]} > {"pointsman"} and name.split(".")[1] in BEHIND
             }
-    assert reached == set()
+    assert reached == set(), "call a verb through `app.acting_as(caller)` instead"
 
 
 def test_faces_import_no_check_of_rights() -> None:
@@ -53,7 +53,7 @@ def test_faces_import_no_check_of_rights() -> None:
         for one in node.names
         if one.name not in TYPES_OF[node.module]
     }
-    assert imported == set()
+    assert imported == set(), "check rights in the body of the verb: see auth/verbs.py"
 
 
 def test_faces_write_no_audit_entry() -> None:
@@ -64,7 +64,7 @@ def test_faces_write_no_audit_entry() -> None:
         if isinstance(node, ast.Call) and isinstance(called := node.func, ast.Attribute) and called.attr in WRITING
         if isinstance(called.value, ast.Attribute) and called.value.attr == "audit"
     }
-    assert written == set()
+    assert written == set(), "the decorator `@verb` writes the entry: see auth/verbs.py"
 
 
 OF_THE_PROCESS: Final = {
@@ -94,4 +94,6 @@ def test_faces_give_the_context_to_services_of_the_process_only() -> None:
         if isinstance(node, ast.Call)
         if any(isinstance(one, ast.Attribute) and one.attr == "context" for one in node.args)
     }
-    assert {one for one in given if one.rpartition(": ")[2] not in OF_THE_PROCESS} == set()
+    assert {one for one in given if one.rpartition(": ")[2] not in OF_THE_PROCESS} == set(), (
+        "call a verb, or name the service in OF_THE_PROCESS with a reason"
+    )

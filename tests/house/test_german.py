@@ -19,6 +19,9 @@ from tests.house.sources import ROOT, files, read_text
 WORDS = ROOT / "web" / "src" / "i18n"
 PROPER_NAMES = {"language", "method"}
 """Fields whose values are called the same everywhere: Python, GET."""
+TRANSLATE = "add the English text and its German translation to web/src/i18n/given/de/{}"
+REMOVE = "remove it from web/src/i18n/given/de/{}: the English text no longer exists"
+NAME_TYPES = "name each type of node under `node` in web/src/i18n/{en,de}/graph.json"
 
 
 def read(path: Path) -> JsonObject:
@@ -62,8 +65,8 @@ def misfit_codes() -> Iterator[str]:
 def test_every_help_text_of_a_field_has_a_german_one() -> None:
     said = {str(field["description"]) for _, field in fields() if "description" in field}
     german = cast("dict[str, str]", read(WORDS / "given" / "de" / "language.json")["about"])
-    assert said - set(german) == set(), "say it in German in web/src/i18n/given/de/language.json"
-    assert set(german) - said == set(), "the schema does not say this any more"
+    assert said - set(german) == set(), TRANSLATE.format("language.json")
+    assert set(german) - said == set(), REMOVE.format("language.json")
     assert all(german.values())
 
 
@@ -75,30 +78,30 @@ def test_every_choice_of_a_field_has_a_german_word() -> None:
     german = cast("dict[str, dict[str, str]]", read(WORDS / "given" / "de" / "language.json")["choices"])
     said = {(name, value) for name, values in wanted.items() for value in values}
     told = {(name, value) for name, values in german.items() for value in values}
-    assert said - told == set(), "say it in German in web/src/i18n/given/de/language.json"
-    assert told - said == set(), "nobody can choose this any more"
+    assert said - told == set(), TRANSLATE.format("language.json")
+    assert told - said == set(), REMOVE.format("language.json")
 
 
 def test_every_field_has_a_title_in_both_languages() -> None:
     names = {name for name, _ in fields() if name.isidentifier()}
     for language in ("en", "de"):
         titles = set(cast("dict[str, str]", read(WORDS / language / "fields.json")["field"]))
-        assert names - titles == set(), f"name it in web/src/i18n/{language}/fields.json"
-        assert titles - names == set(), "no field is called so any more"
+        assert names - titles == set(), f"give it a title in web/src/i18n/{language}/fields.json"
+        assert titles - names == set(), f"remove it from web/src/i18n/{language}/fields.json: no such field exists"
 
 
 def test_every_type_of_node_has_a_name_in_both_languages() -> None:
     for language in ("en", "de"):
         names = set(cast("dict[str, str]", read(WORDS / language / "graph.json")["node"]))
-        assert names == {*CONFIG_OF, *TYPE_ALIASES}, f"name it in web/src/i18n/{language}/graph.json"
+        assert names == {*CONFIG_OF, *TYPE_ALIASES}, NAME_TYPES
 
 
 def test_every_operation_is_told_in_german() -> None:
     paths = cast("dict[str, dict[str, JsonObject]]", openapi_document()["paths"])
     said = {str(one["summary"]) for path in paths.values() for one in path.values()}
     german = cast("dict[str, str]", read(WORDS / "given" / "de" / "operations.json"))
-    assert said - set(german) == set(), "say it in German in web/src/i18n/given/de/operations.json"
-    assert set(german) - said == set(), "no operation says this any more"
+    assert said - set(german) == set(), TRANSLATE.format("operations.json")
+    assert set(german) - said == set(), REMOVE.format("operations.json")
     assert all(german.values())
 
 
@@ -115,8 +118,8 @@ def test_workflows_that_come_along_ask_in_german() -> None:
     said = set(asked_by_the_shelf())
     german = cast("dict[str, str]", read(WORDS / "given" / "de" / "shelf.json"))
     assert len(said) > 10
-    assert said - set(german) == set(), "say it in German in web/src/i18n/given/de/shelf.json"
-    assert set(german) - said == set(), "no workflow asks this any more"
+    assert said - set(german) == set(), TRANSLATE.format("shelf.json")
+    assert set(german) - said == set(), REMOVE.format("shelf.json")
     assert all(german.values())
 
 
@@ -127,5 +130,5 @@ def test_what_went_wrong_is_said_in_german_by_its_code() -> None:
     misfits = set(misfit_codes())
     assert len(misfits) > 5
     told = explained("problems.md") | explained("errors.md") | failures | misfits
-    assert told - set(german) == set(), "say what it means in web/src/i18n/given/de/codes.json"
+    assert told - set(german) == set(), TRANSLATE.format("codes.json")
     assert all(german.values())

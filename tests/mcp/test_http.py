@@ -85,7 +85,7 @@ async def test_a_key_is_required_and_each_role_sees_its_tools() -> None:
                 "resume_execution",
                 "cancel_execution",
                 "workflow__letter",
-            }
+            }, "list the tools of operators here and in docs/how-to/designing.md"
         async with over_http(served, bob) as client:
             assert "workflow__secret" not in await names(client)
             shut: tuple[tuple[str, JsonObject, str], ...] = (

@@ -339,7 +339,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
         await gate.driver.deliver(said)
 
     try:
-        await _told(runtime, driver, name, deliver)
+        await _deliver(runtime, driver, name, deliver)
     except (GateClosedAlready, NoSuchStep) as why:
         if answer.key and await _is_answered(runtime, driver, name, answer):
             return
@@ -356,12 +356,12 @@ async def delegate_gate(
         await gate.driver.deliver(said)
 
     try:
-        await _told(runtime, driver, name, deliver)
+        await _deliver(runtime, driver, name, deliver)
     except (GateClosedAlready, NoSuchStep) as why:
         raise await _closed(runtime, driver, name) or why from None
 
 
-async def _told(
+async def _deliver(
     runtime: LocalRuntime, driver: Driver, name: str, deliver: Callable[[OpenGate], Awaitable[None]]
 ) -> None:
     """Deliver to the current gate; look it up again when another process appends first."""
@@ -369,7 +369,7 @@ async def _told(
     for left in reversed(range(RACES_MAX)):
         gate = gate_named([*gates_of(runtime, driver)], name)
         try:
-            if await _rang(gate, runtime.clock.now()):
+            if await _fire_due_timers(gate, runtime.clock.now()):
                 gate = gate_named([*gates_of(runtime, driver)], name)
             await deliver(gate)
             return
@@ -380,7 +380,7 @@ async def _told(
             driver = again if gate.driver is driver else driver
 
 
-async def _rang(gate: OpenGate, now: float) -> bool:
+async def _fire_due_timers(gate: OpenGate, now: float) -> bool:
     """Fire the gate's timers that are due, and return whether there were any.
 
     A deadline may have passed while no process was running: the gate must be closed or escalated before anyone

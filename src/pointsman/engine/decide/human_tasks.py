@@ -89,7 +89,7 @@ def open_gate(entry: Entry, does: HumanTaskAction) -> None:
     )
 
 
-def open_step(ctx: DecisionContext, report: GateAnswered | DelegationRequested) -> StepState:
+def step_at_gate(ctx: DecisionContext, report: GateAnswered | DelegationRequested) -> StepState:
     """Return the step whose open gate the report names. Raises `GateClosedAlready`."""
     step = report.step
     at = ctx.state.steps.get(step)
@@ -103,7 +103,7 @@ def open_step(ctx: DecisionContext, report: GateAnswered | DelegationRequested) 
 def answered(ctx: DecisionContext, report: GateAnswered) -> None:
     """Process a person's answer. Raises `CallerError` if the gate does not accept it; then nothing is decided."""
     answer_must_fit(ctx, report)
-    at = open_step(ctx, report)
+    at = step_at_gate(ctx, report)
     gate = gate_of(at)
     if _said_before(at, report):
         return
@@ -184,7 +184,7 @@ def _says_nothing(*data: Json) -> bool:
 
 def delegated(ctx: DecisionContext, report: DelegationRequested) -> None:
     """Pass an approver's right on to another person."""
-    at = open_step(ctx, report)
+    at = step_at_gate(ctx, report)
     gate = gate_of(at)
     must_approve(gate, report.by, report.groups)
     must_pass_on(gate, report.by, report.to)
