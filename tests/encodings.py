@@ -10,12 +10,15 @@ import shlex
 from collections.abc import Callable, Mapping
 from email.header import Header
 from email.message import EmailMessage
+from http.cookies import SimpleCookie
 from typing import Final
+from unicodedata import normalize
 from urllib.parse import quote, quote_plus, urlencode
 from xml.sax.saxutils import escape
 
 import httpx2
 import msgspec
+import yaml
 
 
 def _b64(data: bytes) -> str:
@@ -104,6 +107,16 @@ ENCODINGS: Final[Mapping[str, Callable[[str], str]]] = {
     "percent, mixed letters": lambda text: "".join(
         f"%{byte:02x}" if at % 2 else f"%{byte:02X}" for at, byte in enumerate(text.encode())
     ),
+    "hexadecimal digits with dashes": lambda text: text.encode().hex("-"),
+    "escapes of Python": ascii,
+    "escapes of a terminal that is not UTF-8": lambda text: text.encode("ascii", "backslashreplace").decode(),
+    "escapes of JavaScript": lambda text: "".join(f"\\u{{{ord(char):x}}}" for char in text),
+    "octal escapes": lambda text: "".join(f"\\{byte:03o}" for byte in text.encode()),
+    "cookie": lambda text: SimpleCookie({"key": text}).output(),
+    "YAML": lambda text: yaml.safe_dump({"key": text}, default_style='"', width=30),
+    "numbers of bytes": lambda text: json.dumps(list(text.encode())),
+    "numbers of bytes, short": lambda text: json.dumps({"data": [*text.encode()]}, separators=(",", ":")),
+    "decomposed": lambda text: normalize("NFD", text),
     "capitals": str.upper,
     "small letters": str.lower,
     "capitals in percent": lambda text: quote(text.upper(), safe=""),

@@ -23,6 +23,7 @@ from email.errors import HeaderParseError
 from email.header import decode_header
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
+from unicodedata import normalize
 from urllib.parse import quote, quote_plus, unquote
 
 from pointsman.values import Json
@@ -48,13 +49,17 @@ _PASSWORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/@\s:]*:([^/\s]+)@")
 _RUN: Final = rb"(?<!\\)\\+"
 """Matches only from the first backslash of a run: a match from each would be quadratic."""
 _PAIR: Final = _RUN + rb"u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
-_BACKSLASH: Final = _PAIR + rb"|" + _RUN + rb"(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrtvf])"
+_BRACED: Final = rb"u\{(?:10[0-9a-fA-F]{4}|[0-9a-fA-F]{1,5})\}"
+_LONG: Final = rb"U00(?:10|0[0-9a-fA-F])[0-9a-fA-F]{4}"
+_SHORT: Final = rb"u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[nrtvf]"
+_BACKSLASH: Final = _PAIR + rb"|" + _RUN + rb"(?:" + rb"|".join((_SHORT, _BRACED, _LONG)) + rb")"
 _ENTITY: Final = rb"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 _PERCENT: Final = rb"%(?:25)*[0-9a-fA-F]{2}"
 _WORDS: Final = rb"=\?[\w.-]{1,40}\?[bBqQ]\?[^?\s]*\?=(?:\s+=\?[\w.-]{1,40}\?[bBqQ]\?[^?\s]*\?=)*"
 _QUOTED: Final = _WORDS + rb"|=\r?\n|=[0-9A-F]{2}"
 _UNFINISHED: Final = re.compile(
-    rb"(?:(?<!\\)\\+(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\*(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?"
+    rb"(?:(?<!\\)\\+(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\*(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3}|u\{[0-9a-fA-F]{0,6}"
+    rb"|U[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?|[0-3][0-7]?)?"
     rb"|%(?:2|25)*[0-9a-fA-F]?|&#?[A-Za-z0-9]{0,31}|=[0-9A-F]?"
     rb"|=\?[\w.-]{0,40}(?:\?(?:[bBqQ](?:\?[^?\s]{0,80}(?:\?=?\s{0,4})?)?)?)?)\Z"
 )
@@ -101,12 +106,18 @@ def _decoded(token: bytes) -> bytes:
 
 def _unescaped(escape: bytes) -> bytes:
     match escape[:1]:
+        case b"U":
+            return chr(int(escape[1:], 16)).encode(errors="surrogatepass")
+        case b"u" if escape.endswith(b"}"):
+            return chr(int(escape[2:-1], 16)).encode(errors="surrogatepass")
         case b"u":
             units = [int(one, 16) for one in re.split(rb"\\+u", escape[1:])]
             packed = b"".join(unit.to_bytes(2, "big") for unit in units)
             return packed.decode("utf-16-be", "surrogatepass").encode(errors="surrogatepass")
         case b"x":
             return bytes((int(escape[1:], 16),))
+        case b"0" | b"1" | b"2" | b"3":
+            return bytes((int(escape, 8),))
         case _:
             return b"\n"
 
@@ -345,13 +356,19 @@ class Redaction:
             case str():
                 return self.text(value)
             case list():
-                return [self._tree(one) for one in value]
+                return MASK if self._is_bytes(value) else [self._tree(one) for one in value]
             case dict():
                 return {self.text(name): self._tree(one) for name, one in value.items()}
             case int() | float() if not isinstance(value, bool):
                 return MASK if self.finds(json.dumps(value).encode()) else value
             case _:
                 return value
+
+    def _is_bytes(self, value: list[Json]) -> bool:
+        """Return whether a list of numbers contains the bytes of a secret."""
+        if len(value) < LINE_CHARS_MIN or not all(type(one) is int for one in value):
+            return False
+        return self.finds(json.dumps(value).encode())
 
 
 NOTHING: Final = Redaction(())
@@ -498,11 +515,13 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
     texts |= {quoted(part.encode(errors="surrogatepass"), safe="") for quoted in (quote, quote_plus)}
     for form in {one for text in texts for one in _bytes_of(text)}:
         yield form.hex().encode(), True
-        yield form.hex(":").encode(), True
+        yield from ((form.hex(sign).encode(), True) for sign in ":-")
         for piece in _base64(form):
             seen = _seen(piece, _VIEWS[0])
             if len(seen) >= BASE64_CHARS_MIN:
                 yield seen, False
+    # Bytes as JSON: `Buffer` in JavaScript, `list(data)` in Python.
+    yield from ((",".join(map(str, form)).encode(), True) for form in _bytes_of(part) if len(form) >= LINE_CHARS_MIN)
     for piece in _base32(part.encode(errors="surrogatepass")):
         if len(piece) >= ANYWHERE_CHARS_MIN:
             yield piece, True
@@ -518,6 +537,9 @@ def _forms(part: str) -> set[bytes]:
     if not part.isascii():
         with suppress(UnicodeError):
             found.add(lower.encode("idna"))
+        # Python escapes `é` as `\xe9`, like a byte of Latin-1, and `€` as `\u20ac`: the view shows a mixture of both.
+        found.add(part.encode("ascii", "backslashreplace"))
+        found |= {normalize(form, part).encode(errors="surrogatepass") for form in ("NFC", "NFD")}
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pointsman.redaction import MASK, NOTHING, Redaction, Stream, redaction_of
 from pointsman.values import Json
-from tests.encodings import ACCOUNT, ENCODINGS, PASSWORD, PEM, SECRETS, TOKEN, written
+from tests.encodings import ACCOUNT, ENCODINGS, LATIN, PASSWORD, PEM, SECRETS, TOKEN, written
 
 
 def pieces(text: str, size: int) -> list[str]:
@@ -80,6 +80,12 @@ def test_keys_values_and_numbers_of_a_tree_are_masked() -> None:
         "number": MASK,
         "other": [1, True, None, 1.5],
     }
+
+
+def test_a_list_of_the_bytes_of_a_secret_is_masked() -> None:
+    redaction = redaction_of(frozenset({TOKEN, LATIN}))
+    tree: Json = {"token": [*TOKEN.encode()], "latin": [0, *LATIN.encode("latin-1"), 0], "other": [*b"no secret"]}
+    assert redaction.json(tree) == {"token": MASK, "latin": MASK, "other": [*b"no secret"]}
 
 
 def test_what_has_no_secret_is_returned_as_it_is() -> None:
