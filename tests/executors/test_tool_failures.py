@@ -345,14 +345,27 @@ async def hurried() -> str:
     return "done"
 
 
+@tool
+async def unhurried() -> str:
+    """Takes 40 s, with the limits of its workflow."""
+    import asyncio
+
+    await asyncio.sleep(40)
+    return "done"
+
+
+def node_of(name: str) -> JsonObject:
+    return {"id": "a", "type": "tool", "config": {"tool": name}}
+
+
 def calling_slowly(name: str, **more: Json) -> Workflow:
-    return Workflow.of({"id": "w", "nodes": [{"id": "a", "type": "tool", "config": {"tool": name}}], **more})
+    return Workflow.of({"id": "w", "nodes": [node_of(name)], **more})
 
 
 def outcome(workflow: Workflow, *, caps: Limits | None = None) -> tuple[str, Failure | None]:
     async def run() -> tuple[str, Failure | None]:
         settings = Settings(store="memory:", limits=caps or Limits())
-        async with Pointsman(tools=[patient, hurried], model="scripted", settings=settings) as app:
+        async with Pointsman(tools=[patient, hurried, unhurried], model="scripted", settings=settings) as app:
             execution = await app.start(workflow)
             return await execution.settled(), execution.state.outcome.failure
 
@@ -370,6 +383,25 @@ def test_a_timeout_names_the_tool_the_limit_and_the_setting() -> None:
     assert failure is not None
     assert (failure.code, failure.message) == ("tool-timeout", "the tool 'hurried' did not answer within 5 s")
     assert "timeout_s" in failure.hint
+
+
+def test_a_call_may_take_as_long_as_the_timeout_of_its_node() -> None:
+    for work in (AGENT, node_of("patient")):
+        patient_node: JsonObject = {**work, "execution": {"timeout": 200_000}}
+        assert times({"id": "w", "nodes": [patient_node]}) == (200.0, 200.0)
+        assert times({"id": "w", "nodes": [patient_node]}, Limits(node_time=Duration(Seconds(60.0)))) == (60.0, 60.0)
+        hasty: JsonObject = {**work, "execution": {"timeout": "10s"}}
+        assert times({"pointsman": 1, "id": "w", "nodes": [hasty]}) == (600.0, 120.0)
+
+
+def test_the_timeout_of_a_node_in_an_old_document_replaces_its_thirty_seconds() -> None:
+    node: JsonObject = {**node_of("unhurried"), "execution": {"timeout": 60_000}}
+    assert outcome(Workflow.of({"id": "w", "nodes": [node]}))[0] == "completed"
+    del node["execution"]
+    status, failure = outcome(Workflow.of({"id": "w", "nodes": [node]}))
+    assert status == "failed"
+    assert failure is not None
+    assert "execution.timeout" in failure.hint
 
 
 def test_the_operator_caps_the_time_of_a_tool() -> None:

@@ -51,7 +51,8 @@ from pointsman.values import Json, JsonObject
 
 TOO_LONG: Final = "model-context-too-long"
 TOOL_TIME_HINT: Final = (
-    "Give the tool a time of its own (`@tool(timeout_s=…)`), or raise the workflow's `config.limits.nodeTime`."
+    "Give the tool a time of its own (`@tool(timeout_s=…)`), or raise the node's `execution.timeout` or the workflow's "
+    "`config.limits.nodeTime`."
 )
 OPERATOR_TIME_HINT: Final = "The operator allows no more: `limits.nodeTime` in the settings."
 _REFUSED: Final = "refused"
@@ -136,15 +137,19 @@ class CallTimes:
     @property
     def model_s(self) -> float | None:
         """The limit in seconds for a call of a model."""
-        return self._raised_s if self._raised_s is not None else _seconds(self._settings.get("modelCallTime"))
+        return self._longer("modelCallTime")
+
+    def _longer(self, setting: str) -> float | None:
+        """Return the limit of the node, or the raised one if that is longer."""
+        usual_s = _seconds(self._settings.get(setting))
+        return max((one for one in (self._raised_s, usual_s) if one is not None), default=None)
 
     def of_tool(self, tool: ToolSpec | None) -> tuple[float | None, str]:
         """Return the limit in seconds for a call of the tool, and the hint that names its setting. None: the tool
         applies its own limit."""
         own = None if tool is None else tool.timeout_s
         if own is None:
-            raised_s = self._raised_s
-            return raised_s if raised_s is not None else _seconds(self._settings.get("toolCallTime")), TOOL_TIME_HINT
+            return self._longer("toolCallTime"), TOOL_TIME_HINT
         most_s = _seconds(self._settings.get("callTimeMost"))
         return (None, "") if most_s is None or own <= most_s else (most_s, OPERATOR_TIME_HINT)
 

@@ -384,7 +384,7 @@ async def bounded(asked: Awaitable[ModelReply], timeout_s: float | None, *, name
         if not bound.expired():
             raise
         message = f"the model {name!r} did not answer within {timeout_s:g} s"
-        hint = "Raise the workflow's `config.limits.nodeTime`, or use a faster model."
+        hint = "Raise the node's `execution.timeout` or the workflow's `config.limits.nodeTime`, or use a faster model."
         raise ModelFailed(Failure(code="model-timeout", message=message, retryable=True, hint=hint)) from None
 
 

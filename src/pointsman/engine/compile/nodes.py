@@ -262,9 +262,7 @@ class NodeCompiler:
                 "defaultModel": self.model or (said.default_model if said is not None else None),
                 "workflow": self.workflow.id,
                 "language": self.formulas.language,
-                "modelCallTime": self.times.model_call,
-                "toolCallTime": self.times.tool_call,
-                "callTimeMost": self.times.most,
+                **work.call_times(self.times),
                 "auto": self.workflow.dialect in ("graph", "steps", "plan"),
             },
         )

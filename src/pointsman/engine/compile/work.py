@@ -80,6 +80,16 @@ class Times(NamedTuple):
     most: float | None
     """The operator's cap; None: no cap."""
 
+    def of_node(self, own: float) -> Times:
+        """Return the limits for a node with an `execution.timeout`: a call may take as long as the attempt."""
+        longest = own if self.most is None else min(own, self.most)
+        return Times(max(self.model_call, longest), max(self.tool_call, longest), self.most)
+
+
+def call_times(times: Times) -> dict[str, Json]:
+    """Return the settings with which an executor limits the calls of a node."""
+    return {"modelCallTime": times.model_call, "toolCallTime": times.tool_call, "callTimeMost": times.most}
+
 
 def times_of(config: Config | None, operator: Limits) -> Times:
     """Return the author's `nodeTime` or the defaults, capped by the operator."""
@@ -265,15 +275,16 @@ def work_of(
     The time limit applies per call for work that calls models or tools, otherwise per attempt.
     """
     execution = node.execution
-    timeout = None if spec.kind in TIMED_BY_CALL else times.tool_call
-    if execution is not None and execution.timeout is not None:
-        timeout = execution.timeout.seconds
+    own = None if execution is None or execution.timeout is None else execution.timeout.seconds
+    timeout = own if own is not None else None if spec.kind in TIMED_BY_CALL else times.tool_call
+    if own is not None:
+        spec = replace(spec, settings={**spec.settings, **call_times(times.of_node(own))})
     delay = execution.delay.seconds if execution is not None and execution.delay is not None else 0.0
     return WorkAction(
         spec=spec,
         input=resolve,
         timeout_s=timeout,
-        own_time=execution is not None and execution.timeout is not None,
+        own_time=own is not None,
         retry=retry_of(execution, config),
         on_failure=on_failure_of(execution, config),  # pyright: ignore[reportArgumentType] - the model's own words
         delay_s=delay,
