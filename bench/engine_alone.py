@@ -37,8 +37,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, ToolCall, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import ExecutionPort
-from pointsman.runtime.dependencies import SystemClock
-from pointsman.runtime.feed import Feed
+from pointsman.runtime.dependencies import Feed, SystemClock
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, open_store
 from pointsman.values import ExecutionId, Json, JsonObject

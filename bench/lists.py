@@ -19,7 +19,7 @@ from pointsman.auth.audit import Audit
 from pointsman.auth.callers import Caller
 from pointsman.auth.keys import Keys
 from pointsman.settings import Settings
-from pointsman.store.usage import NANOS, UsageAmounts, UsagePosition, UsageRecord
+from pointsman.store.records import NANOS, UsageAmounts, UsagePosition, UsageRecord
 from pointsman.values import ExecutionId
 
 ENTRIES: Final = 2_000

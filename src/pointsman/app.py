@@ -24,8 +24,7 @@ from pointsman.executions.public_events import See, bulletins_of, watcher_for
 from pointsman.executions.start import start
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
-from pointsman.runtime.dependencies import SystemClock
-from pointsman.runtime.feed import Feed
+from pointsman.runtime.dependencies import Feed, SystemClock
 from pointsman.runtime.local import LocalRuntime
 from pointsman.session import Session
 from pointsman.settings import Settings, load_settings, make_data_directory

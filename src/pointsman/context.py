@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pointsman.models.script import Script
     from pointsman.models.transport import PydanticModels
     from pointsman.ports import Clock
-    from pointsman.runtime.feed import Feed
+    from pointsman.runtime.dependencies import Feed
     from pointsman.runtime.local import LocalRuntime
     from pointsman.settings import Settings
     from pointsman.store.api import Store

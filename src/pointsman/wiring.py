@@ -15,7 +15,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.errors import PointsmanError
 from pointsman.executions.authority import AppRights, GuardedExecutors, GuardedTools
 from pointsman.executions.dry_run import ASIDE
-from pointsman.executions.files import read_artifact
+from pointsman.executions.inputs import read_artifact
 from pointsman.executions.isolation import Isolation
 from pointsman.executions.opening import SCRIPTS, must_reach_models, turn_ended
 from pointsman.executions.start import EPHEMERAL, EphemeralExecutions, acting_for, audience_of
@@ -27,7 +27,7 @@ from pointsman.models.script import Script
 from pointsman.models.transport import PydanticModels, is_scripted
 from pointsman.operations.provider_keys import StoredKeyLeases, StoredKeySpending
 from pointsman.ports import Clock, Executor, Found, Secrets, Tools
-from pointsman.runtime.feed import Feed
+from pointsman.runtime.dependencies import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
 from pointsman.store.api import Store, Workflows, open_store
@@ -40,7 +40,7 @@ from pointsman.workflows.definitions import DECLARED_TRIGGERS
 from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.models import CacheBasis, models_for
 from pointsman.workflows.scripts import ScriptDiffers, script_of
-from pointsman.workflows.workflow_tools import WorkflowTools
+from pointsman.workflows.tools import WorkflowTools
 
 if TYPE_CHECKING:
     from pointsman.chat.semantic_search import StoredEmbedding

@@ -13,7 +13,7 @@ from pointsman.auth.vault import SecretInvalid
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
 from pointsman.settings.sections import HttpSettings
-from pointsman.tools.egress.secret_hosts import host_allowed, read_host
+from pointsman.tools.egress.addresses import host_allowed, read_host
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.saving import save_as
 from tests.tools.outgoing.peer import Peer, answer, peering

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman, Workflow
-from pointsman.authoring.tools import offer_verbs, verbs
-from pointsman.authoring.workbench import DEPTH_MAX
+from pointsman.authoring.tools import DEPTH_MAX, offer_verbs, verbs
 from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject

@@ -21,8 +21,8 @@ from pointsman.authoring.design import (
     edit_briefing,
     edit_by_words,
 )
+from pointsman.authoring.tools import Workbench
 from pointsman.authoring.verbs import DesignFailed
-from pointsman.authoring.workbench import Workbench
 from pointsman.models.failures import ModelFailed
 from pointsman.models.script import Script
 from pointsman.settings import Settings

@@ -14,7 +14,7 @@ from pointsman.auth.policy import IdTaken
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.authoring.edits import Edited, edit
 from pointsman.authoring.operations import OperationRefused, read_operations
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.tools import Workbench
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import NoSuchRevision, RevisionMoved

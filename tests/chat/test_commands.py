@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pointsman.chat.commands import CHARS_MAX, Command, CommandUnclear, command_of, parse_command
+from pointsman.chat.verbs import CHARS_MAX, Command, CommandUnclear, command_of, parse_command
 
 
 @pytest.mark.requirement("S2-03", "T2-20")

@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pointsman.definition.model.control import JoinConfig, LoopConfig, ParallelConfig
-from pointsman.definition.model.edges import Equals, When
-from pointsman.definition.model.nodes import CONFIG_OF, Node
+from pointsman.definition.model.nodes import CONFIG_OF, Equals, Node, When
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to

@@ -15,7 +15,7 @@ from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflows
 from pointsman.dialects.graph import dialect as graph
-from pointsman.dialects.graph.keywords import template_expression, with_results
+from pointsman.dialects.graph.flow import template_expression, with_results
 from pointsman.dialects.results import ImportedDocument
 from pointsman.errors import PointsmanError
 from pointsman.settings import Settings

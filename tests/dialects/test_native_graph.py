@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.definition.model.edges import OnLabel, When
+from pointsman.definition.model.nodes import OnLabel, When
 from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import ReadDocument, read_workflow

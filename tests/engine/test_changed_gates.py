@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pointsman.engine.actions import GateApprovers, ProposedCall
 from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.human_tasks import GateChangedMeanwhile, GateClosedAlready
 from pointsman.engine.digests import is_same
 from pointsman.engine.events.waits import GateChanged, GateClosed, GateOpened
-from pointsman.engine.gates import GateApprovers, ProposedCall
 from pointsman.engine.reports import (
     ForkRequested,
     GateAnswered,

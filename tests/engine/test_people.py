@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.engine.actions import ProposedCall
 from pointsman.engine.decide.dispatch import Decision, decide
 from pointsman.engine.decide.human_task_answers import AnswerInvalid
 from pointsman.engine.decide.human_tasks import (
@@ -14,7 +15,6 @@ from pointsman.engine.decide.human_tasks import (
     VotesDiffer,
 )
 from pointsman.engine.events.waits import GateClosed, GateEscalated, GateVoted
-from pointsman.engine.gates import ProposedCall
 from pointsman.engine.replay import ReplayDifference, replay
 from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired, ToolCallsProposed
 from pointsman.values import Json

@@ -6,9 +6,9 @@ import asyncio
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.steps import Step
-from pointsman.runtime.feed import Delta
+from pointsman.runtime.dependencies import Delta
 from pointsman.server.streaming.broker import CHARS_MAX, PartialOutput, SseBroker
-from pointsman.server.streaming.ring_buffer import StreamEncoder
+from pointsman.server.streaming.sse import StreamEncoder
 from pointsman.settings import Settings
 from pointsman.values import ExecutionId, JsonObject, NodeId
 from tests.server.flows import CHAIN

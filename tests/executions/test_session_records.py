@@ -12,8 +12,8 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.subjects import InputInvalid, UnknownSession
-from pointsman.chat.commands import parse_command
 from pointsman.chat.conversations import SessionRecords, free_session, records_of
+from pointsman.chat.verbs import parse_command
 from pointsman.settings import Settings
 from pointsman.store.records import Summary
 from pointsman.values import Json, JsonObject, json_of

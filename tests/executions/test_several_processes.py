@@ -11,7 +11,7 @@ import pytest
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.tools import Workbench
 from pointsman.executions.execution import Execution, TakenOver
 from pointsman.runtime import workers
 from pointsman.server.streaming.broker import SseBroker

@@ -24,8 +24,7 @@ from pointsman.models.script import read_script
 from pointsman.settings import Settings
 from pointsman.testing.clock import run_virtually
 from pointsman.tool_output import apart_from_tools
-from pointsman.tools.tool import Tool
-from pointsman.tools.tracebacks import CHARS_MAX, RaisedElsewhere
+from pointsman.tools.tool import CHARS_MAX, RaisedElsewhere, Tool
 from pointsman.values import Json, JsonObject, Seconds
 
 HERE = Path(__file__).name
@@ -99,7 +98,7 @@ async def test_another_process_has_the_traceback_as_the_cause(tmp_path: Path, mo
     async with Pointsman(url, tools=[divide], model="scripted", settings=Settings()) as app:
         execution = await app.start(calling("divide", by=0))
         await execution.settled()
-    monkeypatch.setattr("pointsman.tools.tracebacks._causes", {})
+    monkeypatch.setattr("pointsman.tools.tool._causes", {})
     async with Pointsman(url, settings=Settings()) as app:
         with pytest.raises(ExecutionFailed) as caught:
             await (await app.open(execution.id)).output()

@@ -48,9 +48,9 @@ SAFE: Final = {
     ("tools/sandbox/interpreter.py", "frames[len(frames) - FRAMES_TOLD_MAX // 2:]"): "a list",
     ("tools/sandbox/interpreter.py", "said[:MESSAGE_CHARS_MAX]"): "masked in the line before",
     ("tool_output.py", "(self.text + text)[-CHARS_MAX:]"): "both parts are masked while they are printed",
-    ("tools/tracebacks.py", "group.exceptions[:MEMBERS_SHOWN]"): "a list",
-    ("tools/tracebacks.py", "text[:HEAD_CHARS]"): "masked where it is made",
-    ("tools/tracebacks.py", "text[HEAD_CHARS - CHARS_MAX:]"): "masked where it is made",
+    ("tools/tool.py", "group.exceptions[:MEMBERS_SHOWN]"): "a list",
+    ("tools/tool.py", "text[:HEAD_CHARS]"): "masked where it is made",
+    ("tools/tool.py", "text[HEAD_CHARS - CHARS_MAX:]"): "masked where it is made",
 }
 """Module and slice -> why it cannot split a secret."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.engine.reports import Usage
-from pointsman.models.key_budgets import KeySpending
+from pointsman.models.key_pool import KeySpending
 from pointsman.operations.provider_keys import StoredKeySpending
 from pointsman.settings import Settings
 from pointsman.store.api import open_store

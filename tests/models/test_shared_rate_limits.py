@@ -18,8 +18,7 @@ import pytest
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.errors import Outage
-from pointsman.models.key_budgets import DayLimit, KeySpending
-from pointsman.models.key_pool import KeyLease, KeyPool, KeysExhausted, Pacing
+from pointsman.models.key_pool import DayLimit, KeyLease, KeyPool, KeysExhausted, KeySpending, Pacing
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import user_message
 from pointsman.models.transport import PydanticModels

@@ -6,7 +6,7 @@ import pytest
 
 from pointsman.engine.reports import Usage
 from pointsman.models.failures import ModelFailed
-from pointsman.models.key_budgets import DayLimit, Days, KeySpending
+from pointsman.models.key_pool import DayLimit, Days, KeySpending
 from pointsman.models.provider import Provider, ProviderSettings
 from pointsman.models.providers import Providers
 from pointsman.models.transcript import user_message

@@ -11,8 +11,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, PeriodInvalid, UsageRollup, UsageRow
 from pointsman.operations.usage import UsageUnknown, csv_of, narrowed
-from pointsman.store.records import Summary
-from pointsman.store.usage import UsageQuery
+from pointsman.store.records import Summary, UsageQuery
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.scenarios import installation, written

@@ -12,7 +12,7 @@ from typing import Final
 from pointsman import Pointsman, Workflow
 from pointsman.engine.events.waits import OutboxDelivered
 from pointsman.errors import CallerError
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject

@@ -17,7 +17,7 @@ from pointsman.auth.sharing import Sharing
 from pointsman.cli import main
 from pointsman.server import connections
 from pointsman.server.streaming import broker as channels
-from pointsman.server.streaming.ring_buffer import START, StreamPosition
+from pointsman.server.streaming.sse import START, StreamPosition
 from pointsman.workflows.document_work import DocumentWork
 
 STUCK_S: Final = 1.0

@@ -19,7 +19,7 @@ from typing import Final
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
 from pointsman.executions.execution import TakenOver
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.store.api import Store
 from pointsman.store.errors import LeaderSuperseded
 from pointsman.testing.clock import VirtualClock, run_virtually

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.engine.actions import CallVerdict
 from pointsman.engine.commands import Execute
 from pointsman.engine.decide.human_task_answers import AnswerInvalid
 from pointsman.engine.digests import digest_of_call
 from pointsman.engine.events.steps import StepFailed
-from pointsman.engine.gates import CallVerdict
 from pointsman.engine.reports import ToolCall
 from pointsman.engine.steps import Step
 from pointsman.executors.tool_calls import Approvals, CallsNeedApproval

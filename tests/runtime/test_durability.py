@@ -18,8 +18,8 @@ from pointsman.engine.reports import CancelRequested, GateAnswered, Start
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.runtime.commits import BEHIND_ROWS_MAX, DriverLost
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import open_store
 from pointsman.store.errors import JournalMoved, StoreFull

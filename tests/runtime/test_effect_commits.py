@@ -11,8 +11,8 @@ import pytest
 from pointsman.engine.reports import Start
 from pointsman.errors import Outage
 from pointsman.ports import ModelReply, ModelRequest, Row
+from pointsman.runtime.dependencies import Feed
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.errors import StoreFull
 from pointsman.store.memory import MemoryEffects, MemoryJournal, MemoryStore

@@ -12,9 +12,8 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ResumeRequested, Start, WorkDone, WorkFailed
 from pointsman.engine.steps import Step
 from pointsman.ports import EffectKind, ExecutionPort, Executor
-from pointsman.runtime.dependencies import SystemClock
+from pointsman.runtime.dependencies import Feed, SystemClock
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.feed import Feed
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store
 from pointsman.store.sqlite import open_sqlite

@@ -14,8 +14,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import Start, WorkDone, WorkFailed
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Clock, ExecutionPort, Executor, Row
-from pointsman.runtime.dependencies import SystemClock
-from pointsman.runtime.feed import Feed
+from pointsman.runtime.dependencies import Feed, SystemClock
 from pointsman.runtime.local import LocalRuntime
 from pointsman.store.api import Store, StoreJournal
 from pointsman.store.memory import open_memory

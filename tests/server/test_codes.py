@@ -116,7 +116,7 @@ async def test_a_start_over_the_size_limit_is_refused(served: Served, monkeypatc
     await served.save(CHAIN + "config: {limits: {stateSize: 1KB}}\n")
     reply = await served.client.post("/api/workflows/chain/execute", json={"input": {"text": "x" * 5_000}})
     assert (reply.status_code, reply.json()["code"]) == (413, "state-too-large"), reply.text
-    monkeypatch.setattr("pointsman.executions.files.FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("pointsman.executions.inputs.FILE_BYTES_MAX", 10)
     files = {"file": ("a.txt", b"a" * 11, "text/plain")}
     reply = await served.client.post("/api/workflows/chain/execute/files", files=files)
     assert (reply.status_code, reply.json()["code"]) == (413, "files-too-large"), reply.text

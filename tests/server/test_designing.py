@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.authoring.conversation_history import Earlier, told
-from pointsman.authoring.design import Round
+from pointsman.authoring.design import Earlier, Round, told
 from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script

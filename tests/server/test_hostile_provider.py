@@ -23,9 +23,8 @@ from werkzeug import Request, Response
 from pointsman.auth.oidc_login import FAILED_FOR_S, IssuerUnreachable, Tokens
 from pointsman.server.context import COOKIE
 from pointsman.server.routes.logins import BACK, VISIT
-from pointsman.tools.egress.addresses import NotReached
+from pointsman.tools.egress.addresses import NotReached, SecretHosts
 from pointsman.tools.egress.http_calls import HttpCall, HttpResponse, Outgoing
-from pointsman.tools.egress.secret_hosts import SecretHosts
 from tests.server.conftest import serving
 from tests.server.test_provider import (
     CLIENT,

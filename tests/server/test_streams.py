@@ -10,10 +10,9 @@ import pytest
 from pointsman.executions.pages import place_of
 from pointsman.models.script import read_script
 from pointsman.server.routes import executions
-from pointsman.server.streaming import ring_buffer as ring
+from pointsman.server.streaming import sse as ring
 from pointsman.server.streaming.broker import SseBroker
-from pointsman.server.streaming.ring_buffer import START
-from pointsman.server.streaming.sse import BEAT, CLOSING, WIRE
+from pointsman.server.streaming.sse import BEAT, CLOSING, START, WIRE
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, Told, events_in, serving
 from tests.server.flows import CHAIN, LETTER, WAITS

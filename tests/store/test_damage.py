@@ -12,7 +12,7 @@ import pytest
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.errors import PointsmanError
 from pointsman.ports import Row
-from pointsman.store.sqlite.removal import BY_EXECUTION
+from pointsman.store.sqlite.journal import BY_EXECUTION
 from pointsman.store.sqlite.schema import SEALED
 from pointsman.testing.journals import ONE, ended_summary, opened, row_of
 from pointsman.testing.stores import draft_of, taking

@@ -14,8 +14,8 @@ from pointsman.store import memory
 from pointsman.store.api import Store, open_store
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import SweepResult
-from pointsman.store.sqlite import SqliteStore, open_sqlite, removal, writer
-from pointsman.store.sqlite.removal import erase_slice
+from pointsman.store.sqlite import SqliteStore, journal, open_sqlite, writer
+from pointsman.store.sqlite.journal import erase_slice
 from pointsman.store.sqlite.writer import Transaction
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.values import ExecutionId, JsonObject
@@ -69,14 +69,14 @@ async def test_a_removed_execution_leaves_no_trace_in_the_files(tmp_path: Path) 
 
 
 async def test_the_rest_of_a_crashed_removal_is_swept_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removal, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(journal, "ROWS_AT_ONCE", 7)
     url = f"sqlite:///{tmp_path}/store.db"
     store = await open_sqlite(url)
     await fill(store, ONE, CANARY)
-    monkeypatch.setattr(removal, "erase_slice", interrupted_after(2))
+    monkeypatch.setattr(journal, "erase_slice", interrupted_after(2))
     with pytest.raises(Interrupted):
         await store.removal.remove(ONE, at=30)
-    monkeypatch.setattr(removal, "erase_slice", erase_slice)
+    monkeypatch.setattr(journal, "erase_slice", erase_slice)
     await store.close()
     async with opened(url) as again:
         assert await rows_in(again.journal, ONE) == [], "for everyone who looks it is gone at once"
@@ -91,7 +91,7 @@ async def test_the_rest_of_a_crashed_removal_is_swept_later(tmp_path: Path, monk
 async def test_other_executions_write_while_a_long_one_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removal, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(journal, "ROWS_AT_ONCE", 10)
     async with opened(f"sqlite:///{tmp_path}/store.db") as store:
         for seq in range(1, 501):
             await store.journal.append(ONE, row_of(seq))

@@ -22,8 +22,8 @@ from pointsman.workflows.agents import AgentTaken, NoSuchAgent
 from pointsman.workflows.formulas import Formula
 from pointsman.workflows.revisions import etag_of_revision
 from pointsman.workflows.tool_verbs import ToolVerbs, UnknownTool
+from pointsman.workflows.tools import WorkflowTools
 from pointsman.workflows.verbs import WorkflowVerbs
-from pointsman.workflows.workflow_tools import WorkflowTools
 
 LETTER: Final = "pointsman: 1\nid: letter\nnodes: [{id: say, type: agent, config: {prompt: Say}}]\n"
 WRITER: Final[JsonObject] = {"system": "You write."}

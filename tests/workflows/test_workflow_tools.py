@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.app import Workflow
-from pointsman.workflows.workflow_tools import WorkflowTool
+from pointsman.workflows.tools import WorkflowTool
 
 
 @pytest.mark.parametrize(

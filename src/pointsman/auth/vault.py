@@ -30,7 +30,7 @@ from pointsman.settings.sections import VaultSettings
 from pointsman.store.api import ConfigStore
 from pointsman.store.errors import EntryMoved
 from pointsman.store.records import ConfigEntry
-from pointsman.tools.egress.secret_hosts import read_host
+from pointsman.tools.egress.addresses import read_host
 from pointsman.values import Instant, Json
 
 if TYPE_CHECKING:

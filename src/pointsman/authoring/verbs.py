@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from pointsman.auth.policy import must_see_workflow
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.authoring.comparison import operations_between
-from pointsman.authoring.conversation_history import Earlier, Evidence, Round, RoundView, evidence_of
+from pointsman.authoring.design import Earlier, Evidence, Round, RoundView, evidence_of
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
 from pointsman.authoring.trials import TrialTurn, drafted, play_draft, try_agent, try_draft

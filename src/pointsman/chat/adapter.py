@@ -55,7 +55,7 @@ from pointsman.executions.opening import open_execution, open_turn
 from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.executions.start import start_as
 from pointsman.ports import Row
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.definitions import source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS

@@ -29,7 +29,7 @@ from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import SavedRevision, WorkflowEntryView
 
 if TYPE_CHECKING:
-    from pointsman.authoring.conversation_history import Round
+    from pointsman.authoring.design import Round
 
 
 DONE, ERRORS = 0, 1

@@ -285,7 +285,7 @@ def _input_of_command(command: str, given: str | None) -> str:
     """Return the input that `--command` describes, as JSON."""
     if given is not None:
         raise click.UsageError("give either --command or --input")
-    from pointsman.chat.commands import parse_command  # Deferred: most inputs are data.
+    from pointsman.chat.verbs import parse_command  # Deferred: most inputs are data.
 
     return json.dumps(parse_command(command).input)
 

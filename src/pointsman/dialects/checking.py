@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pointsman.definition.checks import check
 from pointsman.definition.checks.references import dropped_edges, ends_missing
 from pointsman.definition.checks.subject import NOTHING_ASKED, Installation
-from pointsman.definition.model.edges import Never
+from pointsman.definition.model.nodes import Never
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
 from pointsman.definition.reading.documents import Document

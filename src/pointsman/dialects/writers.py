@@ -19,17 +19,17 @@ from typing import Final, Generic, TypeVar, cast
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import EXTENSION_PREFIX, Model, read_as, written
-from pointsman.definition.model.edges import (
+from pointsman.definition.model.nodes import (
     Always,
     AnyCondition,
     Contains,
     Edge,
     Equals,
     Exists,
+    Node,
     OnLabel,
     When,
 )
-from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_parts, pointer_to, warning
 from pointsman.dialects.readers import FieldWords, member

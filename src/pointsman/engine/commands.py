@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.gates import CallVerdict
+from pointsman.engine.actions import CallVerdict
 from pointsman.engine.steps import Step
 from pointsman.values import Json, JsonObject
 

@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from pointsman.engine.actions import CallVerdict, ProposedCall
 from pointsman.engine.events.waits import GateChanged, GateOpened
-from pointsman.engine.gates import CallVerdict, ProposedCall
 from pointsman.engine.state import StepState
 from pointsman.values import Json, JsonObject, Path
 

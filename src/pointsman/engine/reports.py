@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from pointsman.engine.actions import ProposedCall
 from pointsman.engine.failures import Failure
-from pointsman.engine.gates import ProposedCall
 from pointsman.engine.steps import DataEdit, Step, Undoes
 from pointsman.values import Json, JsonObject
 

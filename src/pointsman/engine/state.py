@@ -17,10 +17,10 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
+from pointsman.engine.actions import CallVerdict, GateAbout, GateApprovers, ProposedCall, Vote
 from pointsman.engine.commands import OutboxMessage, Phase
 from pointsman.engine.data import Data, WriteLog
 from pointsman.engine.failures import Failure
-from pointsman.engine.gates import CallVerdict, GateAbout, GateApprovers, ProposedCall, Vote
 from pointsman.engine.reports import ToolCall, Usage
 from pointsman.engine.steps import Branch, BufferedEvent, Lineage, LineagePath, Scope, Step, Write
 from pointsman.values import Json, JsonObject

@@ -44,7 +44,7 @@ from pointsman.tools.registry import unknown_tool
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.authors import Party, all_of, author_of, recorded, standing
 from pointsman.workflows.library import ACTORS, AUTHORS, LIBRARY, Library
-from pointsman.workflows.workflow_tools import PREFIX, tool_name
+from pointsman.workflows.tools import PREFIX, tool_name
 
 if TYPE_CHECKING:
     from pointsman.runtime.local import LocalRuntime

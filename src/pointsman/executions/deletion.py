@@ -17,7 +17,7 @@ from pointsman.auth.subjects import unknown_session
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.errors import CallerError
-from pointsman.executions.files import delete_artifacts
+from pointsman.executions.inputs import delete_artifacts
 from pointsman.executions.opening import open_execution
 from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.local import unknown_execution

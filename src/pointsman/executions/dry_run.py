@@ -56,7 +56,7 @@ from pointsman.ports import (
 from pointsman.redaction import NOTHING, Redaction
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime
-from pointsman.tools.egress.secret_hosts import ANYWHERE
+from pointsman.tools.egress.addresses import ANYWHERE
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import UnscriptedTools, canned_tools
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -64,7 +64,7 @@ from pointsman.workflows.authors import Party
 from pointsman.workflows.definitions import source_of_saved
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.library import LIBRARY
-from pointsman.workflows.workflow_tools import PREFIX as WORKFLOW
+from pointsman.workflows.tools import PREFIX as WORKFLOW
 
 if TYPE_CHECKING:
     from pointsman.executions.opening import GivenAnswer

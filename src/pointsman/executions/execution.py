@@ -39,11 +39,11 @@ from pointsman.executions.inputs import check_event, edits_of, event_key
 from pointsman.executions.views import ExecutionView, GateView, event_view, waiting_view
 from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.feed import Committed, Delta
 from pointsman.runtime.local import OPEN, LocalRuntime, folded
 from pointsman.store.errors import JournalMoved
-from pointsman.tools.tracebacks import cause_in
+from pointsman.tools.tool import cause_in
 from pointsman.values import ExecutionId, Json, JsonObject
 
 HANDED_BACK_S: Final = 3.0

@@ -26,7 +26,7 @@ from pointsman.engine.reports import DelegationRequested, GateAnswered, PauseReq
 from pointsman.engine.state import ExecutionState, StepState, status_of
 from pointsman.engine.steps import NoSuchStep, Step
 from pointsman.errors import CallerError, PointsmanError
-from pointsman.executions.files import artifacts_of
+from pointsman.executions.inputs import artifacts_of
 from pointsman.executions.views import (
     AwaitedEvent,
     ExecutionView,

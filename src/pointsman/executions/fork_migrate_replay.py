@@ -39,8 +39,7 @@ from pointsman.executions.authority import own_fork
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
 from pointsman.executions.families import rows_of
-from pointsman.executions.files import copy_artifacts, delete_artifacts
-from pointsman.executions.inputs import check_input, edits_of
+from pointsman.executions.inputs import check_input, copy_artifacts, delete_artifacts, edits_of
 from pointsman.executions.opening import SCRIPTS, new_id
 from pointsman.executions.start import must_run_revision, prepared_for
 from pointsman.ports import Clock, Row

@@ -37,7 +37,7 @@ from pointsman.executions.views import (
     usage_view,
 )
 from pointsman.ports import Row
-from pointsman.runtime.feed import Committed, Delta, Watcher
+from pointsman.runtime.dependencies import Committed, Delta, Watcher
 from pointsman.runtime.local import LocalRuntime
 from pointsman.settings import Settings
 from pointsman.settings.sections import Level as Observability

@@ -38,19 +38,20 @@ from pointsman.executions.views import observability_of, status_shown
 from pointsman.ports import ModelReply, Row
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.api import Store
-from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.store.remembered_values import texts, words_of
-from pointsman.store.usage import (
+from pointsman.store.records import (
     ENTRY_MAX,
     MICROS,
     NANOS,
     About,
+    ExecutionQuery,
+    Summary,
     UsageAmounts,
     UsageName,
     UsagePosition,
     UsageQuery,
     UsageRecord,
 )
+from pointsman.store.remembered_values import texts, words_of
 from pointsman.values import ExecutionId, Instant, Json
 
 CURSOR: Final = ("history", "cursor")

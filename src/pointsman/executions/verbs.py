@@ -34,8 +34,8 @@ from pointsman.executions.deletion import delete
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution, Signalled
 from pointsman.executions.families import seen
-from pointsman.executions.files import artifact, artifacts_of
 from pointsman.executions.fork_migrate_replay import ForkOptions, Lives, MigrationView, migration_view
+from pointsman.executions.inputs import artifact, artifacts_of
 from pointsman.executions.lists import (
     ExecutionEntry,
     InboxEntry,

@@ -8,6 +8,7 @@ from typing import Final, Literal, NotRequired, TypeAlias, TypeGuard, cast
 import msgspec
 from typing_extensions import TypedDict
 
+from pointsman.engine.actions import GateApprovers
 from pointsman.engine.data import dotted
 from pointsman.engine.decide.limits import RaisableLimit
 from pointsman.engine.digests import SHORT_CHARS
@@ -15,7 +16,6 @@ from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.failures import Failure
-from pointsman.engine.gates import GateApprovers
 from pointsman.engine.plan import PARTIAL_RUN_OPTION
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, Status, StepState, UsageTotal, is_scripted, status_of

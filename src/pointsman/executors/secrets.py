@@ -22,8 +22,8 @@ from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.templates import SecretText
 from pointsman.ports import Hear, Secrets
 from pointsman.redaction import CHARS_MIN, NOTHING, Redaction, Stream, redaction_of
-from pointsman.tools.egress.secret_hosts import SecretHosts, refused
-from pointsman.tools.tracebacks import retold
+from pointsman.tools.egress.addresses import SecretHosts, refused
+from pointsman.tools.tool import retold
 from pointsman.values import Json, JsonObject
 
 

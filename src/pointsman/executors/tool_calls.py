@@ -23,11 +23,10 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from pointsman.definition.json_schema import JsonSchema
-from pointsman.engine.actions import WorkSpec
+from pointsman.engine.actions import CallVerdict, ProposedCall, WorkSpec
 from pointsman.engine.commands import Execute
 from pointsman.engine.digests import is_about
 from pointsman.engine.failures import Failure
-from pointsman.engine.gates import CallVerdict, ProposedCall
 from pointsman.engine.reports import ToolCall, ToolCallsProposed
 from pointsman.models.repair import read_whole
 from pointsman.ports import Tools, ToolSpec

@@ -1,12 +1,13 @@
-"""The content of an MCP server, independent of the transport."""
+"""The content and the messages of an MCP server, independent of the transport."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -17,10 +18,15 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.subscriptions import ResourcesListChanged, ToolsListChanged
 from mcp.types import (
     INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
+    ErrorData,
     GetPromptRequestParams,
     GetPromptResult,
+    JSONRPCError,
+    JSONRPCNotification,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
@@ -35,6 +41,7 @@ from mcp.types import (
     ResourceTemplate,
     TextContent,
     TextResourceContents,
+    jsonrpc_message_adapter,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -44,10 +51,10 @@ from pointsman.auth.callers import Caller
 from pointsman.auth.verbs import tool_target
 from pointsman.authoring.design import GUIDE
 from pointsman.authoring.operations import operations_schema
-from pointsman.authoring.tools import verbs
-from pointsman.authoring.workbench import Workbench
+from pointsman.authoring.tools import Workbench, verbs
 from pointsman.definition.model.schema import native_schema
 from pointsman.errors import OperatorError, PointsmanError, sentences
+from pointsman.json_meter import LESS, DuplicateKey, excess_of, unique_object
 from pointsman.mcp.tools import (
     Context,
     PendingToolCalls,
@@ -55,9 +62,48 @@ from pointsman.mcp.tools import (
     verbs_of,
     workflows_of,
 )
-from pointsman.values import JsonObject
+from pointsman.values import Json, JsonObject
 from pointsman.workflows.document_work import DOCUMENTS
-from pointsman.workflows.workflow_tools import WorkflowTools
+from pointsman.workflows.tools import WorkflowTools
+
+
+def error_of(data: bytes) -> JSONRPCError | None:
+    """Return the error that answers what a client sent; None: it is a message."""
+    if excess := excess_of(data):
+        return invalid(f"the message {excess}. {LESS}")
+    try:
+        value = cast("Json", json.loads(data, object_pairs_hook=unique_object))
+    except DuplicateKey as why:
+        return invalid(f"{why}. Keep one of them.")
+    except ValueError:
+        text = "this is not JSON. A message is one JSON object, on standard input in one line."
+        return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message=text))
+    try:
+        message = jsonrpc_message_adapter.validate_json(data, by_name=False)
+    except ValueError:
+        message = None
+    if message is not None and not (isinstance(message, JSONRPCNotification) and _has_id(value)):
+        return None
+    about = value.get("id") if isinstance(value, dict) else None
+    if isinstance(about, bool) or not isinstance(about, int | str) or not _is_encodable(about):
+        about = None
+    return invalid(
+        "this is not a JSON-RPC 2.0 message. A request has `method`, and an `id` that is a text or an integer.", about
+    )
+
+
+def invalid(message: str, about: int | str | None = None) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=about, error=ErrorData(code=INVALID_REQUEST, message=message))
+
+
+def _has_id(value: Json) -> bool:
+    return isinstance(value, dict) and "id" in value
+
+
+def _is_encodable(about: int | str) -> bool:
+    """Return whether an id can be sent back: a text with a lone surrogate cannot be encoded."""
+    return isinstance(about, int) or about.encode(errors="replace").decode() == about
+
 
 SCHEME: Final = "pointsman://"
 WORKFLOWS: Final = f"{SCHEME}workflows/"

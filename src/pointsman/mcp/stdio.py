@@ -21,8 +21,7 @@ from mcp.types import JSONRPCError
 from pointsman import Pointsman
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.json_meter import LESS
-from pointsman.mcp.messages import error_of, invalid
-from pointsman.mcp.server import McpEndpoint
+from pointsman.mcp.server import McpEndpoint, error_of, invalid
 
 CHUNK_BYTES: Final = 1_048_576
 LINE_BYTES_MAX: Final = 64_000_000

@@ -21,12 +21,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp import MCPError
 from pointsman.auth.verbs import rule_of
-from pointsman.authoring.tools import Effect, Verb, VerbCall, error_of, verbs
-from pointsman.authoring.workbench import Hear, Workbench
+from pointsman.authoring.tools import Effect, Hear, Verb, VerbCall, Workbench, error_of, verbs
 from pointsman.errors import PointsmanError
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.values import Json, JsonObject, JsonView
-from pointsman.workflows.workflow_tools import PREFIX, WorkflowTools
+from pointsman.workflows.tools import PREFIX, WorkflowTools
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 

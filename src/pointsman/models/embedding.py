@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import Usage
 from pointsman.models.failures import ModelFailed, ModelUnusable
-from pointsman.models.key_budgets import Days
-from pointsman.models.key_pool import REFUSED_S
+from pointsman.models.key_pool import REFUSED_S, Days
 from pointsman.models.prices import Prices, cost_usd
 from pointsman.models.providers import ModelRoute, Providers
 

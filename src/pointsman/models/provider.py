@@ -16,8 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pointsman.definition.model.base import Duration
 from pointsman.definition.problems import did_you_mean
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.key_budgets import DayLimit
-from pointsman.models.key_pool import Pacing
+from pointsman.models.key_pool import DayLimit, Pacing
 from pointsman.values import Seconds
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from pointsman.definition.problems import did_you_mean
 from pointsman.extras import install_hint, is_importable, is_installed
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.key_budgets import DayLimit
-from pointsman.models.key_pool import KeyLeases, KeyPool
+from pointsman.models.key_pool import DayLimit, KeyLeases, KeyPool
 from pointsman.models.provider import KINDS, Provider
 from pointsman.ports import Clock
 

@@ -29,8 +29,17 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import Outage, PointsmanError
 from pointsman.models.embedding import Embedded, Embedders
 from pointsman.models.failures import ModelFailed, ModelUnnamed, ModelUnusable, key_redaction, redacted
-from pointsman.models.key_budgets import BUDGET_SPENT, Days, Spending
-from pointsman.models.key_pool import PATIENCE_S, REFUSED_S, KeyLeases, KeyPool, KeysExhausted, LoopClock
+from pointsman.models.key_pool import (
+    BUDGET_SPENT,
+    PATIENCE_S,
+    REFUSED_S,
+    Days,
+    KeyLeases,
+    KeyPool,
+    KeysExhausted,
+    LoopClock,
+    Spending,
+)
 from pointsman.models.prices import Prices
 from pointsman.models.provider import Provider
 from pointsman.models.providers import ModelRoute, Providers

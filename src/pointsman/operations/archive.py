@@ -26,7 +26,7 @@ from msgspec import Raw, Struct
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
 from pointsman.settings import Settings
-from pointsman.store.chain import first_hash, row_hash
+from pointsman.store.codec import first_hash, row_hash
 from pointsman.store.compression import Form
 from pointsman.tools.files import ArtifactFolder, names_in
 from pointsman.tools.tool import ToolFailed

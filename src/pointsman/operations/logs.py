@@ -28,7 +28,7 @@ from pointsman.engine.events import waits as wait_events
 from pointsman.executions.public_events import bulletins
 from pointsman.executions.views import observability_of
 from pointsman.ports import Row
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.values import ExecutionId, Json, JsonObject
 
 if TYPE_CHECKING:

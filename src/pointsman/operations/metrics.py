@@ -34,7 +34,7 @@ from pointsman.engine.events import waits as wait_events
 from pointsman.engine.steps import Step
 from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.ports import Row
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.store.api import StoreJournal
 from pointsman.store.records import EffectRecord, ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant

@@ -22,8 +22,7 @@ from pointsman.context import AppContext
 from pointsman.engine.reports import Usage
 from pointsman.errors import sentences
 from pointsman.models.failures import ModelUnusable
-from pointsman.models.key_budgets import DayLimit, Days, KeySpending
-from pointsman.models.key_pool import KeyLease, KeyPool, KeyState
+from pointsman.models.key_pool import DayLimit, Days, KeyLease, KeyPool, KeySpending, KeyState
 from pointsman.models.provider import FROM_ENVIRONMENT, HANDLE, KINDS, Provider, ProviderSettings
 from pointsman.ports import Clock
 from pointsman.store.api import Store

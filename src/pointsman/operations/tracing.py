@@ -33,8 +33,7 @@ from pointsman.executors.call_observers import ModelCalled, ToolCalled
 from pointsman.operations.logs import say
 from pointsman.ports import ExecutionPort, Executor, Row
 from pointsman.runtime.children import child_id
-from pointsman.runtime.dependencies import ExecutorsFor
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta, ExecutorsFor
 from pointsman.tools.egress.addresses import TRACEPARENT
 from pointsman.values import ExecutionId, Json, JsonObject
 

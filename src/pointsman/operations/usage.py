@@ -24,7 +24,7 @@ from pointsman.auth.policy import sees, visible
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
 from pointsman.definition.problems import did_you_mean
-from pointsman.engine.compile.limits import capped, limits_of
+from pointsman.engine.compile.control import capped, limits_of
 from pointsman.engine.plan import PlanLimits
 from pointsman.errors import AuthorError, CallerError
 from pointsman.executions.usage_rollup import DIMENSIONS, Dimension, UsageAudience, check_day

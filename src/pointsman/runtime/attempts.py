@@ -28,8 +28,7 @@ from pointsman.engine.state import SCRIPT_OPTION, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.ports import EffectKind, Memory
-from pointsman.runtime.dependencies import ExecutorsFor, RuntimeDeps
-from pointsman.runtime.feed import Delta
+from pointsman.runtime.dependencies import Delta, ExecutorsFor, RuntimeDeps
 from pointsman.runtime.summary import usage_of
 from pointsman.store.api import EffectStore
 from pointsman.store.records import EffectRecord

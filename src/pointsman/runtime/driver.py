@@ -7,6 +7,8 @@
 Any task of the event loop may call `deliver`: deciding is synchronous and appends keep their order, so no queue is
 needed. A worker task that finished a step takes the next one itself; a chain of steps is one task.
 
+One task sleeps until the earliest timer is due. It does nothing else, because an earlier timer cancels it.
+
 A decision about many steps without work takes longer. It is made in parts, and other tasks get a turn between them:
 
     report ─▶ part ─▶ turn of others ─▶ part ─▶ … ─▶ append       still one row
@@ -19,6 +21,7 @@ not stop the decision; a driver that is closed discards it as a whole.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -52,16 +55,75 @@ from pointsman.engine.reports import (
 from pointsman.engine.state import ENDED, ExecutionState, Status
 from pointsman.engine.steps import Step
 from pointsman.errors import Outage, PointsmanError
-from pointsman.ports import Row
+from pointsman.ports import Clock, Row
 from pointsman.runtime import attempts
 from pointsman.runtime.attempts import LocalAttempt, StoredUses, UsageMeter
 from pointsman.runtime.commits import Commits, DriverLost, behind_s, can_wait, storable
-from pointsman.runtime.dependencies import RuntimeDeps
-from pointsman.runtime.feed import Committed
+from pointsman.runtime.dependencies import Committed, RuntimeDeps
 from pointsman.runtime.passivation import Passivation
-from pointsman.runtime.timers import Timers
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
+
+OnTimer: TypeAlias = Callable[[str], None]
+"""Called with the name of a fired timer. Starts the consequences and does not block."""
+
+
+class Timers:
+    """Fires names at their times. A name that was dropped or set again fires only at its last time."""
+
+    def __init__(self, clock: Clock, ring: OnTimer) -> None:
+        self._clock = clock
+        self._ring = ring
+        self._at: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._sleeper: asyncio.Task[None] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._at)
+
+    def are_due(self, now: float) -> bool:
+        """Return whether a timer is due at `now` (unix seconds)."""
+        return bool(self._heap) and self._heap[0][0] <= now and any(at <= now for at in self._at.values())
+
+    def set(self, name: str, at: float) -> None:
+        """Fire `name` at or after `at` (unix seconds)."""
+        self._at[name] = at
+        heapq.heappush(self._heap, (at, name))
+        if self._sleeper is None or self._heap[0][1] == name:
+            self._sleep()
+
+    def drop(self, name: str) -> None:
+        """Drop a timer."""
+        self._at.pop(name, None)
+        if not self._at:
+            self.stop()
+
+    def stop(self) -> None:
+        """Drop all timers."""
+        self._at.clear()
+        self._heap.clear()
+        if self._sleeper is not None:
+            self._sleeper.cancel()
+            self._sleeper = None
+
+    def _sleep(self) -> None:
+        if self._sleeper is not None:
+            self._sleeper.cancel()
+        self._sleeper = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while self._heap:
+            at, name = self._heap[0]
+            if self._at.get(name) != at:
+                heapq.heappop(self._heap)
+                continue
+            await self._clock.sleep_until(at)
+            heapq.heappop(self._heap)
+            if self._at.get(name) == at:
+                del self._at[name]
+                self._ring(name)
+        self._sleeper = None
+
 
 T = TypeVar("T")
 Settled: TypeAlias = tuple[tuple[Event, ...], tuple[Command, ...]]

@@ -36,9 +36,8 @@ from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
 from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
 from pointsman.runtime.children import ChildExecutions, child_id
 from pointsman.runtime.commits import DriverLost, storable
-from pointsman.runtime.dependencies import ExecutorsFor, Plans
+from pointsman.runtime.dependencies import ExecutorsFor, Feed, Plans
 from pointsman.runtime.driver import Driver, in_turns
-from pointsman.runtime.feed import Feed
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
 from pointsman.store.errors import JournalMoved

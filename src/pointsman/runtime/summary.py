@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from pointsman.engine.actions import GateApprovers
 from pointsman.engine.decide.human_tasks import voters
-from pointsman.engine.gates import GateApprovers
 from pointsman.engine.reports import Usage
 from pointsman.engine.state import ExecutionState, GateState, UsageTotal, is_scripted
 from pointsman.store.records import AMOUNT_MAX, ANYONE, BudgetUsage, GateEntry, Summary

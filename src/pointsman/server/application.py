@@ -25,13 +25,11 @@ from pointsman.operations.readiness import Lifecycle
 from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.mcp_transport import McpMiddleware
-from pointsman.server.middleware.requests import Heard, Requests, counted
-from pointsman.server.middleware.security import OWN_NAMES, SecurityMiddleware, turned_away
+from pointsman.server.middleware.security import OWN_NAMES, Heard, Requests, SecurityMiddleware, counted, turned_away
 from pointsman.server.openapi_document import document_of
 from pointsman.server.operation import ApiRoute, order_by_path
-from pointsman.server.problems import misread
+from pointsman.server.problems import JsonReply, misread
 from pointsman.server.routes import (
     access,
     agents,
@@ -88,7 +86,7 @@ def _is_at(route: Route, path: str) -> bool:
     return route.is_at(path) if isinstance(route, ApiRoute) else bool(route.path_regex.match(path))
 
 
-JOBS: Final = ("pointsman.app", "pointsman.authoring.workbench")
+JOBS: Final = ("pointsman.app", "pointsman.authoring.tools")
 """Modules that define document jobs; worker processes import them."""
 DESCRIPTION: Final = "Declarative agentic workflows over HTTP: save them, run them, follow executions and answer gates."
 ROUTERS: Final = (

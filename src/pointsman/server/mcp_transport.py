@@ -117,7 +117,7 @@ class McpMiddleware:
             await refusal(why)(scope, receive, send)
         else:
             manager = await self._opened()
-            from pointsman.mcp.messages import error_of  # Imports the SDK.
+            from pointsman.mcp.server import error_of  # Imports the SDK.
 
             error = await beside(len(sent), lambda: error_of(sent)) if request.method == "POST" else None
             if error is not None:

@@ -16,9 +16,8 @@ from pointsman.server.context import BEARER, LOGIN
 from pointsman.server.middleware.security import READING
 from pointsman.server.operation import asks_for_key, described
 from pointsman.server.routes.openai import in_chat
-from pointsman.server.schemas.answers import refusal_of, refusals, with_code
+from pointsman.server.schemas.answers import refusal_of, refusals, view_schemas, with_code
 from pointsman.server.schemas.requests import unmarked
-from pointsman.server.schemas.views import view_schemas
 
 CREDENTIALS: Final = (BEARER, LOGIN)
 METHODS: Final = ("get", "put", "post", "delete", "patch")

@@ -1,4 +1,4 @@
-"""Errors over HTTP: problem documents (RFC 9457), and the mapping of error codes to statuses.
+"""JSON responses, and errors over HTTP: problem documents (RFC 9457), and the mapping of error codes to statuses.
 
 {"type": "urn:pointsman:error:wrong-status", "title": "Conflict", "status": 409, "detail": "…", "code": "wrong-status",
  "hint": "…", "problems": […]}
@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Final, NotRequired, cast, get_args
 
+import msgspec
+from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
@@ -23,7 +25,24 @@ from pointsman.definition.problems import Problem, ProblemView, near_to
 from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.executions.start import PartialRunInvalid
 from pointsman.executions.views import ExecutionView
-from pointsman.server.json_responses import JsonReply
+from pointsman.values import Json, JsonView
+
+_ENCODER = msgspec.json.Encoder()
+
+
+class JsonReply(Response):
+    """Response with a JSON value."""
+
+    def __init__(
+        self,
+        value: Json | JsonView,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        media_type: str = "application/json",
+    ) -> None:
+        super().__init__(_ENCODER.encode(value), status, headers, media_type)
+
 
 ONE: Final = "/api/workflows/executions/ID"
 OPERATIONS: Final[Mapping[str, str]] = {

@@ -30,7 +30,7 @@ from pointsman.operations.readiness import Lifecycle
 from pointsman.operations.worker_role import ReportFailure, drain, first_of, keeping
 from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
-from pointsman.server.middleware.requests import logged
+from pointsman.server.middleware.security import logged
 from pointsman.settings.sections import ServerSettings
 
 SOCKET: Final = "NOTIFY_SOCKET"

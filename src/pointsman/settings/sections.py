@@ -11,12 +11,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from pointsman.definition.model.base import Duration
 from pointsman.models.prices import Price
 from pointsman.ports import Quota, SecretRule
-from pointsman.tools.egress.secret_hosts import read_host
+from pointsman.tools.egress.addresses import read_host
 from pointsman.values import Seconds
 
 if TYPE_CHECKING:
-    from pointsman.tools.egress.http_calls import Outgoing
-    from pointsman.tools.egress.transport import EgressPolicy
+    from pointsman.tools.egress.http_calls import EgressPolicy, Outgoing
 
 
 HOST_NAME: Final = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
@@ -310,7 +309,7 @@ class HttpSettings(BaseModel):
 
     def egress_policy(self) -> EgressPolicy:
         """Return the addresses that calls may go to."""
-        from pointsman.tools.egress.transport import WEB_PORTS, EgressPolicy  # Deferred: it loads an HTTP client.
+        from pointsman.tools.egress.http_calls import WEB_PORTS, EgressPolicy  # Deferred: it loads an HTTP client.
 
         return EgressPolicy(networks=self.networks, ports=WEB_PORTS | {*self.ports}, plain=self.plain)
 

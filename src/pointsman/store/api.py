@@ -17,6 +17,7 @@ from pointsman.ports import ChangingMemory, Journal, Row
 from pointsman.store.coordination import Leadership, Listener
 from pointsman.store.errors import StoreUnknown, masked_address
 from pointsman.store.records import (
+    About,
     ConfigEntry,
     Conversation,
     EffectRecord,
@@ -34,10 +35,12 @@ from pointsman.store.records import (
     Summary,
     SweepResult,
     UnembeddedValue,
+    UsageAmounts,
+    UsageQuery,
+    UsageRecord,
     WorkflowDraft,
     WorkflowEntry,
 )
-from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord
 from pointsman.tool_output import load_plugin, package_errors
 from pointsman.values import ExecutionId, Json, WorkflowId
 

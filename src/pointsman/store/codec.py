@@ -1,4 +1,5 @@
-"""Rows as bytes, and back, exactly or with a typed error. Builds only the closed set of events it has.
+"""Rows as bytes, and back, exactly or with a typed error; and the hash chain of an execution's rows. Builds only the
+closed set of events it has.
 
     row ── encode ──▶ {"events": […], "cause": {…}} ── pack (see `compression`) ──▶ stored
 
@@ -12,8 +13,10 @@ itself; references inside events (definitions, scripts) are found here.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Generic, TypeAlias, TypeVar, cast
@@ -26,8 +29,50 @@ from pointsman.engine.events.steps import Event
 from pointsman.json_meter import LEVELS_MAX, is_deeper
 from pointsman.ports import Row
 from pointsman.store.compression import PACKED_BYTES_MAX, VERIFY, large_values
-from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
-from pointsman.values import Json, JsonObject
+from pointsman.store.errors import JournalMoved, RowUnreadable, StoreDamaged, UnstorableValue
+from pointsman.values import ExecutionId, Json, JsonObject
+
+HEADS_MAX: Final = 50_000
+"""Executions whose last row is cached; the others are looked up."""
+HEADER: Final = struct.Struct(">QdIB")
+
+
+class Head(Struct, frozen=True, gc=False):
+    """The end of one journal."""
+
+    seq: int
+    hash: bytes
+    no: int = 0
+    """The store's own number of the execution, if it has one; 0: it has no row yet."""
+
+
+class Heads(dict[ExecutionId, Head]):
+    """The ends of recently written journals. The oldest entry is dropped first."""
+
+    def keep(self, execution: ExecutionId, head: Head) -> None:
+        if len(self) >= HEADS_MAX and execution not in self:
+            del self[next(iter(self))]
+        self[execution] = head
+
+
+def row_hash(previous: bytes, seq: int, at: float, shape: int, form: int, data: bytes) -> bytes:
+    digest = hashlib.sha256(previous)
+    digest.update(HEADER.pack(seq, at, shape, form))
+    digest.update(data)
+    return digest.digest()
+
+
+def first_hash(execution: ExecutionId) -> bytes:
+    return hashlib.sha256(execution.encode()).digest()
+
+
+def moved(execution: ExecutionId, seq: int, last: int | None) -> JournalMoved:
+    """Return the error for a row that does not follow row `last`; None: the last row is not known."""
+    where = "at a later row" if last is None else f"at row {last}"
+    return JournalMoved(
+        f"execution {execution!r} is {where}; row {seq} does not follow",
+        hint="Read the rows it has now and decide again.",
+    )
 
 
 class EncodedRow(Struct, frozen=True, gc=False):

@@ -15,8 +15,7 @@ import msgspec
 
 from pointsman.errors import OperatorError
 from pointsman.store.errors import StoreFailed
-from pointsman.store.records import Summary
-from pointsman.store.usage import COLUMNS as USAGE
+from pointsman.store.records import USAGE_COLUMNS, Summary
 
 Value: TypeAlias = str | bytes | int | float | None
 
@@ -40,7 +39,7 @@ COPIED: Final[Mapping[LiteralString, tuple[LiteralString, ...]]] = {
     ),
     "deleted_workflows": ("id",),
     "memory": ("scope", "namespace", "key", "value", "changed", "expires"),
-    "usage": USAGE,
+    "usage": USAGE_COLUMNS,
     "messages": ("session", "number", "message"),
     "closed_sessions": ("session",),
     "entries": ("kind", "key", "value", "version"),

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
+from pointsman.engine.actions import ProposedCall
 from pointsman.engine.commands import Execute
 from pointsman.engine.failures import Failure
-from pointsman.engine.gates import ProposedCall
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.values import Json, JsonObject
 

@@ -15,6 +15,8 @@ from pointsman.store.api import Store
 from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.store.records import (
     ANYONE,
+    OF_EXECUTIONS,
+    About,
     BudgetUsage,
     EffectRecord,
     ExecutionQuery,
@@ -23,16 +25,12 @@ from pointsman.store.records import (
     Spenders,
     SpendingQuery,
     Summary,
-    WorkflowDraft,
-)
-from pointsman.store.usage import (
-    OF_EXECUTIONS,
-    About,
     UsageAmounts,
     UsageName,
     UsagePosition,
     UsageQuery,
     UsageRecord,
+    WorkflowDraft,
     added_up,
 )
 from pointsman.testing.journals import KEEPER_RULES, ONE, REMOVAL_RULES, Rule, opened, refused, row_of

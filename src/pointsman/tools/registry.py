@@ -31,8 +31,8 @@ from pointsman.tools.tool import (
     ToolNotLoaded,
     ToolSource,
     need_of,
+    raised,
 )
-from pointsman.tools.tracebacks import raised
 from pointsman.values import Json
 
 GROUP: Final = "pointsman.tools"

@@ -413,8 +413,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 
     Raises `AddressRefused`, `NotReached`.
     """
-    from pointsman.tools.egress.http_calls import HttpCall, Outgoing  # Loads an HTTP client.
-    from pointsman.tools.egress.transport import EgressPolicy
+    from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing  # Loads an HTTP client.
 
     rules = EgressPolicy(networks=EVERYWHERE if private else (), ports=None, plain=private)
     outgoing = Outgoing(rules, timeout_s=TIMEOUT_S)

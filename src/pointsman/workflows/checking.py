@@ -20,8 +20,8 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.workflows.builtin import BUILT_IN, shipped
 from pointsman.workflows.models import ReachedModels, model_name_problems, model_problems
 from pointsman.workflows.sources import Workflow
+from pointsman.workflows.tools import PREFIX
 from pointsman.workflows.variables import substituted, variables_in
-from pointsman.workflows.workflow_tools import PREFIX
 
 OF_AN_AGENT: Final = re.compile(r"/tools/\d+$")
 """Pointer to a tool in the list of an agent."""

@@ -34,8 +34,8 @@ from pointsman.workflows.checking import CheckedSource, CheckFacts, KnownTools, 
 from pointsman.workflows.document_work import DOCUMENTS, SHORT_CHARS_MAX, DocumentWork, beside
 from pointsman.workflows.library import LIBRARY, Prepared, RunnableDefinition, disabled
 from pointsman.workflows.sources import Outline, Workflow, draft_of, invalid, source_of
+from pointsman.workflows.tools import PREFIX, by_tool_name
 from pointsman.workflows.variables import substituted
-from pointsman.workflows.workflow_tools import PREFIX, by_tool_name
 
 ANYBODY: Final = Caller(name="", role="viewer")
 """The default reader: sees only workflows that all callers may see."""

@@ -36,8 +36,8 @@ from pointsman.workflows.agents import agents_named, with_saved_agents
 from pointsman.workflows.builtin import BUILT_IN, IDS, BuiltInLibrary
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.models import ModelUse, model_uses
+from pointsman.workflows.tools import PREFIX, shipped_among, workflows_named
 from pointsman.workflows.variables import substituted, variables_in
-from pointsman.workflows.workflow_tools import PREFIX, shipped_among, workflows_named
 
 ALL_LANGUAGES: Final = "allLanguages"
 """Option of executions whose human tasks are shown in every language of the definition."""

@@ -25,8 +25,7 @@ from pointsman.definition.model.control import (
     StartConfig,
     WaitConfig,
 )
-from pointsman.definition.model.edges import AskModel
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import AskModel, Node
 from pointsman.definition.model.work import (
     PlannerConfig,
     ProgressConfig,
@@ -44,8 +43,7 @@ from pointsman.engine.plan import PartialRun, Plan
 from pointsman.engine.state import ExecutionState, PendingArrival
 from pointsman.errors import OperatorError, PointsmanError
 from pointsman.models.failures import ModelUnnamed, ModelUnusable
-from pointsman.models.key_budgets import Spending
-from pointsman.models.key_pool import KeyLeases
+from pointsman.models.key_pool import KeyLeases, Spending
 from pointsman.models.prices import LISTED, OTHERS, full_name, is_listed, is_provider, listed_models
 from pointsman.models.provider import KINDS, Provider, ProviderSettings
 from pointsman.models.script import Script

@@ -35,7 +35,7 @@ from pointsman.workflows.authors import note_authors
 from pointsman.workflows.definitions import check, outlined, save
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.sources import Workflow, invalid
-from pointsman.workflows.workflow_tools import tool_name
+from pointsman.workflows.tools import tool_name
 
 
 async def save_as(

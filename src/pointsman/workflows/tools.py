@@ -1,39 +1,153 @@
-"""The tool registry of an installation: tools given in code, those of the settings, and built-in ones.
+"""The tool registry of an installation: tools given in code, those of the settings, and built-in ones; and workflows
+as tools of agents.
 
 Built-in tools with access to external systems are off until the settings name the systems.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from pointsman.auth.redaction import known_redaction
+from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.failures import Failure
-from pointsman.errors import AuthorError
+from pointsman.errors import AuthorError, EngineBug
 from pointsman.expressions.environment import Environment
 from pointsman.expressions.formula import compile_expression
 from pointsman.extras import install_hint, is_installed
 from pointsman.ports import ToolSpec
 from pointsman.settings import Settings
+from pointsman.store.api import Workflows
+from pointsman.store.records import WorkflowEntry
 from pointsman.tools.client_tools import ClientTool
 from pointsman.tools.functions import tool
 from pointsman.tools.memory import memory_tools
 from pointsman.tools.registry import ToolRegistry
-from pointsman.tools.tool import Tool, ToolContext, ToolFailed, ToolLimits
-from pointsman.values import Json, JsonObject
-from pointsman.workflows.builtin import TOOLS
-from pointsman.workflows.workflow_tools import ShippedTool
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, Origin, Tool, ToolContext, ToolFailed, ToolLimits
+from pointsman.values import Json, JsonObject, WorkflowId
+from pointsman.workflows.builtin import BUILT_IN, TOOLS, shipped
 
 if TYPE_CHECKING:
     from pointsman.tools.egress.addresses import Address
-    from pointsman.tools.egress.http_calls import Outgoing
-    from pointsman.tools.egress.transport import EgressTransport
+    from pointsman.tools.egress.http_calls import EgressTransport, Outgoing
     from pointsman.tools.mcp.server import McpServerDescription
     from pointsman.tools.pages import PageSettings
     from pointsman.tools.web_search import SearchSettings
+
+
+PREFIX: Final = "workflow__"
+NAME_CHARS_MAX: Final = 64
+"""Model providers accept no longer names of tools, and only letters, digits, `_` and `-`."""
+ANYTHING: Final[JsonObject] = {"type": "object"}
+
+_OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def tool_name(workflow: str) -> str:
+    """Return the tool name of a workflow."""
+    return (PREFIX + _OTHER.sub("_", workflow))[:NAME_CHARS_MAX]
+
+
+def workflows_named(tools: Iterable[str], entries: Iterable[WorkflowEntry]) -> list[WorkflowId]:
+    """Return the saved workflows behind tools of these names; other tools are omitted."""
+    ids = by_tool_name(entries)
+    return [ids[name] for name in tools if name in ids]
+
+
+def by_tool_name(entries: Iterable[WorkflowEntry]) -> Mapping[str, WorkflowId]:
+    """Return tool name -> workflow. If two workflows have the same tool name, the first by id gets it."""
+    found: dict[str, WorkflowId] = {}
+    for one in sorted(entry.id for entry in entries):
+        found.setdefault(tool_name(one), one)
+    return found
+
+
+class WorkflowTools:
+    """Source of the registry's tools for saved workflows. Disabled and unreadable workflows are omitted."""
+
+    def __init__(self, workflows: Workflows) -> None:
+        self._workflows = workflows
+        self._known: dict[tuple[str, int], Tool | None] = {}
+        self.prefix = PREFIX
+        self.origin: Origin = "workflow"
+        self.lasts = False
+
+    async def listed(self) -> list[Tool]:
+        """Return the tool of the latest revision of each workflow."""
+        entries = await self._workflows.list()
+        revisions = {entry.id: entry.revision for entry in entries}
+        known: dict[tuple[str, int], Tool | None] = {}
+        for name, workflow in by_tool_name(entries).items():
+            at = (workflow, revisions[workflow])
+            known[at] = self._known[at] if at in self._known else await self._tool(name, workflow)
+        self._known = known
+        return [tool for tool in known.values() if tool is not None]
+
+    async def _tool(self, name: str, workflow: WorkflowId) -> Tool | None:
+        found = await self._workflows.find(workflow)
+        read = None if found is None else WorkflowDefinition.from_document(found.draft.native)[0]
+        return None if read is None or read.enabled is False else WorkflowTool(name, read)
+
+    def stand_in(self, name: str) -> Tool | None:
+        """Return None: only the store knows the saved workflows."""
+        return None
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class WorkflowTool:
+    """The specification of a workflow as a tool."""
+
+    def __init__(self, name: str, workflow: WorkflowDefinition) -> None:
+        self.name = name
+        self.limits = ToolLimits()
+        called = str(workflow.name or workflow.id)
+        self.spec = ToolSpec(
+            name=name,
+            description=str(workflow.description or f"Run the workflow {str(called)!r}."),
+            parameters=workflow.input_schema or ANYTHING,
+            idempotent=True,
+            workflow=workflow.id,
+            bytes_max=OUTPUT_BYTES_MAX,
+        )
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Raise `ToolFailed`: only an execution can run a workflow."""
+        message = f"{self.name!r} is a workflow; only an execution or a caller can run it"
+        raise ToolFailed(Failure(code=ToolFailed.code, message=message))
+
+
+class ShippedTool:
+    """A built-in workflow as a tool. Its document is read when the tool's specification is first needed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.limits = ToolLimits()
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._tool.spec
+
+    async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
+        """Raise `ToolFailed`: only an execution can run a workflow."""
+        return await self._tool.run(arguments, context)
+
+    @cached_property
+    def _tool(self) -> WorkflowTool:
+        source = shipped(BUILT_IN + self.name)
+        if source is None:
+            raise EngineBug(f"the tool {self.name!r} is not a built-in workflow")
+        return WorkflowTool(self.name, source.definition)
+
+
+def shipped_among(tools: Iterable[str]) -> list[str]:
+    """Return the ids of the built-in workflows among the tools of these names."""
+    return [BUILT_IN + name for name in dict.fromkeys(tools) if name in TOOLS]
 
 
 def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
@@ -70,7 +184,7 @@ def _door(settings: Settings, server: McpServerDescription) -> EgressTransport:
     """Return the transport to an MCP server. The operator chose its address, so internal addresses and any port are
     allowed."""
     from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.
-    from pointsman.tools.egress.transport import EgressPolicy, EgressTransport
+    from pointsman.tools.egress.http_calls import EgressPolicy, EgressTransport
 
     return EgressTransport(EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain))
 
@@ -130,8 +244,7 @@ def _search(settings: Settings) -> Tool:
 
     def outgoing(search: SearchSettings) -> Outgoing:
         from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.
-        from pointsman.tools.egress.http_calls import Outgoing
-        from pointsman.tools.egress.transport import EgressPolicy
+        from pointsman.tools.egress.http_calls import EgressPolicy, Outgoing
 
         # The operator chose this address, so every network is allowed.
         rules = EgressPolicy(networks=EVERYWHERE, ports=None, plain=settings.http.plain)
@@ -150,8 +263,7 @@ def _pages(settings: Settings) -> Tool:
 
     def outgoing(pages: PageSettings) -> Outgoing:
         from pointsman.tools.egress.addresses import AddressRefused
-        from pointsman.tools.egress.http_calls import Outgoing
-        from pointsman.tools.egress.transport import resolve
+        from pointsman.tools.egress.http_calls import Outgoing, resolve
 
         async def allowed(host: str, port: int) -> list[Address]:
             if not pages.allows(host):

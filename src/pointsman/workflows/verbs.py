@@ -44,7 +44,7 @@ from pointsman.workflows.revisions import (
 )
 from pointsman.workflows.saving import save_as
 from pointsman.workflows.sources import Workflow
-from pointsman.workflows.workflow_tools import WorkflowTools
+from pointsman.workflows.tools import WorkflowTools
 
 
 def _created(saved: SavedRevision) -> Mapping[str, object]:

@@ -20,7 +20,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.ports import SecretRule
 from pointsman.settings import Settings, SettingsInvalid, load_settings
-from pointsman.tools.egress.secret_hosts import SecretRefused
+from pointsman.tools.egress.addresses import SecretRefused
 from pointsman.tools.mcp.server import McpServer, McpServerDescription
 from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.tool import ToolFailed
@@ -31,7 +31,7 @@ from tests.tools.mcp.registries import tools
 pytestmark = pytest.mark.integration
 
 if TYPE_CHECKING:
-    from pointsman.tools.egress.transport import EgressTransport
+    from pointsman.tools.egress.http_calls import EgressTransport
 
 PEER = str(Path(__file__).with_name("peer.py"))
 LISTED = ["add", "die", "fail", "flood", "hang", "who.am/i"]

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from pointsman.tools.egress.addresses import Address
-from pointsman.tools.egress.http_calls import Outgoing
-from pointsman.tools.egress.transport import EgressPolicy
+from pointsman.tools.egress.http_calls import EgressPolicy, Outgoing
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pointsman.tools.egress.addresses import EVERYWHERE, AddressRefused, NotReached
-from pointsman.tools.egress.http_calls import HttpCall, Outgoing
-from pointsman.tools.egress.transport import EgressPolicy
+from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from pointsman.tools.egress.addresses import (
     RedirectRefused,
     is_outside,
 )
-from pointsman.tools.egress.http_calls import HttpCall, Outgoing
-from pointsman.tools.egress.transport import EgressPolicy
+from pointsman.tools.egress.http_calls import EgressPolicy, HttpCall, Outgoing
 from tests.tools.outgoing.peer import LOOPBACK, Names, answer, inward, peering
 
 INSIDE = (

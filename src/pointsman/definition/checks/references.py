@@ -10,8 +10,7 @@ from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.graph.links import agents_at
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import DecisionConfig
-from pointsman.definition.model.edges import Never, OnError
-from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
+from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Never, OnError
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, Repair, error, meant, pointer_to, question, remove_at, warning

@@ -13,7 +13,7 @@ from pointsman.definition.checks.subject import Subject, listed
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import DecisionConfig, HumanConfig, ParallelConfig
-from pointsman.definition.model.edges import Edge, Equals, OnLabel, When
+from pointsman.definition.model.nodes import Edge, Equals, OnLabel, When
 from pointsman.definition.problems import Problem, error, meant, question, remove_at, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression

@@ -28,7 +28,7 @@ its own copy of each node: there the class of a node is the branch edge from whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -40,6 +40,45 @@ from pointsman.definition.graph.links import EdgeRef, Links, link
 from pointsman.definition.graph.scopes import ForkShape, LoopShape, Scope, ScopeFinding, map_loops, map_scopes
 from pointsman.definition.graph.walks import DominatorTree, dominator_tree, reach
 from pointsman.definition.model.workflow import WorkflowDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Regions of a graph. Nodes are numbers: positions in the document."""
+
+    kinds: Mapping[int, Literal["parallel", "loop"]]
+    """Owner of a region -> its kind. Regions that overlap others without nesting are omitted."""
+    around: tuple[tuple[int, ...], ...]
+    """For each node the owners of its regions, outermost first. An owner is not in its own region."""
+
+    def inside(self, node: int, owner: int) -> bool:
+        return owner in self.around[node]
+
+
+def regions_of(graph: Graph, *, owners: Iterable[int] | None = None) -> Regions:
+    """Return the nested regions of a graph. `owners` limits them to those of some nodes."""
+    wanted = None if owners is None else frozenset(owners)
+    members: dict[int, set[int]] = {}
+    kinds: dict[int, Literal["parallel", "loop"]] = {}
+    for node, scope in enumerate(graph.scopes):
+        for owner in scope or ():
+            members.setdefault(owner, set()).add(node)
+            kinds[owner] = "parallel"
+    for owner, shape in graph.loops.items():
+        members[owner] = set(shape.body) - {owner}
+        kinds[owner] = "loop"
+    around: list[tuple[int, ...]] = [() for _ in graph.ids]
+    kept: dict[int, Literal["parallel", "loop"]] = {}
+    for owner in sorted(members, key=lambda one: (-len(members[one]), one)):
+        inside = members[owner]
+        if not inside or owner in inside or (wanted is not None and owner not in wanted):
+            continue
+        # A region is nested if its owner and all its nodes are in exactly the same regions so far.
+        if len({around[node] for node in (*inside, owner)}) == 1:
+            kept[owner] = kinds[owner]
+            for node in inside:
+                around[node] = (*around[node], owner)
+    return Regions(kept, tuple(around))
 
 
 @dataclass(frozen=True)

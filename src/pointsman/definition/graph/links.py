@@ -14,8 +14,18 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import HumanConfig, LoopConfig, ParallelConfig
-from pointsman.definition.model.edges import Always, AnyCondition, AskModel, Edge, Never, OnError, OnLabel, Otherwise
-from pointsman.definition.model.nodes import Node, Routing
+from pointsman.definition.model.nodes import (
+    Always,
+    AnyCondition,
+    AskModel,
+    Edge,
+    Never,
+    Node,
+    OnError,
+    OnLabel,
+    Otherwise,
+    Routing,
+)
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.values import END
 

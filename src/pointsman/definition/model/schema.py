@@ -8,8 +8,7 @@ from typing import Final, cast
 from pydantic.json_schema import models_json_schema
 
 from pointsman.definition.model.base import TAG, Model, descriptions_of
-from pointsman.definition.model.edges import CONDITIONS
-from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES
+from pointsman.definition.model.nodes import CONDITIONS, CONFIG_OF, TYPE_ALIASES
 from pointsman.definition.model.work import OPERATIONS
 from pointsman.definition.model.workflow import FORMAT, WorkflowDefinition
 from pointsman.values import Json, JsonObject

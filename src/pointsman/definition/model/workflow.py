@@ -24,8 +24,7 @@ from pointsman.definition.model.base import (
     written,
 )
 from pointsman.definition.model.control import StartConfig
-from pointsman.definition.model.edges import Edge
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Edge, Node
 from pointsman.definition.model.policies import Concurrency, Config, StateField
 from pointsman.definition.problems import Problem, error, pointer_to
 from pointsman.values import Json, JsonObject, NodeId, WorkflowId

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from pointsman.definition.graph.analysis import Graph, analyse
+from pointsman.definition.graph.analysis import Graph, Regions, analyse, regions_of
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeKind, EdgeRef, routing_of
 from pointsman.definition.model.base import Text
 from pointsman.definition.model.control import (
@@ -29,7 +29,6 @@ from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.work import WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
-from pointsman.dialects.export.regions import Regions, regions_of
 from pointsman.dialects.writers import NEVER_LOST, condition_text, document_of, loss, lost_fields
 
 MODEL: Final = "http://www.omg.org/spec/BPMN/20100524/MODEL"

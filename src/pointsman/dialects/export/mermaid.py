@@ -10,22 +10,21 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pointsman.definition.graph.analysis import Graph, analyse
+from pointsman.definition.graph.analysis import Graph, Regions, analyse, regions_of
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef
 from pointsman.definition.model.control import DecisionConfig, LoopConfig, ParallelConfig
-from pointsman.definition.model.edges import (
+from pointsman.definition.model.nodes import (
     AnyCondition,
     AskModel,
     Edge,
     Never,
+    Node,
     OnError,
     OnLabel,
     Otherwise,
     When,
 )
-from pointsman.definition.model.nodes import Node
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.dialects.export.regions import Regions, regions_of
 from pointsman.dialects.writers import condition_text
 from pointsman.values import END
 

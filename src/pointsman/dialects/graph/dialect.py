@@ -15,15 +15,6 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import GRAPH_FIELDS
 from pointsman.definition.problems import did_you_mean, pointer_to
 from pointsman.dialects.graph.flow import (
-    DataFlow,
-    GraphEdgeReader,
-    GraphShape,
-    data_flow,
-    merged_path,
-    shape_of,
-    state_of,
-)
-from pointsman.dialects.graph.keywords import (
     BARRIER_S,
     CHAINED,
     CONCAT_SEPARATOR,
@@ -37,8 +28,15 @@ from pointsman.dialects.graph.keywords import (
     STITCH_SEPARATOR,
     STRATEGIES,
     WORDS,
+    DataFlow,
+    GraphEdgeReader,
+    GraphShape,
+    data_flow,
     expression_of,
+    merged_path,
     outputs_path,
+    shape_of,
+    state_of,
     state_path,
     template_expression,
     with_results,

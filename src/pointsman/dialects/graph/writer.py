@@ -9,11 +9,10 @@ from typing import Final
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import Duration, Model
 from pointsman.definition.model.control import DecisionConfig, JoinConfig, LoopConfig, ParallelConfig, StartConfig
-from pointsman.definition.model.edges import Edge, OnLabel, Otherwise, When
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Edge, Node, OnLabel, Otherwise, When
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to
-from pointsman.dialects.graph.keywords import (
+from pointsman.dialects.graph.flow import (
     BARRIER_S,
     CHAINED,
     CONCAT_SEPARATOR,

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from pointsman.definition.model.base import EXTENSION_PREFIX, read_duration
-from pointsman.definition.model.edges import CONDITIONS, Edge
-from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
+from pointsman.definition.model.nodes import CONDITIONS, CONFIG_OF, TYPE_ALIASES, Edge, Node
 from pointsman.definition.model.policies import Config, Execution
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import pointer_to

@@ -8,8 +8,7 @@ from typing import Final
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.base import Text, write_text
-from pointsman.definition.model.edges import Always, Edge, OnLabel, Otherwise
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Always, Edge, Node, OnLabel, Otherwise
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.readers import AGENT_FIELDS, FieldWords, object_of

@@ -6,8 +6,7 @@ from typing import Final
 
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import HumanConfig
-from pointsman.definition.model.edges import Always, Edge, OnLabel, Otherwise
-from pointsman.definition.model.nodes import Node
+from pointsman.definition.model.nodes import Always, Edge, Node, OnLabel, Otherwise
 from pointsman.definition.model.work import ToolConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_to

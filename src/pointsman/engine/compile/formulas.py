@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pointsman.definition.graph.analysis import Graph
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of, routing_of
 from pointsman.definition.model.base import Text
-from pointsman.definition.model.edges import AskModel, Contains, Edge, Equals, Exists, OnError, When
+from pointsman.definition.model.nodes import AskModel, Contains, Edge, Equals, Exists, OnError, When
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.naming_rules import names_at_large, spelling_of
 from pointsman.engine.actions import ConstantValue, PlanEdge, Test, Value

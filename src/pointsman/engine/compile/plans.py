@@ -14,8 +14,8 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.policies import Limits as Said
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import PlanEdge
+from pointsman.engine.compile.control import capped, limits_of
 from pointsman.engine.compile.formulas import JUDGE, FormulaCompiler, formulas_of, judge_of, plan_edge
-from pointsman.engine.compile.limits import capped, limits_of
 from pointsman.engine.compile.nodes import NodeCompiler
 from pointsman.engine.plan import DeclaredField, Durability, Plan, PlanNode
 from pointsman.errors import AuthorError

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pointsman.engine.actions import PlanEdge, WorkAction, WorkflowAction
+from pointsman.engine.actions import PlanEdge, ProposedCall, WorkAction, WorkflowAction
 from pointsman.engine.commands import AnnounceGate, Command, Execute, SetTimer, StartChild
 from pointsman.engine.decide import limits
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
@@ -14,7 +14,6 @@ from pointsman.engine.events.steps import InstantStepCompleted, StepFailed, Step
 from pointsman.engine.events.waits import TimerSet
 from pointsman.engine.failures import Failure, is_one_of
 from pointsman.engine.fold.scopes import parked
-from pointsman.engine.gates import ProposedCall
 from pointsman.engine.plan import Plan, PlanNode
 from pointsman.engine.state import ExecutionState, ScopeState, StepOutput, StepState
 from pointsman.engine.steps import Arrival, Step, Write

@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import HumanTaskAction, Value, WorkAction, WorkflowAction
+from pointsman.engine.actions import (
+    GateAbout,
+    GateApprovers,
+    GateTerms,
+    HumanTaskAction,
+    Value,
+    WorkAction,
+    WorkflowAction,
+)
 from pointsman.engine.commands import AnnounceGate, SetTimer
 from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import Entry, fail_open_step
@@ -23,7 +31,6 @@ from pointsman.engine.events.lifecycle import ExecutionForked, ExecutionMigrated
 from pointsman.engine.events.steps import Event
 from pointsman.engine.events.waits import GateChanged, GateOpened, TimerSet
 from pointsman.engine.fold.waits import gate_of
-from pointsman.engine.gates import GateAbout, GateApprovers, GateTerms
 from pointsman.engine.state import ExecutionState, GateState, StepState
 from pointsman.engine.steps import Scope, Step
 from pointsman.errors import PointsmanError

@@ -22,11 +22,11 @@ from msgspec.structs import replace
 
 from pointsman.definition.json_schema import JsonSchema
 from pointsman.definition.problems import did_you_mean
+from pointsman.engine.actions import ANYONE, CallVerdict, GateTerms, ProposedCall
 from pointsman.engine.data import dotted
 from pointsman.engine.decide.outputs import size_of_answer
 from pointsman.engine.digests import digest_of_call, is_about, is_same
 from pointsman.engine.events.waits import GateOpened
-from pointsman.engine.gates import ANYONE, CallVerdict, GateTerms, ProposedCall
 from pointsman.engine.plan import DeclaredField
 from pointsman.engine.reports import GateAnswered
 from pointsman.engine.state import GateState, StepState

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pointsman.engine.actions import HumanTaskAction
+from pointsman.engine.actions import GateApprovers, HumanTaskAction, Vote
 from pointsman.engine.commands import AnnounceGate, DropTimer
 from pointsman.engine.decide import human_task_answers, lifecycle, tool_approval
 from pointsman.engine.decide.context import DecisionContext, ExitStep
@@ -43,7 +43,6 @@ from pointsman.engine.events.waits import (
 )
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.waits import gate_of
-from pointsman.engine.gates import GateApprovers, Vote
 from pointsman.engine.reports import DelegationRequested, GateAnswered
 from pointsman.engine.state import GateState, StepState
 from pointsman.engine.steps import DataEdit, Write

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pointsman.engine.actions import WorkAction, WorkflowAction
+from pointsman.engine.actions import CallVerdict, ProposedCall, WorkAction, WorkflowAction
 from pointsman.engine.commands import StartChild
 from pointsman.engine.decide import human_task_answers
 from pointsman.engine.decide.context import DecisionContext
@@ -32,7 +32,6 @@ from pointsman.engine.events.waits import (
     ToolChildrenRequested,
 )
 from pointsman.engine.failures import Failure
-from pointsman.engine.gates import CallVerdict, ProposedCall
 from pointsman.engine.reports import ChildEnded, GateAnswered, ToolCallsProposed, Usage
 from pointsman.engine.state import GateState, StepState
 from pointsman.values import Json, JsonObject

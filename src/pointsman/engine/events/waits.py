@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from pointsman.engine.gates import CallVerdict, GateAbout, GateApprovers, ProposedCall
+from pointsman.engine.actions import CallVerdict, GateAbout, GateApprovers, ProposedCall
 from pointsman.engine.reports import Usage
 from pointsman.engine.steps import EventBase, Step
 from pointsman.values import Json, JsonObject

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias, assert_never
 
+from pointsman.engine.actions import Vote
 from pointsman.engine.commands import Publish, StopChild
 from pointsman.engine.digests import digest_of, values_at
 from pointsman.engine.events.waits import (
@@ -29,7 +30,6 @@ from pointsman.engine.events.waits import (
     ToolCallsReviewed,
 )
 from pointsman.engine.fold import scopes
-from pointsman.engine.gates import Vote
 from pointsman.engine.state import ExecutionState, GateState, StepState
 from pointsman.engine.steps import BufferedEvent, Step
 

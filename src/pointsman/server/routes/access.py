@@ -19,14 +19,19 @@ from pointsman.auth.vault import VALUE_CHARS_MAX, SecretView
 from pointsman.etags import etag_of
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.server.context import CallerSession, CurrentCaller
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations, described, least_of
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Id, IfMatch, IfNew, Limit, OfRole, Order, Words
-from pointsman.server.schemas.answers import answers, refusals, text_answer
+from pointsman.server.schemas.answers import answers, example, refusals, text_answer
 from pointsman.server.schemas.requests import Body, ruled, sample
-from pointsman.server.schemas.views import example
-from pointsman.workflows.access_verbs import RuleParts, SecretVerbs, SharingVerbs
-from pointsman.workflows.secret_uses import OtherSecretView, SecretPage, SecretUses
+from pointsman.workflows.access_verbs import (
+    OtherSecretView,
+    RuleParts,
+    SecretPage,
+    SecretUses,
+    SecretVerbs,
+    SharingVerbs,
+)
 
 router = Operations(tags=["access"])
 

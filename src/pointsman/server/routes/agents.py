@@ -10,12 +10,11 @@ from pydantic import Field
 from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.executions.views import StartedTurn, scripted_warnings
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, IfNew, Limit, Order, Words
-from pointsman.server.schemas.answers import answers, refusals
+from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
-from pointsman.server.schemas.views import example
 from pointsman.workflows.agent_verbs import AgentPage, AgentUses, AgentVerbs, etag_of_agent
 from pointsman.workflows.agents import AgentView, SavedAgent, agent_view
 

@@ -11,8 +11,8 @@ from pointsman.executions.lists import InboxPage
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.executions.views import ExecutionView, SignalledExecution, StartedExecution
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import seen, started
 from pointsman.server.routes.parameters import Eid, Key, Limit, Of, once
 from pointsman.server.schemas.answers import Described, answers

@@ -19,7 +19,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
 from pointsman.auth.rate_limiter import OpenStream
-from pointsman.authoring.conversation_history import Earlier
+from pointsman.authoring.design import Earlier
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.verbs import (
     AuthoringVerbs,
@@ -34,14 +34,12 @@ from pointsman.etags import revision_of
 from pointsman.executions.public_events import HEARTBEAT_S
 from pointsman.expressions.failures import TEMPLATE_CHARS_MAX
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.problems import refusal
+from pointsman.server.problems import JsonReply, refusal
 from pointsman.server.routes.parameters import IfMatch, Key, once
-from pointsman.server.schemas.answers import Described, answers, json_answer, refusals
+from pointsman.server.schemas.answers import Described, answers, example, json_answer, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import USAGE
-from pointsman.server.schemas.views import example
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, begun, server_sent
 from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView
@@ -57,7 +55,7 @@ from pointsman.workflows.formulas import (
 from pointsman.workflows.verbs import WorkflowVerbs
 
 if TYPE_CHECKING:
-    from pointsman.authoring.conversation_history import Round
+    from pointsman.authoring.design import Round
 
 router = Operations(prefix="/api/workflows", tags=["workflows"])
 formulas_router = Operations(prefix="/api/expressions", tags=["workflows"])

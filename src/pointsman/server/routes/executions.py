@@ -21,12 +21,11 @@ from pointsman.executions.verbs import ExecutionFilters, ExecutionVerbs
 from pointsman.executions.views import ExecutionStatus, ExecutionView, StartedExecution, scripted_warnings
 from pointsman.operations.tracing import origin_in
 from pointsman.server.context import CallerSession, CurrentServer
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, once
-from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, refusals
+from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, example, refusals
 from pointsman.server.schemas.requests import Body, ExecuteBody, given, ruled, sample
-from pointsman.server.schemas.views import example
 from pointsman.server.streaming.broker import Beginning, SubscriptionStart, join
 from pointsman.server.streaming.live_feed import moment_of
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent

@@ -13,18 +13,17 @@ from starlette.datastructures import UploadFile
 from typing_extensions import TypedDict
 
 from pointsman.auth.subjects import SESSION_NAME_MAX, InputInvalid
-from pointsman.executions.files import UploadedFile, input_with_files, media_type_of
+from pointsman.executions.inputs import UploadedFile, input_with_files, media_type_of
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.executions.views import ArtifactView, StartedExecution
 from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import STARTED, started
 from pointsman.server.routes.parameters import Eid, Id, Key
-from pointsman.server.schemas.answers import answers, bytes_answer, raw_body, refusals, text_answer
-from pointsman.server.schemas.views import example
+from pointsman.server.schemas.answers import answers, bytes_answer, example, raw_body, refusals, text_answer
 from pointsman.values import Json
 
 router = Operations(prefix="/api/workflows", tags=["files"])

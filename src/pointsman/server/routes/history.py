@@ -13,13 +13,12 @@ from pointsman.executions.lists import Relations
 from pointsman.executions.timeline import StepCallView, TimelineView
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.control import changed
 from pointsman.server.routes.parameters import Eid
-from pointsman.server.schemas.answers import EXECUTION_ID, answers
+from pointsman.server.schemas.answers import EXECUTION_ID, answers, example
 from pointsman.server.schemas.requests import Body, sample
-from pointsman.server.schemas.views import example
 
 router = Operations(prefix="/api/workflows/executions/{eid}", tags=["executions"])
 

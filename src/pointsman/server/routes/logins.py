@@ -27,13 +27,12 @@ from pointsman.auth.people import EndedLogins, LoginPage, LoginView
 from pointsman.errors import PointsmanError
 from pointsman.operations.logs import say
 from pointsman.server.context import COOKIE, CallerSession, CurrentServer, ServerContext, address_of
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Limit, Order, Words
-from pointsman.server.schemas.answers import Described, answer, answers, refusals
+from pointsman.server.schemas.answers import Described, answer, answers, example, refusals
 from pointsman.server.schemas.requests import Body, sample
-from pointsman.server.schemas.views import example
 
 router = Operations(tags=["access"])
 

@@ -11,12 +11,11 @@ from typing_extensions import TypedDict
 from pointsman.chat.memories import ChangeView, HistoryPage, OwnerPage, OwnerView, ValuePage, ValueView
 from pointsman.chat.verbs import MemoryVerbs
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Limit, Scope
-from pointsman.server.schemas.answers import answers, refusals
+from pointsman.server.schemas.answers import answers, example, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
-from pointsman.server.schemas.views import example
 from pointsman.values import Json
 
 router = Operations(prefix="/api/memory", tags=["memory"])

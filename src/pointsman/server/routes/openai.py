@@ -23,12 +23,11 @@ from pointsman.chat.workflows import SpeakerView
 from pointsman.errors import PointsmanError, sentences
 from pointsman.server import problems
 from pointsman.server.context import CallerSession, CurrentServer
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import Id
-from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers
+from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, example
 from pointsman.server.schemas.requests import BoundedBody, JsonValue, marked
-from pointsman.server.schemas.views import example
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream
 from pointsman.values import Json, JsonObject, json_of
 

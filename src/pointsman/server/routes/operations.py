@@ -24,19 +24,19 @@ from pointsman.operations.readiness import HealthView, ReadyView, readiness
 from pointsman.operations.usage import BudgetReport, csv_of
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import BEARER, CallerSession, CurrentServer, ServerContext, caller_of
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import LazyRoute, Operations
 from pointsman.server.pages import api_page
+from pointsman.server.problems import JsonReply
 from pointsman.server.schemas.answers import (
     EXECUTION_ID,
     Described,
     answer,
     answers,
     bytes_answer,
+    example,
     refusals,
     text_answer,
 )
-from pointsman.server.schemas.views import example
 from pointsman.settings.display import SettingsView
 
 router = Operations(tags=["operations"])

@@ -12,7 +12,7 @@ from pointsman.auth.callers import Role
 from pointsman.auth.verbs import Acting
 from pointsman.errors import OperatorError, PointsmanError
 from pointsman.executions.opening import IdempotencyKeys, name_of
-from pointsman.server.json_responses import JsonReply
+from pointsman.server.problems import JsonReply
 
 REPEATED: Final = {"idempotent-replayed": "true"}
 """Header of a repeated answer."""

@@ -7,16 +7,13 @@ from typing import Annotated, Final
 from fastapi import Path, Response
 from pydantic import Field, model_validator
 
-from pointsman.chat.commands import CHARS_MAX, Command, command_of, parse_command
 from pointsman.chat.conversations import SessionRecords
-from pointsman.chat.verbs import ConversationVerbs
+from pointsman.chat.verbs import CHARS_MAX, Command, ConversationVerbs, command_of, parse_command
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
-from pointsman.server.problems import run_reply
-from pointsman.server.schemas.answers import answers, json_answer, refusals
+from pointsman.server.problems import JsonReply, run_reply
+from pointsman.server.schemas.answers import answers, example, json_answer, refusals
 from pointsman.server.schemas.requests import Body, given, ruled, sample
-from pointsman.server.schemas.views import example
 from pointsman.session import Session
 
 router = Operations(tags=["pipeline"])

@@ -25,12 +25,11 @@ from pointsman.chat.formatting import EXECUTION, HandedOut, MessagesInvalid
 from pointsman.chat.verbs import ConversationVerbs
 from pointsman.errors import PointsmanError, sentences
 from pointsman.server.context import CallerSession, CurrentServer, ServerContext
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.openai import DOOR, also_streamed, in_chat
-from pointsman.server.schemas.answers import EXECUTION_ID, answers
+from pointsman.server.schemas.answers import EXECUTION_ID, answers, example
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
-from pointsman.server.schemas.views import example
 from pointsman.server.streaming.sse import BEAT, EventStream, server_sent
 from pointsman.values import ExecutionId, Json, JsonObject, json_of
 

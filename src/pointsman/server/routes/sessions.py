@@ -12,13 +12,12 @@ from pointsman.chat.verbs import ConversationVerbs
 from pointsman.chat.workflows import SpeakerPage
 from pointsman.executions.deletion import DeletedExecutions
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import NAMES_MAX, After, IfMatch, Limit, Of, Words
-from pointsman.server.schemas.answers import EXECUTION_ID, answers
+from pointsman.server.schemas.answers import EXECUTION_ID, answers, example
 from pointsman.server.schemas.requests import Body, sample
 from pointsman.server.schemas.responses import ENTRY
-from pointsman.server.schemas.views import example
 
 router = Operations(tags=["sessions"])
 

@@ -11,12 +11,11 @@ from pointsman.operations.model_catalogue import ModelCatalogue, ModelPings
 from pointsman.operations.provider_keys import ModelKeys
 from pointsman.operations.verbs import OperationVerbs
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import NAMES_MAX, After, Limit, Words
-from pointsman.server.schemas.answers import answers
+from pointsman.server.schemas.answers import answers, example
 from pointsman.server.schemas.requests import Body, JsonValue, sample
-from pointsman.server.schemas.views import example
 from pointsman.workflows.tool_verbs import ToolPage, ToolVerbs, ToolView, TriedTool
 
 router = Operations(tags=["tools"])

@@ -10,12 +10,11 @@ from pydantic import Field, model_validator
 from pointsman.etags import etag_of
 from pointsman.server.bodies import body_of
 from pointsman.server.context import CallerSession, CurrentServer, address_of
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Id, IfMatch, Key, Limit, Of, Words
-from pointsman.server.schemas.answers import EXECUTION_ID, answers, raw_body, refusals
+from pointsman.server.schemas.answers import EXECUTION_ID, answers, example, raw_body, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, SignalBody, given, ruled, sample
-from pointsman.server.schemas.views import example
 from pointsman.triggers.notifications import NoticePage, NoticeState, NoticeView, notice_view
 from pointsman.triggers.schedules import StoredSchedule
 from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs

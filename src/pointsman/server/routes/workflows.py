@@ -19,11 +19,11 @@ from pointsman.executions.start import trial_of
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.executions.views import StartedExecution
 from pointsman.server.context import CallerSession
-from pointsman.server.json_responses import JsonReply
 from pointsman.server.operation import Operations
+from pointsman.server.problems import JsonReply
 from pointsman.server.routes.executions import started
 from pointsman.server.routes.parameters import After, Dialect, Draft, Id, IfMatch, IfNew, Limit, Order
-from pointsman.server.schemas.answers import Described, answers, raw_body, refusals, text_answer
+from pointsman.server.schemas.answers import Described, answers, example, raw_body, reference_to, refusals, text_answer
 from pointsman.server.schemas.requests import (
     Body,
     CheckBody,
@@ -35,7 +35,6 @@ from pointsman.server.schemas.requests import (
     sample,
 )
 from pointsman.server.schemas.responses import ENTRY, WORKFLOW
-from pointsman.server.schemas.views import example, reference_to
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import ConvertedDocument
 from pointsman.workflows.revisions import (

@@ -6,8 +6,7 @@ from pointsman.executions.dry_run import DryRunView
 from pointsman.executions.lists import ExecutionEntry, InboxPage
 from pointsman.executions.pages import EventPage, ExecutionPage
 from pointsman.executions.views import ExecutionView, GateView, SignalledExecution, StartedExecution, UsageView
-from pointsman.server.schemas.answers import EXECUTION_ID
-from pointsman.server.schemas.views import example
+from pointsman.server.schemas.answers import EXECUTION_ID, example
 from pointsman.values import JsonObject, json_of
 from pointsman.workflows.revisions import WorkflowEntryView
 

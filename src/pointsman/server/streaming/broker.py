@@ -35,9 +35,9 @@ from pointsman.executions.pages import PositionInvalid, place_of
 from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
 from pointsman.executions.views import ExecutionView, observability_of
 from pointsman.ports import Row
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.server.streaming.live_feed import LiveFeed
-from pointsman.server.streaming.ring_buffer import (
+from pointsman.server.streaming.sse import (
     CHUNK_BYTES,
     ROW_END,
     START,

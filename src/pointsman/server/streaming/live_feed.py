@@ -19,12 +19,12 @@ from pointsman.executions.families import as_shown
 from pointsman.executions.lists import Sees, summary_view
 from pointsman.executions.pages import DIGITS_MAX, PositionInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
-from pointsman.runtime.feed import Committed, Delta
+from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, json_of
 
 if TYPE_CHECKING:
-    from pointsman.server.streaming.ring_buffer import StreamEncoder
+    from pointsman.server.streaming.sse import StreamEncoder
 
 CHANGED: Final = "workflow.execution.changed"
 RESET: Final = "workflow.executions.reset"

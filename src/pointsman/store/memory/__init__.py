@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
-from pointsman.store.chain import moved
-from pointsman.store.codec import blobs_named
+from pointsman.store.codec import blobs_named, moved
 from pointsman.store.compression import HOLD_S
 from pointsman.store.coordination import Followers, Leadership, Listener, leader_exists
 from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
 from pointsman.store.memory.memories import MemoryMemories, MemoryVectors
 from pointsman.store.records import (
     TRIAL,
+    About,
     ConfigEntry,
     Conversation,
     EffectRecord,
@@ -34,14 +34,17 @@ from pointsman.store.records import (
     SpendingQuery,
     Summary,
     SweepResult,
+    UsageAmounts,
+    UsageQuery,
+    UsageRecord,
     WorkflowDraft,
     WorkflowEntry,
+    added_up,
     amount_of,
     names_in,
     revision_named,
     tags_in,
 )
-from pointsman.store.usage import About, UsageAmounts, UsageQuery, UsageRecord, added_up
 from pointsman.values import ExecutionId, Json, WorkflowId
 
 

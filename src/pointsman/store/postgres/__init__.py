@@ -11,16 +11,13 @@ from pointsman.store.coordination import Leadership, Listener
 from pointsman.store.postgres.blobs import PostgresBlobs, PostgresEffects, RecentBlobs
 from pointsman.store.postgres.connections import Connection, Connections, address_of
 from pointsman.store.postgres.database import PostgresDatabase
-from pointsman.store.postgres.journal import Appender, PostgresJournal
-from pointsman.store.postgres.leader import PostgresLeader
-from pointsman.store.postgres.notifications import RowNotifications
-from pointsman.store.postgres.removal import PostgresRemoval
+from pointsman.store.postgres.journal import Appender, PostgresJournal, PostgresRemoval
+from pointsman.store.postgres.leader import PostgresLeader, RowNotifications
 from pointsman.store.postgres.schema import READ_ONLY, prepare
 from pointsman.store.postgres.transfer import PostgresTransfer
-from pointsman.store.sql.executions import SqlExecutions
+from pointsman.store.sql.executions import SqlExecutions, SqlUsage
 from pointsman.store.sql.memories import SqlMemories, SqlVectors
 from pointsman.store.sql.tables import SqlConfigStore, SqlSessions, SqlWorkflows
-from pointsman.store.sql.usage import SqlUsage
 from pointsman.values import ExecutionId
 
 

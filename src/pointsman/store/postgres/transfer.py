@@ -17,6 +17,7 @@ from psycopg.rows import TupleRow
 
 from pointsman.store.postgres.connections import fault
 from pointsman.store.postgres.database import PUT_SUMMARY, PUT_VALUE, put_value_of, put_values_of
+from pointsman.store.sql.executions import ADD_UP
 from pointsman.store.sql.transfer import (
     FILLED,
     LIVING,
@@ -26,7 +27,6 @@ from pointsman.store.sql.transfer import (
     memory_row,
     read_parts,
 )
-from pointsman.store.sql.usage import ADD_UP
 from pointsman.store.transfer import COPIED, ROWS_AT_ONCE, TransferPart, Value, summary_in
 
 Connection: TypeAlias = psycopg.Connection[TupleRow]

@@ -10,14 +10,12 @@ from typing import Any, Final, LiteralString, NamedTuple, Protocol, cast
 import msgspec
 from msgspec.structs import replace
 
-from pointsman.store.chain import first_hash, row_hash
-from pointsman.store.codec import decode_json
+from pointsman.store.codec import decode_json, first_hash, row_hash
 from pointsman.store.compression import Form, content_hash, needed
 from pointsman.store.errors import StoreFailed
 from pointsman.store.records import GateEntry
 from pointsman.store.remembered_values import is_history, texts
-from pointsman.store.sql.executions import COLUMNS_READ, summary_of
-from pointsman.store.sql.usage import DIFFERENT
+from pointsman.store.sql.executions import COLUMNS_READ, DIFFERENT, summary_of
 from pointsman.store.sql.work import MemoryRow, plain_content
 from pointsman.store.transfer import (
     CONTENTS_AT_ONCE,

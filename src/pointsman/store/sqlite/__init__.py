@@ -10,10 +10,9 @@ from pathlib import Path
 from pointsman.engine.events.steps import Event
 from pointsman.store.codec import UPCASTERS, Codec
 from pointsman.store.coordination import Leadership, Listener
-from pointsman.store.sql.executions import SqlExecutions
+from pointsman.store.sql.executions import SqlExecutions, SqlUsage
 from pointsman.store.sql.memories import SqlMemories, SqlVectors
 from pointsman.store.sql.tables import SqlConfigStore, SqlEffects, SqlSessions, SqlWorkflows
-from pointsman.store.sql.usage import SqlUsage
 from pointsman.store.sqlite.connection import (
     ReaderPool,
     can_be_written,
@@ -23,9 +22,8 @@ from pointsman.store.sqlite.connection import (
     version_warnings,
 )
 from pointsman.store.sqlite.database import SqliteBlobs, SqliteDatabase
-from pointsman.store.sqlite.journal import ForeignWrites, SqliteJournal, polling
+from pointsman.store.sqlite.journal import ForeignWrites, SqliteJournal, SqliteRemoval, polling
 from pointsman.store.sqlite.leader import SqliteLeader
-from pointsman.store.sqlite.removal import SqliteRemoval
 from pointsman.store.sqlite.transfer import SqliteTransfer, find_damage
 from pointsman.store.sqlite.writer import WriterThread
 from pointsman.values import ExecutionId

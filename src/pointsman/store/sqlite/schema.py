@@ -18,8 +18,8 @@ from typing import Final, LiteralString
 import msgspec
 
 from pointsman.store.errors import StoreDamaged, StoreForeign
+from pointsman.store.records import AMOUNT_COLUMNS
 from pointsman.store.sql.schema import TABLES, Migration, Migrations, Types, missing, run_missing, shared
-from pointsman.store.usage import AMOUNT_COLUMNS
 from pointsman.values import Json
 
 SEALED: Final[Mapping[LiteralString, LiteralString]] = {

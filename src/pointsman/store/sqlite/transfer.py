@@ -11,8 +11,8 @@ from typing import Any, Final, LiteralString, cast
 
 from pointsman.store.errors import StoreDamaged
 from pointsman.store.sql import transfer as sql
+from pointsman.store.sql.executions import ADD_UP
 from pointsman.store.sql.transfer import LIVING, TransferStatements, memory_row
-from pointsman.store.sql.usage import ADD_UP
 from pointsman.store.sqlite.connection import ReadOnly, connect_reader, connect_writer, explained
 from pointsman.store.sqlite.database import SqliteDialect, marked, put_summary, run
 from pointsman.store.sqlite.schema import find_broken_seals, migrate

@@ -31,8 +31,7 @@ from typing import Final, Generic, TypeVar, cast
 from msgspec.structs import replace
 
 from pointsman.errors import PointsmanError
-from pointsman.store.chain import Head, Heads, first_hash, moved, row_hash
-from pointsman.store.codec import EncodedRow
+from pointsman.store.codec import EncodedRow, Head, Heads, first_hash, moved, row_hash
 from pointsman.store.compression import HOLD_S, content_hash, pack, squeezed
 from pointsman.store.coordination import superseded
 from pointsman.store.errors import StoreClosed, StoreFailed, StoreLocked, StoreMissing, StoreReadOnly

@@ -1,5 +1,5 @@
-"""Classification of IP addresses, public ("outside") or internal ("inside"), and the errors and the trace of outgoing
-HTTP calls. Loads no HTTP client.
+"""Destinations of outgoing HTTP calls: addresses that are public ("outside") or internal ("inside"), and hosts to which
+a secret may be sent. Loads no HTTP client.
 
 An internal address belongs to this machine, its network or its cloud. The lists are our own: the `is_global` of the
 standard library differs between Python versions.
@@ -8,11 +8,130 @@ standard library differs between Python versions.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from typing import ClassVar, Final, TypeAlias
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from pointsman.errors import OperatorError
+from pointsman.redaction import redaction_of
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+ANYWHERE: Final = "*"
+USUAL: Final = {"http": 80, "https": 443}
+_ANY_PORT: Final = ":*"
+_HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|[0-9a-f:.]+")
+
+
+class SecretRefused(OperatorError):
+    """Raised when a document must not send this secret to an address. Nothing was sent."""
+
+    code: ClassVar[str] = "secret-refused"
+
+
+class HostPattern(NamedTuple):
+    """A host pattern with one scheme and port."""
+
+    scheme: str
+    host: str
+    """In lower case, IDNA-encoded, without a trailing dot."""
+    below: bool
+    """Whether it matches all subdomains of the host, and not the host itself."""
+    port: int | None
+    """None: any port."""
+
+    def takes(self, scheme: str, host: str, port: int) -> bool:
+        if self.scheme != scheme or self.port not in (None, port):
+            return False
+        return host.endswith("." + self.host) if self.below else host == self.host
+
+
+class SecretHosts(Struct, frozen=True, kw_only=True):
+    """A secret that a call carries, and the hosts it may be sent to."""
+
+    name: str
+    value: str
+    hosts: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def read_host(text: str) -> HostPattern | None:
+    """Return a pattern; None: any host. Raises `ValueError` with the problem."""
+    if text == ANYWHERE:
+        return None
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = "https", text
+    any_port = rest.endswith(_ANY_PORT)
+    rest = rest.removesuffix(_ANY_PORT)
+    below = rest.startswith("*.")
+    try:
+        parts = urlsplit(f"//{rest.removeprefix('*.')}")
+        host, port = plain_host(parts.hostname or ""), parts.port
+    except (ValueError, UnicodeError) as why:
+        raise ValueError(f"{text!r} is not a host: {why}") from None
+    if scheme not in USUAL or not _HOST.fullmatch(host) or parts.netloc != rest.removeprefix("*.") or "@" in rest:
+        raise ValueError(f"{text!r} is not a host: write api.example.com, *.example.com or http://localhost:8080")
+    if below and "." not in host:
+        raise ValueError(f"{text!r} is every host of a top-level domain: name the domain too")
+    return HostPattern(scheme, host, below, None if any_port else port or USUAL[scheme])
+
+
+def plain_host(host: str) -> str:
+    """Return a host for comparison: lower case, IDNA-encoded, without a trailing dot. Raises `UnicodeError`."""
+    host = host.lower().rstrip(".")
+    if host.isascii():
+        return host
+    import idna  # Imported here because most hosts are ASCII.
+
+    return idna.encode(host, uts46=True).decode("ascii")
+
+
+def host_allowed(url: httpx2.URL, hosts: Iterable[str]) -> bool:
+    """Return whether a secret with these hosts may be sent to the address."""
+    host = url.raw_host.decode("ascii").lower().rstrip(".").strip("[]")
+    port = url.port or USUAL.get(url.scheme, 0)
+    return any((one := read_host(text)) is None or one.takes(url.scheme, host, port) for text in hosts)
+
+
+def check_secrets(request: httpx2.Request, guards: Sequence[SecretHosts], *, led_on: bool) -> None:
+    """Check a request before it is sent. `led_on`: it follows a redirect and may no longer contain the secret; other
+    requests are assumed to contain it. Raises `SecretRefused`."""
+    for guard in guards:
+        if host_allowed(request.url, guard.hosts) or (led_on and not _carries(request, guard.value)):
+            continue
+        raise refused(guard.name, f"to {_origin(request.url)}", f"--host {_origin(request.url)}")
+
+
+def refused(name: str, where: str, option: str) -> SecretRefused:
+    """Return the error, with a hint how an admin can allow it."""
+    kind, _, value = option.removeprefix("--").partition(" ")
+    return SecretRefused(
+        f"the secret {name!r} must not be sent {where}",
+        hint=f"An admin can allow it: `pointsman secrets allow {name} {option}`, or `{kind}s = [{value!r}]` "
+        f"under [secrets.{name}] in pointsman.toml.",
+    )
+
+
+def _origin(url: httpx2.URL) -> str:
+    host = url.raw_host.decode("ascii")
+    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    port = f":{url.port}" if url.port and url.port != USUAL.get(url.scheme) else ""
+    return f"{shown}{port}" if url.scheme == "https" else f"{url.scheme}://{shown}{port}"
+
+
+def _carries(request: httpx2.Request, secret: str) -> bool:
+    redaction = redaction_of(frozenset({secret}))
+    headers = b"\n".join(b"%b: %b" % pair for pair in request.headers.raw)
+    return any(redaction.finds(part) for part in (str(request.url).encode(), headers, request.read()))
+
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -19,7 +19,7 @@ from pointsman.engine.failures import Failure
 from pointsman.errors import PointsmanError
 from pointsman.ports import KnownSecrets, ToolSpec
 from pointsman.redaction import Redaction, hiding, redaction_of
-from pointsman.tools.egress.secret_hosts import SecretHosts
+from pointsman.tools.egress.addresses import SecretHosts
 from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject
 

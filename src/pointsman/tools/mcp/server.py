@@ -27,7 +27,7 @@ from pointsman.errors import OperatorError
 from pointsman.extras import ExtraMissing, need
 from pointsman.ports import SecretRule
 from pointsman.redaction import NOTHING, Redaction, head, redaction_of
-from pointsman.tools.egress.secret_hosts import SecretHosts, check_secrets
+from pointsman.tools.egress.addresses import SecretHosts, check_secrets
 from pointsman.tools.mcp.process import MALFORMED, NOT_JSON_RPC, ServerProcess
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json, JsonObject, Seconds
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-    from pointsman.tools.egress.transport import EgressTransport
+    from pointsman.tools.egress.http_calls import EgressTransport
 
     Place = tuple[str | int, ...]
 
