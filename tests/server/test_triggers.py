@@ -213,3 +213,14 @@ async def test_a_call_with_a_header_twice_is_not_read_in_two_ways(header: str, p
         reply = await served.client.post("/api/webhooks/shop/orders", content=body, headers=good)
         expected = {"content-type": 400, "x-hub-signature-256": 202}.get(header, 404)
         assert reply.status_code == expected, reply.text
+
+
+async def test_strangers_learn_nothing_from_a_webhook_whose_secret_cannot_be_used() -> None:
+    async with serving(is_local=False) as served:
+        editor = await served.key("ada", "editor")
+        assert (await served.client.post("/api/workflows", content=ORDERS, headers=editor)).status_code == 201
+        known = await served.client.post("/api/webhooks/shop/orders", content=b"{}")
+        unknown = await served.client.post("/api/webhooks/nothing", content=b"{}")
+        assert (known.status_code, known.text) == (404, unknown.text)
+        calls = (await served.client.get("/api/workflows/orders/triggers/call/deliveries", headers=editor)).json()
+        assert [(one["code"], "'SHOP'" in one["why"]) for one in calls["deliveries"]] == [("secret-missing", True)]

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from pointsman.app import Pointsman
+from pointsman.auth.callers import LOCAL
 from pointsman.errors import CallerError
 from pointsman.settings import Settings
+from pointsman.tools.egress.addresses import SecretRefused
 from pointsman.triggers.signatures import key_of, sign, verify
 from pointsman.triggers.triggers import WebhookTaken, put_declared
+from pointsman.triggers.views import try_webhook
 from pointsman.triggers.webhooks import (
     BodyInvalid,
     BodyTooLarge,
@@ -135,10 +138,12 @@ async def test_an_empty_or_short_secret_is_refused(tmp_path: Path, secret: str) 
             signed = {"webhook-id": "1", "webhook-timestamp": str(at), "webhook-signature": sign(key, "1", at, BODY)}
             hub = {"x-hub-signature-256": "sha256=" + hmac.new(key, BODY, hashlib.sha256).hexdigest()}
             for path, headers in (("issues", signed), ("hub", hub)):
-                with pytest.raises(SecretMissing, match="HOOK"):
-                    await app.webhook(path, BODY, headers)
+                assert "HOOK" not in await refused(app, path, BODY, headers)
                 for scheme in ("standard", "github"):
                     assert not verify(key_of(secret), scheme, BODY, headers, clock.now()).ok
+        (delivery, *_) = await app.triggers.webhooks.deliveries.note("issues")
+        assert (delivery.outcome, delivery.code) == ("refused", "secret-missing"), "its owner sees why"
+        assert "'HOOK'" in delivery.why
         assert await app.executions() == []
 
 
@@ -152,8 +157,7 @@ async def test_an_empty_secret_does_not_open_a_webhook(tmp_path: Path) -> None:
         assert workflow.triggers is not None
         emptied = workflow.model_copy(update={"triggers": [workflow.triggers[0].model_copy(update={"secret": ""})]})
         await put_declared(app.context, emptied, app.triggers.webhooks.deliveries)
-        with pytest.raises(SecretMissing):
-            await app.webhook("issues", BODY, {})
+        assert await refused(app, "issues", BODY, {})
         assert await app.executions() == []
 
 
@@ -193,6 +197,39 @@ async def test_a_changed_secret_applies_immediately(tmp_path: Path, monkeypatch:
         monkeypatch.setenv("POINTSMAN_SECRET_HOOK", SECRET[::-1])
         assert await refused(app, "issues", BODY, standard(clock.now(), id="msg-2"))
         assert (await app.webhook("issues", BODY, standard(clock.now(), id="msg-3", secret=SECRET[::-1]))).started
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed"),
+    [
+        ({"workflows": ("other",)}, False),
+        ({"workflows": ("report@2",)}, False),
+        ({"groups": ("finance",)}, False),
+        ({"workflows": ("report",)}, True),
+        ({"workflows": ("report@1",)}, True),
+        ({"hosts": ("api.example",)}, True),
+    ],
+    ids=str,
+)
+async def test_a_webhook_uses_only_secrets_that_its_workflow_may_use(
+    tmp_path: Path, rule: dict[str, tuple[str, ...]], allowed: bool
+) -> None:
+    """Otherwise an editor could accept the calls of a sender whose secret belongs to another workflow."""
+    clock = HandClock()
+    given = Settings.model_validate({"secrets": {"HOOK": {"value": SECRET, **rule}}})
+    async with opened(tmp_path, clock, settings=given) as app:
+        await app.save(noting(triggers=[hook(secret="secret.HOOK")]))
+        if allowed:
+            assert (await app.webhook("issues", BODY, standard(clock.now()))).started is not None
+            return
+        told = await refused(app, "issues", BODY, standard(clock.now()))
+        assert told == await refused(app, "nothing", BODY, standard(clock.now()))
+        (delivery,) = await app.triggers.webhooks.deliveries.note("issues")
+        assert (delivery.code, "may be used by" in delivery.why) == ("secret-refused", True)
+        assert "pointsman secrets allow HOOK" in delivery.hint
+        with pytest.raises(SecretRefused, match="may be used by"):
+            await try_webhook(app.context, LOCAL, "report", "hook", {})
+        assert await app.executions() == []
 
 
 @pytest.mark.parametrize("forged", ["webhook|issues|msg-1", "webhook|6:issues|5:msg-1", "issues|msg-1", "msg-1"])
@@ -337,8 +374,9 @@ async def test_a_secret_can_be_a_handle_and_is_not_stored(tmp_path: Path) -> Non
         assert SECRET not in repr(entries)
     assert SECRET.encode() not in (tmp_path / "store.db").read_bytes()
     async with opened(tmp_path, clock) as app:
+        assert await refused(app, "issues", BODY, standard(clock.now()))
         with pytest.raises(SecretMissing, match="HOOK"):
-            await app.webhook("issues", BODY, standard(clock.now()))
+            await try_webhook(app.context, LOCAL, "report", "hook", {})
 
 
 async def test_the_secret_of_a_document_is_not_stored_with_its_webhook(tmp_path: Path) -> None:

@@ -410,20 +410,23 @@ class SecretAccess:
         return self._redaction()
 
     async def refusal(self, name: str, revision: str) -> str:
-        """Return why a document may not use a secret; empty if it may. Only saved workflows are identified by their
-        ids: anyone can write any id into a document."""
-        rule = self.rule(name)
-        if rule.workflows and not {revision, revision.partition("@")[0]} & {one for one in rule.workflows if one}:
-            return f"the secret {name!r} may be used by the saved workflows {_named(rule.workflows)} only"
-        if rule.groups:
-            found = await self._workflows.find(revision) if revision else None
-            groups = None if found is None else found.draft.native.get("allowedGroups")
-            if not isinstance(groups, list) or not groups or not set(map(str, groups)) <= set(rule.groups):
-                return (
-                    f"the secret {name!r} may be used by saved workflows only whose `allowedGroups` are among"
-                    f" {_named(rule.groups)}"
-                )
-        return ""
+        return await refusal_of(name, self.rule(name), revision, self._workflows)
+
+
+async def refusal_of(name: str, rule: SecretRule, revision: str, workflows: Workflows) -> str:
+    """Return why a document may not use a secret; empty if it may. Only saved workflows are identified by their ids:
+    anyone can write any id into a document."""
+    if rule.workflows and not {revision, revision.partition("@")[0]} & {one for one in rule.workflows if one}:
+        return f"the secret {name!r} may be used by the saved workflows {_named(rule.workflows)} only"
+    if rule.groups:
+        found = await workflows.find(revision) if revision else None
+        groups = None if found is None else found.draft.native.get("allowedGroups")
+        if not isinstance(groups, list) or not groups or not set(map(str, groups)) <= set(rule.groups):
+            return (
+                f"the secret {name!r} may be used by saved workflows only whose `allowedGroups` are among"
+                f" {_named(rule.groups)}"
+            )
+    return ""
 
 
 def _named(names: Collection[str]) -> str:

@@ -21,6 +21,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from pointsman.errors import PointsmanError
+
 Scheme: TypeAlias = Literal["standard", "github"]
 
 WINDOW_S: Final = 300.0
@@ -46,6 +48,8 @@ class Signed(NamedTuple):
     """The id of the call; empty if the sender gave none."""
     key: str = ""
     """Repeated calls have the same key. Empty: this call repeats no other."""
+    fault: PointsmanError | None = None
+    """Why the secret cannot be used."""
 
 
 def key_of(secret: str) -> bytes:

@@ -25,12 +25,14 @@ from msgspec.structs import replace
 
 from pointsman.auth.callers import Caller, together
 from pointsman.auth.redaction import redactor_for
+from pointsman.auth.vault import refusal_of
 from pointsman.context import AppContext
-from pointsman.errors import CallerError, OperatorError, PointsmanError
+from pointsman.errors import CallerError, OperatorError, Outage, PointsmanError
 from pointsman.executions.inputs import event_key
 from pointsman.json_meter import LESS, DuplicateKey, JsonUnreadable, TooMuchJson, decode_sent_json, unique_object
 from pointsman.settings import HANDLE
 from pointsman.store.errors import EntryMoved
+from pointsman.tools.egress.addresses import SecretRefused
 from pointsman.triggers.events import Events, Published
 from pointsman.triggers.signatures import KEY_BYTES_MIN, Signed, key_of, key_of_unsigned, verify
 from pointsman.triggers.starts import WEBHOOK, Declared, author_for, read_declared
@@ -214,8 +216,8 @@ class Webhooks:
     ) -> Received:
         """Process a call: for the owner of the webhook, and for `caller` if it is a test call.
 
-        Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, `TriggerStopped`, `SecretMissing`, and the errors of
-        starting. The outcome is recorded as a delivery.
+        Raises `WebhookRefused`, `BodyTooLarge`, `BodyInvalid`, `TriggerStopped`, and the errors of starting. The
+        outcome is recorded as a delivery, also why the secret of the webhook cannot be used.
         """
         most = self._app.settings.server.webhook_bytes_max
         if len(body) > most:
@@ -229,10 +231,12 @@ class Webhooks:
         if declared is None or not signed.ok:
             hint = "Check the path and the secret; a signature is valid for five minutes."
             refusal = WebhookRefused("no webhook accepts this call", hint=hint)
-            why = _why_refused(declared, lower)
-            self.deliveries.refused(
-                path, Delivery(id="", at=now, bytes=len(body), outcome="refused", code=refusal.code, why=why)
-            )
+            refused = Delivery(id="", at=now, bytes=len(body), outcome="refused", code=refusal.code)
+            if signed.fault is not None:
+                refused = replace(refused, code=signed.fault.code, why=str(signed.fault), hint=signed.fault.hint)
+            else:
+                refused = replace(refused, why=_why_refused(declared, lower))
+            self.deliveries.refused(path, refused)
             raise refusal
         said = Delivery(
             id=signed.delivery[:ID_CHARS_MAX], at=now, bytes=len(body), outcome="ignored", signed=bool(declared.secret)
@@ -286,13 +290,25 @@ class Webhooks:
         now = self._app.clock.now()
         if declared is None or not declared.secret:
             return verify(None, "standard", body, headers, now)
-        return verify(key_of(await self.secret_of(declared)), declared.scheme, body, headers, now)
+        try:
+            key = key_of(await self.secret_of(declared))
+        except Outage:
+            raise
+        except (OperatorError, CallerError) as why:  # Not for the caller: the message names secrets and workflows.
+            return verify(None, declared.scheme, body, headers, now)._replace(fault=why)
+        return verify(key, declared.scheme, body, headers, now)
 
     async def secret_of(self, declared: Declared) -> str:
-        """Return the secret, from the secrets of the app or from the document. Raises `SecretMissing`."""
+        """Return the secret, from the secrets of the app or from the document. Raises `SecretMissing`, and
+        `SecretRefused` if the rule of the secret excludes the workflow."""
+        workflow, revision = await self._app[LIBRARY].saved(declared.workflow)
         if declared.secret != IN_DOCUMENT:
             name = declared.secret.removeprefix(HANDLE)
             await self._app.settings.refresh()
+            rule, saved = self._app.settings.rule(name), f"{declared.workflow}@{revision}"
+            if why := await refusal_of(name, rule, saved, self._app.store.workflows):
+                hint = f"An admin can allow it: `pointsman secrets allow {name} --workflow {declared.workflow}`."
+                raise SecretRefused(why, hint=hint)
             found = self._app.settings.secret(name)
             if found is None or not found.strip():
                 raise SecretMissing(
@@ -301,7 +317,6 @@ class Webhooks:
                 )
             _must_be_long(found, f"the secret {name!r} of webhook {declared.id!r}")
             return found
-        workflow, _ = await self._app[LIBRARY].saved(declared.workflow)
         for trigger in self._app[LIBRARY].resolved(workflow).triggers or ():
             if trigger.id == declared.trigger and trigger.secret and trigger.secret.strip():
                 _must_be_long(trigger.secret, f"the secret of webhook {declared.id!r}")
