@@ -1,6 +1,7 @@
 """Figures about structure and prose of the sources: import circles, small modules, class names, stilted words.
 
 python -m tests.house.figures        print every figure with its present bound and its goal
+python -m tests.house.figures TEXT   list the places of the figures whose names contain the text
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import tokenize
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -99,13 +102,13 @@ def participles() -> set[str]:
 
 
 @cache
-def structure() -> dict[str, int]:
-    """The value of each figure of `STRUCTURE`."""
+def structure() -> dict[str, set[str]]:
+    """The places of each figure of `STRUCTURE`."""
     return {
-        "modules in import circles": len(modules_in_circles()),
-        "modules under 80 lines with one importer": len(small_modules()),
-        "class names used twice": sum(count > 1 for count in class_names().values()),
-        "classes and modules named by a bare participle": len(participles()),
+        "modules in import circles": modules_in_circles(),
+        "modules under 80 lines with one importer": small_modules(),
+        "class names used twice": {name for name, count in class_names().items() if count > 1},
+        "classes and modules named by a bare participle": participles(),
     }
 
 
@@ -120,22 +123,29 @@ def prose(path: Path) -> list[str]:
     return found + [token.string for token in tokens if token.type == tokenize.COMMENT]
 
 
+def pages() -> list[Path]:
+    """The pages of docs/ without the list of requirements."""
+    return [path for path in Path("docs").rglob("*.md") if "requirements" not in path.name]
+
+
+def text_of(page: Path) -> str:
+    """The text of a page without code."""
+    return re.sub(r"```.*?```", "", read_text(page), flags=re.DOTALL)
+
+
 @cache
 def rates() -> dict[str, float]:
     """The rate of each pattern of `STILTED` in docstrings and comments, per 10 000 words."""
-    texts = [text for path in files("src") for text in prose(path)]
-    words = sum(len(text.split()) for text in texts)
-    return {
-        name: WORDS * sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts) / words
-        for name, (pattern, _) in STILTED.items()
-    }
+    return rates_in([text for path in files("src") for text in prose(path)])
 
 
 @cache
 def docs_rates() -> dict[str, float]:
-    """The rate of each pattern of `STILTED` in the pages of docs/, without code and the list of requirements."""
-    pages = [path for path in Path("docs").rglob("*.md") if "requirements" not in path.name]
-    texts = [re.sub(r"```.*?```", "", read_text(page), flags=re.DOTALL) for page in pages]
+    """The rate of each pattern of `STILTED` in the pages of docs/."""
+    return rates_in([text_of(page) for page in pages()])
+
+
+def rates_in(texts: list[str]) -> dict[str, float]:
     words = sum(len(text.split()) for text in texts)
     return {
         name: WORDS * sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts) / words
@@ -143,9 +153,26 @@ def docs_rates() -> dict[str, float]:
     }
 
 
-def main() -> None:
+def places(part: str) -> Iterator[str]:
+    """Yield the places of the figures whose names contain a text."""
+    for name, found in structure().items():
+        yield from (f"{name}: {place}" for place in sorted(found) if part in name)
+    texts = [(path, text) for path in files("src") for text in prose(path)] + [
+        (page, text_of(page)) for page in pages()
+    ]
+    for name, (pattern, _) in STILTED.items():
+        for path, text in texts if part in name else ():
+            for match in re.finditer(pattern, text, re.MULTILINE):
+                near = text[max(0, match.start() - 30) : match.end() + 30].replace("\n", " ")
+                yield f"{name}: {path}: … {near} …"
+
+
+def main(part: str = "") -> None:
+    if part:
+        print(*places(part), sep="\n")  # noqa: T201 - a command
+        return
     for name, value in structure().items():
-        print(f"{name}: {value} (bound {STRUCTURE[name].most:g}, goal {STRUCTURE[name].goal:g})")  # noqa: T201 - a command
+        print(f"{name}: {len(value)} (bound {STRUCTURE[name].most:g}, goal {STRUCTURE[name].goal:g})")  # noqa: T201 - as above
     for name, rate in rates().items():
         bound = STILTED[name][1]
         print(f"{name}: {rate:.1f} (bound {bound.most:g}, goal {bound.goal:g})")  # noqa: T201 - as above
@@ -154,4 +181,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

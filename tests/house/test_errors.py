@@ -30,7 +30,7 @@ def test_every_error_has_a_code_of_its_own() -> None:
         assert "code" in vars(error), f"{error.__qualname__} has no `code`"
         by_code[error.code].add(error.__qualname__)
     shared = {code: names for code, names in by_code.items() if len(names) > 1}
-    assert shared == {}
+    assert shared == {}, "give each class a code of its own"
     assert all(re.fullmatch(r"[a-z][a-z0-9-]*", code) for code in by_code)
 
 

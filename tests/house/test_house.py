@@ -23,7 +23,7 @@ HOUSE: Final = "tests/house/"
 
 def test_no_file_outgrows_one_sitting() -> None:
     long = {str(path) for path in files("src", "tests", "bench") if read_text(path).count("\n") > LINES_MAX}
-    assert long == set(), "split it by concept, or argue for more in an ADR"
+    assert long == set(), f"split it by concept: a file has at most {LINES_MAX} lines"
 
 
 def test_no_function_outgrows_one_screen() -> None:
@@ -33,7 +33,7 @@ def test_no_function_outgrows_one_screen() -> None:
         for function in functions(path)
         if (function.end_lineno or 0) - function.lineno + 1 > FUNCTION_LINES_MAX
     }
-    assert long == set(), "name its parts"
+    assert long == set(), "split it into functions that have names of their own"
 
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
@@ -59,7 +59,7 @@ def test_every_file_opens_with_what_it_is_for() -> None:
         for path in files("src", "tests", "bench")
         if read_text(path).strip() and not ast.get_docstring(parse(path))
     }
-    assert silent == set()
+    assert silent == set(), "begin it with a docstring: the purpose of the module"
 
 
 def test_every_suppression_names_its_rule_and_its_reason() -> None:
@@ -106,7 +106,7 @@ def test_files_speak_of_the_product_alone(what: str, pattern: re.Pattern[str]) -
 
 def test_marks_on_tests_of_the_web_app_name_promises_that_exist() -> None:
     marks = read_web_marks()
-    assert {identifier for identifier, _ in marks} <= set(REQUIREMENTS)
+    assert {identifier for identifier, _ in marks} <= set(REQUIREMENTS), "see docs/reference/requirements.toml"
     texts = [read_text(path) for path in WEB.rglob("*.test.ts*")]
     written = [
         found

@@ -41,7 +41,8 @@ def test_an_operation_has_a_name_a_summary_a_description_and_a_tag_that_is_expla
 
 def test_no_two_operations_have_the_same_name() -> None:
     names = Counter(operation["operationId"] for operation in OPERATIONS.values())
-    assert [name for name, count in names.items() if count > 1] == []
+    twice = [name for name, count in names.items() if count > 1]
+    assert twice == [], "rename one of the route functions: their names are the `operationId`s"
 
 
 @each
@@ -105,7 +106,7 @@ def test_what_is_shown_has_the_shape_that_is_described(name: str) -> None:
         for example in examples_of(media, content)
         for why in faults(example, content["schema"])
     ]
-    assert wrong == []
+    assert wrong == [], "correct the example: `sample(…)` of a body, `example(View, …)` of an answer"
 
 
 @each
