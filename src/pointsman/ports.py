@@ -33,8 +33,8 @@ class Row(Struct, frozen=True, gc=False):
 class Journal(Protocol):
     """Append-only storage of executions, and the only source of truth."""
 
-    async def append(self, execution: ExecutionId, row: Row) -> None:
-        """Make the row durable. Raises `JournalMoved` unless `row.seq` is the last one + 1; then nothing is written."""
+    async def append(self, execution: ExecutionId, *rows: Row) -> None:
+        """Make consecutive rows durable, all or none. Raises `JournalMoved` unless the first is the last one + 1."""
         ...
 
     def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:

@@ -27,23 +27,12 @@ class SlowLedger:
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
         await self.let_go.wait()
-        await self._ledger.append(execution, row, summary=summary, effects=effects)
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        await self._ledger.extend(execution, rows, summary=summary, effects=effects)
+        await self._ledger.append(execution, *rows, summary=summary, effects=effects)
 
 
 async def test_rows_that_arrive_during_a_write_are_written_after_it() -> None:

@@ -181,24 +181,13 @@ class FullJournal(MemoryJournal):
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        if row.seq > 1:
+        if rows[0].seq > 1:
             raise StoreFull("no room", hint="Make room.")
-        await super().append(execution, row, summary=summary, effects=effects)
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        await self.append(execution, rows[0], summary=summary, effects=effects)
+        await super().append(execution, *rows, summary=summary, effects=effects)
 
 
 @pytest.mark.parametrize("durability", ["step", "async", "exit"])
@@ -248,13 +237,12 @@ class LateJournal(MemoryJournal):
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        await super().append(execution, row, summary=summary, effects=effects)
-        if row.seq == 2:
+        await super().append(execution, *rows, summary=summary, effects=effects)
+        if rows[0].seq == 2:
             self.has_it.set()
             await self.says_so.wait()
 

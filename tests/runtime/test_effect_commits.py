@@ -73,13 +73,12 @@ class CountedJournal(MemoryJournal):
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
         self._writes.begin("row" if not effects else f"row with {len(effects)} answer")
-        await super().append(execution, row, summary=summary, effects=effects)
+        await super().append(execution, *rows, summary=summary, effects=effects)
         self._writes.end()
 
 

@@ -78,24 +78,12 @@ class LazyLedger:
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
         await asyncio.sleep(0.01)
-        await self._ledger.append(execution, row, summary=summary, effects=effects)
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        await asyncio.sleep(0.01)
-        await self._ledger.extend(execution, rows, summary=summary, effects=effects)
+        await self._ledger.append(execution, *rows, summary=summary, effects=effects)
 
 
 class Shelf:

@@ -91,25 +91,12 @@ class TimedEffectLedger:
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
         begin = time.perf_counter()
-        await self._ledger.append(execution, row, summary=summary, effects=effects)
-        self._took(time.perf_counter() - begin)
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        begin = time.perf_counter()
-        await self._ledger.extend(execution, rows, summary=summary, effects=effects)
+        await self._ledger.append(execution, *rows, summary=summary, effects=effects)
         self._took(time.perf_counter() - begin)
 
     def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:

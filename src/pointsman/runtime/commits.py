@@ -151,7 +151,7 @@ class Commits:
         self, ledger: StoreJournal, rows: list[Row], summary: Summary | None, effects: list[EffectRecord]
     ) -> None:
         try:
-            await ledger.extend(self._execution, rows, summary=summary, effects=effects)
+            await ledger.append(self._execution, *rows, summary=summary, effects=effects)
         except BaseException as why:
             self._failure = why
             self._lost(why)

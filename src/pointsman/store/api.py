@@ -48,32 +48,20 @@ ENTRY_POINTS: Final = "pointsman.journals"
 
 
 class StoreJournal(Journal, Protocol):
-    """A journal that commits the summary of an execution, and answers of effects, together with a row."""
+    """A journal that commits the summary of an execution, and answers of effects, together with rows."""
 
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        """As `Journal.append`. Cancelling the call does not take the row back: it may still be committed.
+        """As `Journal.append`. Cancelling the call does not take the rows back: they may still be committed. Calls are
+        committed in the order in which they were made, whether they are awaited or not.
 
-        `effects` are stored as by `EffectStore.record`, in the same transaction: if the row is refused, none is.
+        `effects` are stored as by `EffectStore.record`, in the same transaction: if a row is refused, none is.
         """
-        ...
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        """As `append`, for consecutive rows: all of them, or none. Calls are committed in the order in which they
-        were made, whether they are awaited or not."""
         ...
 
 

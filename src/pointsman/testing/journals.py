@@ -127,10 +127,10 @@ async def rows_asked_for_at_once_are_taken_in_that_order(url: str) -> None:
 
 async def rows_added_together_are_all_there_or_none(url: str) -> None:
     async with opened(url) as store:
-        await store.journal.extend(ONE, [row_of(1), row_of(2), row_of(3)])
-        assert await refused(store.journal.extend(ONE, [row_of(3), row_of(4)]), JournalMoved)
+        await store.journal.append(ONE, row_of(1), row_of(2), row_of(3))
+        assert await refused(store.journal.append(ONE, row_of(3), row_of(4)), JournalMoved)
         assert [row.seq for row in await rows_in(store.journal, ONE)] == [1, 2, 3]
-        calls = [store.journal.extend(ONE, [row_of(seq), row_of(seq + 1)]) for seq in range(4, 24, 2)]
+        calls = [store.journal.append(ONE, row_of(seq), row_of(seq + 1)) for seq in range(4, 24, 2)]
         await asyncio.gather(*calls, store.journal.append(ONE, row_of(24)))
         assert [row.seq for row in await rows_in(store.journal, ONE)] == [*range(1, 25)]
 

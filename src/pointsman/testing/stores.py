@@ -417,10 +417,10 @@ async def answers_of_effects_are_stored_with_their_row_or_not_at_all(url: str) -
         assert await store.effects.recorded(ONE, "write#1") == {1: "paid", 2: large}
         late = [EffectRecord("write#2", 1, "too late")]
         assert await refused(store.journal.append(ONE, row_of(1), effects=late), JournalMoved)
-        assert await refused(store.journal.extend(ONE, [row_of(3), row_of(4)], effects=late), JournalMoved)
+        assert await refused(store.journal.append(ONE, row_of(3), row_of(4), effects=late), JournalMoved)
         assert await store.effects.recorded(ONE, "write#2") == {}
         again = [EffectRecord("write#1", 1, "paid twice"), EffectRecord("write#1", 3, None)]
-        await store.journal.extend(ONE, [row_of(2), row_of(3)], effects=again)
+        await store.journal.append(ONE, row_of(2), row_of(3), effects=again)
         assert await store.effects.recorded(ONE, "write#1") == {1: "paid", 2: large, 3: None}
         others = [ExecutionId(f"exec-{number}") for number in range(20)]
         mine = [EffectRecord("write#1", 1, large)]

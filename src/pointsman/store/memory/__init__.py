@@ -163,7 +163,7 @@ def _is_behind(summary: Summary, last: tuple[float, ExecutionId], *, oldest_firs
 
 
 class MemoryJournal:
-    """Rows in lists. An append is one comparison and one list append."""
+    """Rows in lists. An append compares the numbers and extends a list."""
 
     def __init__(self, summaries: dict[ExecutionId, Summary], effects: MemoryEffects | None = None) -> None:
         self._rows: dict[ExecutionId, list[Row]] = {}
@@ -174,37 +174,23 @@ class MemoryJournal:
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        rows = self._rows.get(execution)
-        if rows is None:
-            rows = []
-        if row.seq != len(rows) + 1:
-            raise JournalMoved(f"execution {execution!r} is at row {len(rows)}; row {row.seq} does not follow")
-        if not rows:
-            self._rows[execution] = rows
-        rows.append(row)
+        known = self._rows.get(execution, [])
+        for seq, row in enumerate(rows, start=len(known) + 1):
+            if row.seq != seq:
+                raise JournalMoved(f"execution {execution!r} is at row {seq - 1}; row {row.seq} does not follow")
+        if not known:
+            self._rows[execution] = known
+        known.extend(rows)
         for effect in effects:
             self._effects.keep(execution, effect)
         if self.followers.any:
             self.followers.tell((execution,))
         if summary is not None:
             keep_summary(self._summaries, summary)
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        for row in rows[:-1]:
-            await self.append(execution, row)
-        await self.append(execution, rows[-1], summary=summary, effects=effects)
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         rows = self._rows.get(execution, [])

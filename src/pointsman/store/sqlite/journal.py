@@ -202,18 +202,7 @@ class SqliteJournal:
     async def append(
         self,
         execution: ExecutionId,
-        row: Row,
-        *,
-        summary: Summary | None = None,
-        effects: Sequence[EffectRecord] = (),
-    ) -> None:
-        await self.extend(execution, (row,), summary=summary, effects=effects)
-
-    async def extend(
-        self,
-        execution: ExecutionId,
-        rows: Sequence[Row],
-        *,
+        *rows: Row,
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
