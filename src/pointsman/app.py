@@ -111,8 +111,7 @@ class Pointsman:
         await close_context(self.context)
 
     def acting_as(self, caller: Caller, *, via: str = "", target: str = "", origin: str = "") -> Session:
-        """Return the verbs of all domains for a caller: each checks the caller's rights and writes its audit entry. The
-        other arguments describe the request in audit entries, see `Acting`."""
+        """Return the verbs of all domains for a caller. The other arguments are for audit entries, see `Acting`."""
         return Session(Acting(self.context, caller, via=via, target=target, origin=origin))
 
     @property

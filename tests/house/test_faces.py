@@ -73,9 +73,6 @@ OF_THE_PROCESS: Final = {
     "telemetry_of": "telemetry",
     "model_state": "the warning about scripted answers at the start of a server",
     "watch_progress": "progress of executions that this process runs",
-    "outermost": "the parent of a started execution that this process runs",
-    "free_session": "a name for a new session",
-    "pipeline_of": "the default of an argument",
     "readiness": "GET /ready, without a caller",
     "once": "idempotency keys, under the rights of the verb that they protect",
     "join": "the stream of an execution that the route has checked",
@@ -97,3 +94,22 @@ def test_faces_give_the_context_to_services_of_the_process_only() -> None:
     assert {one for one in given if one.rpartition(": ")[2] not in OF_THE_PROCESS} == set(), (
         "call a verb, or name the service in OF_THE_PROCESS with a reason"
     )
+
+
+EMBEDDED: Final = {
+    *("bulletins", "dry_run", "executions", "fork", "library", "look", "memory", "move", "open", "places", "publish"),
+    *("reach", "replay", "save", "schedule", "source", "start", "storage", "triggers", "view"),
+}
+"""Members of the app for programs that embed it: they check no rights. Faces call verbs instead."""
+
+
+def test_faces_use_no_member_of_the_app_that_checks_no_rights() -> None:
+    used = {
+        f"{path}: app.{node.attr}"
+        for path in files(*FACES)
+        if not str(path).startswith(STREAMING)
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.Attribute) and node.attr in EMBEDDED
+        if getattr(node.value, "id", getattr(node.value, "attr", "")) == "app"
+    }
+    assert used == set()

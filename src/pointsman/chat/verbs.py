@@ -47,8 +47,10 @@ from pointsman.chat.workflows import SpeakerPage, SpeakerView, speakers, speaker
 from pointsman.errors import CallerError
 from pointsman.executions import deletion
 from pointsman.executions.execution import Execution
+from pointsman.executions.opening import finish_last_turn, open_execution, open_turn, reach_execution
 from pointsman.executions.start import start_as
 from pointsman.paging import page_by
+from pointsman.store.records import Conversation
 from pointsman.tools.mail import AddressWrong, address_of
 from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.library import pipeline_of
@@ -193,6 +195,28 @@ class ConversationVerbs(Verbs):
         await must_see_session(self.app, self.caller, session)
         return await conversation_view(self.app, session)
 
+    @verb("viewer", "see conversations", audit=False)
+    async def stored(self, session: str) -> Conversation:
+        """Return the messages of a conversation, and whether an agent closed it; empty and open if it is new."""
+        await self._must_see_known(session)
+        await finish_last_turn(self.app.runtime, session)
+        return await self.app.store.sessions.load(session)
+
+    @verb("operator", "run workflows", audit=False)
+    async def unused_name(self) -> str:
+        """Return the name of a conversation that does not exist yet."""
+        return await free_session(self.app)
+
+    @verb("operator", "run workflows", audit=False)
+    async def open_turn(self, session: str, *, run: bool) -> Execution | None:
+        """Return the turn of a conversation that runs or waits: opened for execution (`run`), or only to send it
+        requests."""
+        await self._must_see_known(session)
+        turn = await open_turn(self.app.runtime, session)
+        if turn is None:
+            return None
+        return await (open_execution(self.app, turn) if run else reach_execution(self.app, turn))
+
     @verb("operator", "run workflows", target=("session",))
     async def rename(self, session: str, title: str, *, match: str | None = None) -> ConversationEntry:
         """Set the title of a conversation; an empty title removes it. `match`: see `etags.held`. Raises the errors of
@@ -213,6 +237,11 @@ class ConversationVerbs(Verbs):
         """
         await must_see_session(self.app, self.caller, session)
         return await deletion.delete_session(self.app, session)
+
+    async def _must_see_known(self, session: str) -> None:
+        """Raise `UnknownSession` if the caller may not see the conversation. At the machine, it may also be new."""
+        if not self.caller.is_machine:
+            await must_see_session(self.app, self.caller, session)
 
     def _may_see(self, *, everyone: bool) -> None:
         if everyone:

@@ -104,11 +104,9 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
 async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
     """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
     if found is None:
-        from pointsman.workflows.library import pipeline_of  # Imported late: most runs name a workflow.
-
-        found = await pipeline_of(app.context)
+        found = await session_at_prompt(app).workflows.pipeline()
     if isinstance(found, str):
-        ids = await app.library.ids()
+        ids = await session_at_prompt(app).workflows.ids()
         if found.partition("@")[0] not in ids:
             hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` lists them."
             raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
@@ -117,7 +115,7 @@ async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
 
 async def input_schema(app: Pointsman, found: Workflow | str) -> JsonObject | None:
     """Return the input schema of a workflow; None if it has none or the document cannot be read."""
-    source = await app.source(found) if isinstance(found, str) else found
+    source = await session_at_prompt(app).workflows.source(found) if isinstance(found, str) else found
     return None if source.read.workflow is None else source.read.workflow.input_schema
 
 
@@ -128,7 +126,7 @@ async def reporting_problems_of(app: Pointsman, found: Workflow | str) -> AsyncG
         yield
     except WorkflowInvalid:
         if isinstance(found, str):
-            report_problems_of(await app.source(found), found)
+            report_problems_of(await session_at_prompt(app).workflows.source(found), found)
         raise
 
 

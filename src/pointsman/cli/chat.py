@@ -196,8 +196,7 @@ class Talk:
 
     async def _left(self, *, run: bool) -> Execution | None:
         """Return the open turn of the session, if any: opened for execution (`run`), or only to send it requests."""
-        left = await self.app.storage.open_turn(self.session)
-        return None if left is None else await (self.app.open(left) if run else self.app.reach(left))
+        return await self._acting().conversations.open_turn(self.session, run=run)
 
     def _line(self, line: str) -> Outcome:
         text = line.strip()
@@ -225,7 +224,7 @@ class Talk:
                 self.session = new_session()
                 say(f"session {self.session}")
             case "/history":
-                for message in self.runner.run(self.app.storage.conversation(self.session)).messages:
+                for message in self.runner.run(self._acting().conversations.stored(self.session)).messages:
                     print_message(message)
             case "/cancel":
                 return self._cancel()
@@ -282,7 +281,9 @@ class Talk:
         return execution, next(iter(execution.gates), None)
 
     async def _definition(self) -> Definition:
-        source = await self.app.source(self.workflow) if isinstance(self.workflow, str) else self.workflow
+        source = self.workflow
+        if isinstance(source, str):
+            source = await self._acting().workflows.source(source)
         return source.definition
 
     async def _must_be_conversational(self) -> None:
@@ -323,7 +324,7 @@ class Talk:
     def _ended(self, execution: Execution) -> Outcome:
         status = execution.status
         if status == "completed":
-            if self.runner.run(self.app.storage.conversation(self.session)).closed:
+            if self.runner.run(self._acting().conversations.stored(self.session)).closed:
                 say("the conversation has ended; /new starts another one")
                 return "went on" if is_terminal() else "left"
             return "went on"

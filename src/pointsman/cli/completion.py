@@ -70,10 +70,11 @@ def _found(find: Find, ctx: click.Context, incomplete: str) -> list[CompletionIt
 
 
 async def _workflows(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:
-    from pointsman.cli.app_opening import installation
+    from pointsman.cli.app_opening import installation, session_at_prompt
 
     async with installation(store) as app:
-        return [(entry.id, entry.name) for entry in await app.library.workflows.list()]
+        found = (await session_at_prompt(app).workflows.list(include_disabled=True, built_in=False))["workflows"]
+    return [(entry["id"], entry["name"]) for entry in found]
 
 
 async def _executions(store: str | None, ctx: click.Context) -> list[tuple[str, str]]:

@@ -12,7 +12,15 @@ import click
 from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.cli.app_opening import NothingNamed, go, installation, known, named, report_problems_of
+from pointsman.cli.app_opening import (
+    NothingNamed,
+    go,
+    installation,
+    known,
+    named,
+    report_problems_of,
+    session_at_prompt,
+)
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.options import (
     Decorated,
@@ -113,7 +121,7 @@ async def _checked_one(
 async def _saved(app: Pointsman, reference: str) -> Workflow:
     """Return a saved or built-in workflow. Raises `NothingNamed`, `UnknownWorkflow`."""
     await known(app, reference)
-    source = await app.source(reference)
+    source = await session_at_prompt(app).workflows.source(reference)
     report_problems_of(source, reference)
     return source
 

@@ -50,7 +50,7 @@ from pointsman.errors import CallerError
 from pointsman.executions.dry_run import dry_view
 from pointsman.executions.execution import TakenOver
 from pointsman.executions.isolation import acts_outside
-from pointsman.executions.opening import GivenAnswer, drive, outermost
+from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.start import StartOptions, trial_id, trial_of
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.checking import called_again
@@ -115,7 +115,8 @@ async def dry_run(
     """Print a dry run; return the exit code."""
     async with app:
         workflow = await known(app, found)
-        view = json_of(dry_view(await app.dry_run(workflow, await read(app, workflow), answers=answers)))
+        executions = session_at_prompt(app).executions
+        view = json_of(dry_view(await executions.dry_run(workflow, await read(app, workflow), answers=answers)))
     if as_json:
         print_json(view)
     else:
@@ -262,7 +263,9 @@ def run(
         workflow = await known(app, found)
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
-        how["session"] = session or (None if command is None else await _session(app))
+        how["session"] = session or (
+            None if command is None else await session_at_prompt(app).conversations.unused_name()
+        )
         async with reporting_problems_of(app, workflow):
             executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
             return await executions.run(workflow, data, **how)
@@ -290,17 +293,11 @@ def _input_of_command(command: str, given: str | None) -> str:
     return json.dumps(parse_command(command).input)
 
 
-async def _session(app: Pointsman) -> str:
-    from pointsman.chat.conversations import free_session  # As above.
-
-    return await free_session(app.context)
-
-
 async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
     """Warn about tools that `--durability` may call again, and about calls that are real although a script answers."""
     if durability is None and app.script is None:
         return
-    source = await app.source(workflow) if isinstance(workflow, str) else workflow
+    source = await session_at_prompt(app).workflows.source(workflow) if isinstance(workflow, str) else workflow
     read = source.read.workflow
     if app.script is not None and read is not None and (outside := acts_outside(read, app.tools)):
         say(f"warning: the script has no answers for {', '.join(outside)}: these calls are real")
@@ -317,11 +314,12 @@ async def follow(
     seen = output_mode()
     async with stoppable(), app:
         with watched(app, quiet=quiet) as board:
-            execution = await outermost(app.context, await begin(app))
+            executions = session_at_prompt(app).executions
+            execution = await executions.outermost(await begin(app))
             board.names.update(execution.names)
             if execution.is_scripted and not quiet:  # The summary contains it in any case.
                 warn_scripted()
-            for line in queued_lines(await app.places.standing(execution.state), at_store(store)):
+            for line in queued_lines(await executions.queue_position(execution), at_store(store)):
                 say(line)
             stopped, refused = False, False
             unused: tuple[GivenAnswer, ...] = ()

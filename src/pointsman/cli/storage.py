@@ -44,7 +44,7 @@ async def _delete(store: str | None, executions: tuple[str, ...], session: str |
         mine = session_at_prompt(app, executions=executions, session=session)
         deleted = mine.executions.delete(*executions) if session is None else mine.conversations.delete(session)
         gone: list[str] = [*await deleted]
-        await app.storage.compact()
+        await mine.operations.compact()
         return gone
 
 

@@ -30,6 +30,7 @@ from pointsman.errors import CallerError
 from pointsman.executions.authority import join
 from pointsman.executions.bulk import BulkResult, BulkSelection, each, fitting, named, runnable
 from pointsman.executions.bulk import Verb as BulkAction
+from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.deletion import delete
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution, Signalled
@@ -45,7 +46,7 @@ from pointsman.executions.lists import (
     inbox,
     relations_of,
 )
-from pointsman.executions.opening import open_execution, reach_execution
+from pointsman.executions.opening import PLACES, open_execution, outermost, reach_execution
 from pointsman.executions.pages import (
     EventPage,
     ExecutionDefinition,
@@ -263,11 +264,28 @@ class ExecutionVerbs(Verbs):
         return await open_execution(self.app, execution)
 
     @verb("operator", "run workflows", audit=False)
-    async def dry_run(self, workflow: str, input: Json = None, *, answers: Sequence[GivenAnswer] = ()) -> DryRun:
+    async def outermost(self, execution: Execution) -> Execution:
+        """Open the outermost execution that waits for an opened sub-workflow, see `opening.outermost`."""
+        return await outermost(self.app, execution)
+
+    @verb("viewer", "read executions", audit=False)
+    async def queue_position(self, execution: Execution) -> QueuePosition | None:
+        """Return the position of an opened execution in its queue; None: it is not queued."""
+        return await self.app[PLACES].standing(execution.state)
+
+    @verb("operator", "run workflows", audit=False)
+    async def dry_run(
+        self, workflow: Workflow | str, input: Json = None, *, answers: Sequence[GivenAnswer] = ()
+    ) -> DryRun:
         """Return the path that an execution would take, its calls and its cost. Nothing is called or stored. `answers`
-        are given as the caller."""
-        await must_see_workflow(self.app, self.caller, workflow)
-        mine = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
+        are given as the caller; people at the machine may answer for everybody. A document needs the role admin."""
+        if isinstance(workflow, str):
+            await must_see_workflow(self.app, self.caller, workflow)
+        else:
+            self.caller.must_have("admin", "run documents")
+        mine = answers
+        if not self.caller.is_machine:
+            mine = [replace(one, by=self.caller.name, groups=self.caller.groups) for one in answers]
         return await dry_run(self.app, workflow, input, answers=mine, caller=self.caller)
 
     @verb("operator", "run workflows", target=("execution",), made=_execution_id)

@@ -52,6 +52,11 @@ class OperationVerbs(Verbs):
         """Delete what the `retention` settings do not keep, and what is not used any more."""
         return await collect(self.app, dry_run=dry_run)
 
+    @verb("admin", "delete data", audit=False)
+    async def compact(self) -> int:
+        """Return the space of deleted data to the operating system. Return the bytes. See `Storage.compact`."""
+        return await Storage(self.app).compact()
+
     @verb("operator", "run workflows", target=("execution",), exports=True)
     async def export(self, execution: str) -> AsyncIterator[bytes]:
         """Return the lines of an export file of an execution and its sub-workflows, which the caller must see.

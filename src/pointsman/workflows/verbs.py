@@ -24,7 +24,7 @@ from pointsman.workflows.conversion import ConvertedDocument, converted_for, pat
 from pointsman.workflows.definitions import check, outlined, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.formulas import CheckedFormula, EvaluatedFormula, Formula, check_formula, evaluate_formula
-from pointsman.workflows.library import LIBRARY
+from pointsman.workflows.library import LIBRARY, pipeline_of
 from pointsman.workflows.revisions import (
     PLACES,
     DocumentCheck,
@@ -87,6 +87,16 @@ class WorkflowVerbs(Verbs):
         most = len(found) if limit is None else limit
         page = await page_by(PLACES[sort], found, after=after, limit=most, sees=seen, backwards=backwards)
         return {"workflows": page.entries, "next": page.next}
+
+    @verb("admin", "run documents", audit=False)
+    async def ids(self) -> builtins.list[str]:
+        """Return the ids of all saved and built-in workflows; for people at the machine."""
+        return await self.app[LIBRARY].ids()
+
+    @verb("viewer", "see workflows", audit=False)
+    async def pipeline(self) -> str:
+        """Return the id of the workflow that the setting `pipeline` names, see `pipeline_of`."""
+        return await pipeline_of(self.app)
 
     @verb("viewer", "see workflows", audit=False)
     async def versions(
