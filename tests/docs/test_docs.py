@@ -81,6 +81,23 @@ def test_python_blocks_run(page: Path, block: Block, at_home: Path, capsys: pyte
     assert capsys.readouterr().out != ""
 
 
+TUTORIALS: Final = ("docs/tutorial.md", "docs/tutorial/first-workflow.md")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_tutorial_can_be_worked_through_in_one_store(
+    name: str, at_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Later blocks find the executions of earlier ones."""
+    page = ROOT / name
+    for block in (one for known, one in BLOCKS if known == page):
+        if block.language == "console":
+            assert "\n".join(play(block.text, run)) == ""
+        elif block.language == "python":
+            test_python_blocks_run(page, block, at_home, capsys)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_to_existing_pages(page: Path) -> None:
     linked = LINK.findall(page.read_text(encoding="utf-8"))
