@@ -323,7 +323,7 @@ class WordsOnly:
         self, scope: str, namespace: str, text: str, *, limit: int, within: str = "", at: float = 0.0
     ) -> Found:
         found = await self._store.memory.search(scope, namespace, text, limit=limit, within=within, at=at)
-        return Found(found, ("found by words alone: with the scripted model no model of embeddings is asked",))
+        return Found(found, ("searched by words only: with the scripted model, no embedding model is called",))
 
 
 def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> StoredEmbedding | None:

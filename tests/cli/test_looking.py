@@ -68,8 +68,9 @@ async def test_show_prints_until_when_steps_wait() -> None:
 @pytest.mark.requirement("S2-33")
 def test_messages_of_progress_nodes_are_printed_live_and_shown_later(prompt: Prompt) -> None:
     script = EXAMPLES / "agentforge" / "script.yaml"
-    pipeline = EXAMPLES / "agentforge" / "agentforge.yaml"
-    ran = prompt("run", str(pipeline), "--script", str(script), "-i", "goal=Write a proposal")
+    paced = (EXAMPLES / "agentforge" / "agentforge.yaml").read_text("utf-8")
+    pipeline = written("agentforge.yaml", paced.replace("delay: 2s", "delay: 1ms"))
+    ran = prompt("run", pipeline, "--script", str(script), "-i", "goal=Write a proposal")
     told = [
         "Confidence Score: 75%",
         "Hallucination Risk: medium",
@@ -83,7 +84,7 @@ def test_messages_of_progress_nodes_are_printed_live_and_shown_later(prompt: Pro
     at = shown.index(told[0])
     assert shown[at : at + len(told)] == told
     assert [one["nodeId"] for one in prompt("show", execution, "--json").json["progress"]] == ["metrics"]
-    quiet = prompt("run", "-q", str(pipeline), "--script", str(script), "-i", "goal=Write a proposal")
+    quiet = prompt("run", "-q", pipeline, "--script", str(script), "-i", "goal=Write a proposal")
     assert "Confidence" not in quiet.err
 
 

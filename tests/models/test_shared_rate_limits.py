@@ -30,7 +30,7 @@ from pointsman.testing.clock import VirtualClock, run_virtually
 from tests.models.slow_provider import END, words
 
 LIMITED = Failure(code="model-rate-limited", message="slow down", retryable=True)
-CALLS = 12
+CALLS = 8
 PACE_S = 0.1
 
 
@@ -195,7 +195,7 @@ async def crowded(url: str) -> tuple[list[tuple[float, str]], list[bytes]]:
     """When two processes called, from the moment they were told to, and what they said in the end."""
     heard: list[tuple[float, str]] = []
     async with asyncio.timeout(90), provider(heard) as address:
-        processes = [await begun(url, address) for _ in range(2)]
+        processes = await asyncio.gather(*(begun(url, address) for _ in range(2)))
         heard.clear()
         told = asyncio.get_running_loop().time()
         said = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))

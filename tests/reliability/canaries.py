@@ -24,6 +24,7 @@ from pointsman.settings import ProviderSettings, Settings
 from pointsman.settings.display import shown
 from pointsman.settings.sections import NotificationSettings
 from pointsman.values import JsonObject
+from tests.http_server import LOOKS_EVERY_S
 from tests.reliability.findings import Finding
 
 KEY: Final = "sk-canary-provider-0123456789abcdef"
@@ -58,7 +59,7 @@ class Careless(BaseHTTPRequestHandler):
 @contextmanager
 def careless_provider() -> Generator[str, None, None]:
     server = HTTPServer(("127.0.0.1", 0), Careless)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(LOOKS_EVERY_S,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1"

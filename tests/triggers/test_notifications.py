@@ -20,6 +20,7 @@ from pointsman.tools.egress.addresses import AddressRefused, NotReached
 from pointsman.triggers.notifications import ATTEMPTS_MAX, NoSuchNotice, Notifier, post
 from pointsman.triggers.signatures import key_of, verify
 from pointsman.values import Json, JsonObject
+from tests.http_server import LOOKS_EVERY_S
 from tests.installation import HandClock, asking, noting, opened
 
 pytestmark = pytest.mark.integration
@@ -56,7 +57,7 @@ def address() -> Iterator[Address]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     found = Address(f"http://127.0.0.1:{server.server_address[1]}/hook")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(LOOKS_EVERY_S,), daemon=True)
     thread.start()
     yield found
     server.shutdown()
