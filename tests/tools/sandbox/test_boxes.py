@@ -283,13 +283,46 @@ async def test_the_number_of_files_is_a_setting() -> None:
         "libc.syscall(ctypes.c_long(ADD_KEY), b'user', b'x', b'y' * 1000, 1000, -2)",
         "libc.socket(1, 1, 0)",
         "libc.socket(16, 3, 0)",
+        "libc.inotify_init()",
+        "libc.inotify_init1(0)",
+        "libc.setsockopt(pair[0].fileno(), 1, 7, ctypes.byref(ctypes.c_int(1 << 22)), 4)",
+        "libc.setsockopt(pair[1].fileno(), 1, 8, ctypes.byref(ctypes.c_int(1 << 22)), 4)",
     ],
 )
 async def test_uncounted_kernel_memory_cannot_be_allocated(box: BoxName, call: str) -> None:
     add_key = {"x86_64": 248, "aarch64": 217}[os.uname().machine]
-    program = f"import ctypes\nADD_KEY = {add_key}\nlibc = ctypes.CDLL(None, use_errno=True)\nprint({call})"
+    program = (
+        "import ctypes, socket\npair = socket.socketpair()\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        f"ADD_KEY = {add_key}\nprint({call})"
+    )
     ended = await python(box, program)
     assert (ended.code, ended.output.strip()) == (0, b"-1")
+
+
+@each_box
+async def test_socket_pairs_hold_little_memory(box: BoxName) -> None:
+    """Their buffers are memory of the kernel, which no limit of the process counts."""
+    program = """
+import socket
+pairs, bytes_held = [], 0
+try:
+    while True:
+        for one in pairs.append(socket.socketpair()) or pairs[-1]:
+            one.setblocking(False)
+            try:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 28)
+            except OSError:
+                pass
+            try:
+                while True:
+                    bytes_held += one.send(bytes(60_000))
+            except BlockingIOError:
+                pass
+except OSError:
+    print(bytes_held)
+"""
+    ended = await python(box, program)
+    assert 0 < int(ended.output) < 100_000_000
 
 
 async def test_processes_are_limited_and_end_with_the_first() -> None:

@@ -85,6 +85,9 @@ REFUSED: Final[Numbers] = {
     "keyctl": (250, 219),
     "add_key": (248, 217),
     "request_key": (249, 218),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "setsockopt": (54, 208),
     # Large, rarely needed parts of the kernel with a record of vulnerabilities.
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
