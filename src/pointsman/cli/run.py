@@ -263,9 +263,7 @@ def run(
         workflow = await known(app, found)
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
-        how["session"] = session or (
-            None if command is None else await session_at_prompt(app).conversations.unused_name()
-        )
+        how["session"] = session or (None if command is None else await _unused_session(app))
         async with reporting_problems_of(app, workflow):
             executions = session_at_prompt(app, workflow=given_workflow, by=by).executions
             return await executions.run(workflow, data, **how)
@@ -291,6 +289,10 @@ def _input_of_command(command: str, given: str | None) -> str:
     from pointsman.chat.verbs import parse_command  # Deferred: most inputs are data.
 
     return json.dumps(parse_command(command).input)
+
+
+async def _unused_session(app: Pointsman) -> str:
+    return await session_at_prompt(app).conversations.unused_name()
 
 
 async def _warn(app: Pointsman, workflow: Workflow | str, durability: str | None) -> None:
