@@ -43,6 +43,8 @@ SAFE: Final = {
         "tools/page_reader.py",
         "text.strip()[:TEXT_CHARS_MAX]",
     ): "in a process without secrets; `pages` drops what the cut may have split",
+    ("tools/pages.py", "masked_cut(page.text, TEXT_CHARS_MAX)[:SHOWN_CHARS_MAX]"): "masked before",
+    ("tools/pages.py", "masked_cut(page.title, TITLE_CHARS_MAX)[:SHOWN_TITLE_CHARS_MAX]"): "masked before",
     ("tools/pages.py", "answer.body[:1000]"): "only looks for null bytes",
     ("tools/sandbox/interpreter.py", "frames[:FRAMES_TOLD_MAX // 2]"): "a list",
     ("tools/sandbox/interpreter.py", "frames[len(frames) - FRAMES_TOLD_MAX // 2:]"): "a list",

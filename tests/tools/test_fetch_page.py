@@ -74,6 +74,20 @@ async def test_a_secret_split_by_the_reader_is_masked() -> None:
     assert secret[:6] not in str(page["title"])
 
 
+async def test_the_end_of_a_title_does_not_depend_on_whether_it_begins_a_secret() -> None:
+    """Otherwise the author of a page could guess a secret character by character."""
+    secret = "sK-Live-51cAnArY0123456789aBcDeF"
+    titles = set[str]()
+    for guess in ("sK-Live-5", "sK-Live-6"):
+        async with peering() as peer:
+            title = f"{'x' * (500 - len(guess))}{guess}"
+            for rest in ("", " and more"):
+                peer.answers["/"] = answer(ARTICLE.replace("Tides &amp;\npower", title + rest).encode(), HTML)
+                with hiding(redaction_of(frozenset({secret}))):
+                    titles.add(str((await fetched(peer))["title"]).removesuffix(guess))
+    assert titles == {"x" * 491}
+
+
 async def test_a_long_page_is_returned_in_parts() -> None:
     async with peering() as peer:
         peer.answers["/"] = answer(("<p>" + "0123456789" * 25).encode(), HTML)

@@ -14,8 +14,8 @@ NESTED_MAX = 300
 """Nesting depth above which the main part is not searched for: the search takes quadratic time."""
 MAIN_CHARS_MIN = 200
 """A shorter main part is considered a wrong result of the search."""
-TEXT_CHARS_MAX = 2_000_000
-TITLE_CHARS_MAX = 500
+TEXT_CHARS_MAX = 2_020_000
+TITLE_CHARS_MAX = 20_500
 
 
 def bound(seconds: int, memory_bytes: int) -> None:

@@ -76,6 +76,10 @@ READER: Final = Path(__file__).with_name("page_reader.py")
 SECONDS: Final = 20
 MEMORY_BYTES: Final = 1_000_000_000
 SAID_BYTES_MAX: Final = 30_000_000
+SHOWN_CHARS_MAX: Final = 2_000_000
+SHOWN_TITLE_CHARS_MAX: Final = 500
+"""Less than the reader returns: a beginning of a secret at the end of the reader's text is dropped. If that end were
+shown, the author of a page could find out a secret character by character."""
 NO_CHARSETS: Final = frozenset(
     {"hex", "base64", "bz2", "zlib", "rot13", "quopri", "uu", "idna", "punycode", "undefined"}
 )
@@ -116,7 +120,8 @@ class FetchPageTool:
         begins = arguments.get("from")
         start = begins if isinstance(begins, int) else 0
         ends = start + self._settings.chars_max
-        text, title = masked_cut(page.text, TEXT_CHARS_MAX), masked_cut(page.title, TITLE_CHARS_MAX)
+        text = masked_cut(page.text, TEXT_CHARS_MAX)[:SHOWN_CHARS_MAX]
+        title = masked_cut(page.title, TITLE_CHARS_MAX)[:SHOWN_TITLE_CHARS_MAX]
         found: JsonObject = {"url": answer.url, "title": title, "text": text[start:ends]}
         return {**found, "next": ends} if ends < len(text) else found
 
