@@ -51,7 +51,7 @@ async def test_history_shows_writer_and_previous_value_after_a_restart(store_url
     async with Pointsman(store_url, settings=Settings()) as app:
         memory = app.memory.of("workflow", "desk")
         assert await told(memory, "tone") == [("short", "ann"), ("long", "ann"), ("short", "keep")]
-        with pytest.raises(NothingRemembered, match="change 9 of 'tone'"):
+        with pytest.raises(NothingRemembered, match="change number 9 of 'tone'"):
             await memory.put_back("tone", 9)
         assert await memory.get("tone") == "short"
 

@@ -253,7 +253,7 @@ def test_an_empty_option_value_from_an_unset_variable_is_refused(prompt: Prompt,
 
 def test_a_missing_input_field_is_reported_with_all_fields(prompt: Prompt) -> None:
     printed = prompt("run", written("letter.yaml", flows.APPROVAL))
-    assert (printed.code, "→ It takes goal (required), tone." in printed.err) == (2, True)
+    assert (printed.code, "→ Its fields: goal (required), tone." in printed.err) == (2, True)
 
 
 def test_problems_of_a_saved_draft_show_its_name_and_text(prompt: Prompt) -> None:
@@ -274,14 +274,14 @@ def test_deleting_a_single_revision_is_refused(prompt: Prompt) -> None:
 def test_a_schedule_in_the_past_is_refused(prompt: Prompt) -> None:
     prompt("workflows", "save", written("waits.yaml", flows.WAITS))
     refused = prompt("schedules", "add", "waits", "--at", "2020-01-01T00:00:00Z")
-    assert (refused.code, "2020-01-01T00:00:00.000Z is over" in refused.err) == (2, True)
+    assert (refused.code, "2020-01-01T00:00:00.000Z is in the past" in refused.err) == (2, True)
     assert prompt("schedules", "list", "--json").json == {"schedules": []}
 
 
 def test_an_invalid_limit_is_refused(prompt: Prompt) -> None:
     waits = prompt("run", written("letter.yaml", flows.APPROVAL), "-i", "goal=x", "--json").json["executionId"]
     refused = prompt("resume", waits, "--limit", "steps=900")
-    assert (refused.code, "is waiting: a limit is raised where one stopped it" in refused.err) == (2, True)
+    assert (refused.code, "is waiting: a limit can only be raised if" in refused.err) == (2, True)
 
 
 def test_a_fork_of_a_completed_execution_without_a_row_is_refused(prompt: Prompt) -> None:

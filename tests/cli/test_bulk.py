@@ -59,7 +59,7 @@ def test_bulk_filters_by_start_time(prompt: Prompt) -> None:
 def test_bulk_pauses_and_resumes_sub_workflows(prompt: Prompt) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     execution = prompt("run", written("outer.yaml", OUTER), "--json").json["executionId"]
-    assert sorted(statuses(prompt).values()) == ["running", "waiting"]
+    assert sorted(statuses(prompt).values()) == ["waiting", "waiting"]
     prompt("pause", execution)
     assert set(statuses(prompt).values()) == {"paused"}
     resumed = prompt("resume", execution, "--answer", "review=approve", "--json").json

@@ -180,7 +180,7 @@ async def test_an_invalid_call_returns_a_correction(tmp_path: Path) -> None:
             {"workflow": "x" * 999},
         ):
             wrong = (await refused(client, "run_workflow", **arguments))["error"]
-            assert (wrong["code"], wrong["hint"][:31]) == ("arguments-invalid", "It takes workflow (required), i")
+            assert (wrong["code"], wrong["hint"][:31]) == ("arguments-invalid", "Parameters: workflow (required)")
         bad = await refused(client, "edit_workflow", workflow="calc", operations=[{"op": "explode"}])
         assert bad["error"]["code"] == "operation-refused"
         with pytest.raises(MCPError, match="there is no tool 'workflow__nope'"):

@@ -75,7 +75,7 @@ async def test_an_exported_execution_continues_in_another_store(kind: str, file:
     async with Pointsman(url, settings=Settings(), clock=HandClock()) as app:
         execution = await app.storage.bring_in(file)
         listed = {one.execution: one for one in await app.executions()}
-        assert listed[execution].status == "running"
+        assert listed[execution].status == "waiting"
         assert all([row.cause is not None async for row in app.store.journal.read(execution)])
         assert (await app.replay(execution)).untold == []
         assert [one.parent for one in listed.values() if one.execution != execution] == [execution]

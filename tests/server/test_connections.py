@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from ipaddress import IPv4Network
@@ -113,7 +114,7 @@ async def test_ambiguous_framing_is_refused_and_closes_the_connection(served: Se
     follow = f"GET /api/me HTTP/1.1\r\n{CLOSE}"
     answer = await answered(served, request + follow)
     assert first(answer)[0] == 400, answer[:200]
-    assert answer.count(b"HTTP/1.1 ") == 1, "nothing behind it is a request"
+    assert len(re.findall(rb"HTTP/1\.1 \d", answer)) == 1, "nothing behind it is a request"
 
 
 async def test_trailers_are_not_headers(keyed: Served) -> None:

@@ -128,7 +128,7 @@ async def test_a_workflow_with_a_concurrency_limit_of_one_refuses_a_second_start
     assert (reply.status_code, reply.json()["code"]) == (409, "place-taken")
     assert reply.json()["detail"].startswith("'letter' has reached its limit")
     assert first not in reply.text, "who may start it need not see what others began"
-    assert "`GET /api/workflows/executions` shows what runs" in reply.json()["hint"]
+    assert "`GET /api/workflows/executions` shows running ones" in reply.json()["hint"]
 
 
 async def test_a_process_resumes_only_executions_of_its_own_script(file_store: str) -> None:

@@ -39,7 +39,7 @@ async def test_a_draft_run_keeps_the_id_of_its_workflow(served: Served) -> None:
     found = await outcome(served, "chain", {"document": CHAIN.replace("two", "four"), "until": ["first"]})
     assert (found["status"], found["path"]) == ("completed", ["first"])
     other = {"document": CHAIN.replace("id: chain", "id: other")}
-    assert "not of 'chain'" in (await tried(served, "chain", other, expect=422))["detail"]
+    assert "not 'chain'" in (await tried(served, "chain", other, expect=422))["detail"]
 
 
 async def test_lists_omit_partial_runs_unless_requested(served: Served) -> None:
