@@ -16,7 +16,7 @@ from pointsman.cli.inspection import bar_lines
 from pointsman.cli.progress import ProgressDisplay
 from pointsman.cli.results import outcome_lines, when
 from pointsman.engine.state import Status
-from pointsman.executions.public_events import DIALECTS, Dialect, status_in
+from pointsman.executions.public_events import DIALECTS, STATUSES, Dialect
 from pointsman.executions.timeline import SpanView, TimelineView
 from pointsman.values import Json, JsonObject, json_of
 from tests.cli import flows
@@ -256,7 +256,7 @@ def test_statuses_and_events_use_the_words_of_a_dialect(prompt: Prompt, words: s
 @pytest.mark.parametrize("status", get_args(Status))
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_status_has_a_word_in_every_dialect(dialect: Dialect, status: Status) -> None:
-    word = status_in(dialect, status)
+    word = STATUSES[dialect][status]
     assert word in get_args(Status)
     assert dialect != "native" or word in ("running", "paused", "completed", "failed")
     assert dialect not in ("steps", "plan") or word != "interrupted"

@@ -62,12 +62,6 @@ class DescribedRevision(DocumentDescription):
     revision: int
 
 
-class SavedDescription(DescribedRevision):
-    """A revision that was saved."""
-
-    digest: str
-
-
 class DesignedWorkflow(Evidence):
     """The workflow that a model made of words."""
 

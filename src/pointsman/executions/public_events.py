@@ -323,11 +323,6 @@ _NODE_RESULTS: Final = {
 }
 
 
-def status_in(dialect: Dialect, status: Status) -> str:
-    """Return the dialect's word for the status of an execution."""
-    return STATUSES[dialect][status]
-
-
 def view_in(dialect: Dialect, view: JsonObject) -> JsonObject:
     """Return an execution view with the status in the dialect's word; `is` holds the native status."""
     status = view["status"]

@@ -84,11 +84,6 @@ class ToolRegistry:
         source of the same prefix."""
         self._sources = [*(one for one in self._sources if one.prefix != source.prefix), source]
 
-    @property
-    def has_sources(self) -> bool:
-        """Whether there may be tools that have not been listed yet."""
-        return bool(self._sources)
-
     async def prepare(self, names: Iterable[str]) -> None:
         """List the sources that the named tools belong to. A source that does not answer is listed again later; until
         then, its failure is the answer to calls."""
