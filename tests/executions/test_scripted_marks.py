@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.executions.lists import list_executions
+from pointsman.auth.callers import LOCAL
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.scripts import parse_script
@@ -36,7 +36,7 @@ async def test_the_view_and_the_list_mark_scripted_answers() -> None:
         await execution.settled()
         view = json_of(await execution.view())
         assert (view["scripted"], codes(view)) == (True, ["scripted-answers"])
-        assert [one["scripted"] for one in await list_executions(app.context)] == [True]
+        assert [one["scripted"] for one in (await app.acting_as(LOCAL).executions.list())["executions"]] == [True]
 
 
 async def test_an_execution_without_a_model_is_not_marked() -> None:
@@ -45,7 +45,7 @@ async def test_an_execution_without_a_model_is_not_marked() -> None:
         await execution.settled()
         view = json_of(await execution.view())
         assert (view["scripted"], codes(view)) == (False, [])
-        assert [one["scripted"] for one in await list_executions(app.context)] == [False]
+        assert [one["scripted"] for one in (await app.acting_as(LOCAL).executions.list())["executions"]] == [False]
 
 
 async def test_an_agent_that_names_the_scripted_model_marks_its_execution() -> None:
@@ -61,7 +61,7 @@ async def test_a_sub_workflow_marks_the_execution_that_calls_it() -> None:
         execution = await app.start(document({"id": "c", "type": "workflow", "config": {"workflow": "sub"}}))
         await execution.settled()
         assert (await execution.view())["scripted"] is True
-        assert [one["scripted"] for one in await list_executions(app.context)] == [True, True]
+        assert [one["scripted"] for one in (await app.acting_as(LOCAL).executions.list())["executions"]] == [True, True]
 
 
 @pytest.mark.integration
@@ -71,7 +71,7 @@ async def test_the_scripted_mark_is_stored(tmp_path: Path) -> None:
         execution = await app.start(document(SAYS, ASKS, edges=[{"source": "n", "target": "g"}]))
         assert await execution.settled() == "waiting"
     async with Pointsman(store, settings=SETTINGS) as app:
-        assert [one["scripted"] for one in await list_executions(app.context)] == [True]
+        assert [one["scripted"] for one in (await app.acting_as(LOCAL).executions.list())["executions"]] == [True]
         assert (await app.view(execution.id))["scripted"] is True
         again = await app.open(execution.id)
         await again.answer("g", "approve")
@@ -135,7 +135,7 @@ async def test_a_scripted_tool_marks_its_execution_with_any_model() -> None:
         assert await execution.settled() == "completed"
         view = json_of(await execution.view())
         assert (view["scripted"], codes(view)) == (True, ["scripted-answers"])
-        assert [one["scripted"] for one in await list_executions(app.context)] == [True]
+        assert [one["scripted"] for one in (await app.acting_as(LOCAL).executions.list())["executions"]] == [True]
 
 
 async def test_a_failure_that_a_script_gives_for_a_tool_marks_its_execution() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pointsman import Pointsman
+from pointsman.auth.callers import LOCAL
 from pointsman.executions.bulk import BulkSelection, fitting
-from pointsman.executions.lists import list_executions
 from pointsman.executions.pages import executions_page
 from pointsman.store.records import Summary
 from pointsman.values import JsonObject
@@ -27,7 +27,7 @@ async def all_(_: Summary) -> bool:
 
 async def statuses(app: Pointsman, *wanted: str) -> set[tuple[str, str]]:
     """Workflows and statuses as all lists agree on them."""
-    listed = await list_executions(app.context, statuses=wanted)
+    listed = (await app.acting_as(LOCAL).executions.list(statuses=wanted))["executions"]
     paged = (await executions_page(app.context, sees=all_, statuses=wanted, limit=2))["executions"]
     assert paged == listed[:2]
     return {(one["workflowId"], one["status"]) for one in listed}
@@ -90,6 +90,6 @@ async def test_an_execution_with_a_paused_sub_workflow_has_the_status_of_its_vie
         execution = await app.start(written({"pointsman": 1, **BOTH}))
         await execution.settled()
         assert ("both", "waiting") in await statuses(app)
-        child = next(one for one in await list_executions(app.context) if one["parent"])
+        child = next(one for one in (await app.acting_as(LOCAL).executions.list())["executions"] if one["parent"])
         await (await app.open(child["executionId"])).pause()
         assert ("both", (await app.view(execution.id))["status"]) in await statuses(app)

@@ -14,9 +14,9 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow, tool
+from pointsman.auth.callers import LOCAL
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.executions.execution import Execution
-from pointsman.executions.lists import list_executions
 from pointsman.executors import registry
 from pointsman.models.script import Script, read_script
 from pointsman.runtime.leader import AGAIN_S
@@ -117,7 +117,7 @@ async def test_an_answer_in_a_process_without_the_tool_is_recorded_and_the_step_
         view = await execution.view()
         assert (view["status"], view["errors"], view["waitingFor"]) == ("waiting", [], WAITS_FOR_POLISH)
         assert [one["action"] for one in objects(view["answers"])] == ["approve"]
-        (listed,) = await list_executions(other.context)
+        (listed,) = (await other.acting_as(LOCAL).executions.list())["executions"]
         assert (listed["status"], listed["waitingFor"]) == ("waiting", ["a worker with the tool 'polish'"])
         assert await other.store.verify() == []
 
@@ -293,7 +293,7 @@ async def test_an_execution_that_waits_for_a_worker_can_be_cancelled(url: str) -
         execution = await answered(other, name)
         await execution.cancel()
         assert execution.status == "cancelled"
-        assert (await list_executions(other.context))[0]["waitingFor"] == []
+        assert (await other.acting_as(LOCAL).executions.list())["executions"][0]["waitingFor"] == []
         assert await other.store.verify() == []
 
 
@@ -386,7 +386,7 @@ async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, need
         view = await execution.view()
         assert (view["status"], view["errors"]) == ("waiting", [])
         assert [one["needs"] for one in objects(view["waitingFor"])] == [needs]
-        (listed,) = await list_executions(other.context)
+        (listed,) = (await other.acting_as(LOCAL).executions.list())["executions"]
         (reason,) = listed["waitingFor"]
         assert needs.partition(":")[2] in reason
     async with process(url, having) as worker:

@@ -164,34 +164,6 @@ class ExecutionEntry(TypedDict):
     """Whether the scripted model answers in it, so that the texts of its agents are made up."""
 
 
-async def list_executions(
-    app: AppContext,
-    *,
-    statuses: Collection[str] = (),
-    workflow: str | None = None,
-    session: str | None = None,
-    trials: bool = False,
-    limit: int = 50,
-) -> list[ExecutionEntry]:
-    """Return matching executions, newest first; with `trials`, partial runs too."""
-    query = ExecutionQuery(
-        statuses=stored_statuses(statuses),
-        workflow=None if workflow is None else WorkflowId(workflow),
-        session=session,
-        trials=trials,
-        limit=limit,
-    )
-    fitting: list[Summary] = []
-    while len(fitting) < limit:
-        found = await app.store.executions.list(query)
-        shown = [await as_shown(app.runtime, one) for one in found]
-        fitting += [one for one in shown if is_shown_as(one, statuses)]
-        if len(found) < query.limit:
-            break
-        query = replace(query, before=(found[-1].started, found[-1].execution))
-    return [summary_view(summary) for summary in fitting[:limit]]
-
-
 def stored_statuses(shown: Collection[str]) -> frozenset[str]:
     """Return the stored statuses of executions that are shown with these statuses."""
     return frozenset("running" if status == STOPPED else status for status in shown) | (
