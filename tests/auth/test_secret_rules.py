@@ -339,3 +339,31 @@ async def test_messages_show_no_part_of_a_secret_in_an_address(secret: str, url:
         status, error = await outcome(given, asking(url.replace("{}", peer.url)))
     assert status == "failed"
     assert "canary" not in str(error)
+
+
+@pytest.mark.parametrize("way", ["move", "fork", "move to a draft", "fork to a draft"])
+async def test_an_execution_with_another_definition_has_the_secrets_of_that_definition(way: str) -> None:
+    """An editor could otherwise continue an execution of an allowed workflow with steps of their own."""
+    seen: list[str] = []
+    gate: JsonObject = {"id": "gate", "type": "human", "config": {"message": "go on?", "options": ["approve"]}}
+    edges: list[Json] = [{"source": "gate", "target": "n"}]
+    given = settings(tools=["note"], workflows=["letter"])
+    async with Pointsman("memory:", tools=[noting(seen)], settings=given, model="scripted") as app:  # type: ignore[list-item] # a tool
+        done: JsonObject = {"id": "n", "type": "end"}
+        await app.save(Workflow.of({"id": "letter", "nodes": [gate, done], "edges": edges}))
+        own = Workflow.of({"id": "mine", "nodes": [gate, NOTING], "edges": edges})
+        await app.save(own)
+        draft = Workflow.of({"id": "letter", "nodes": [gate, NOTING], "edges": edges})
+        execution = await app.start("letter", {})
+        await execution.settled()
+        to = draft if way.endswith("draft") else "mine"
+        if way.startswith("move"):
+            await app.move(execution.id, to)
+        else:
+            execution = await app.fork(execution.id, to=to)
+            await execution.settled()
+        await execution.answer("gate", "approve")
+        assert await execution.settled() == "failed"
+        (error,) = (await app.view(execution.id))["errors"]
+        assert error["code"] == "secret-refused"
+    assert seen == []
