@@ -119,7 +119,35 @@ def compensated(count: int) -> JsonObject:
     return {**chain(count), "nodes": [*nodes, *undo]}
 
 
+def fields(n: int, **about: Json) -> JsonObject:
+    """The described fields of an object."""
+    return {"type": "object", "properties": {f"field{i}": {"type": "string", **about} for i in range(n)}}
+
+
+def start_with(**config: Json) -> JsonObject:
+    """A chain behind a start node."""
+    made = chain(2)
+    nodes, edges = made["nodes"], made["edges"]
+    assert isinstance(nodes, list)
+    assert isinstance(edges, list)
+    start: JsonObject = {"id": "start", "type": "start", "config": config}
+    return {**made, "nodes": [start, *nodes], "edges": [{"source": "start", "target": "n0"}, *edges]}
+
+
 SHAPES: Final[dict[str, Made]] = {
+    "input fields": lambda n: {**chain(2), "input": fields(n)},
+    "input fields with defaults": lambda n: {**chain(2), "input": fields(n, default="x")},
+    "input fields with wrong defaults": lambda n: {**chain(2), "input": fields(n, default=5)},
+    "inputs of a start node": lambda n: start_with(inputs=fields(n), defaults={f"field{i}": "x" for i in range(n)}),
+    "fields of the state": lambda n: {**chain(2), "state": {f"field{i}": {"default": 1} for i in range(n)}},
+    "misread input fields": lambda n: {
+        **each_node(n, lambda i: {"config": {"prompt": f"{{feild{i}}} {{input.field{i}}}"}}),
+        "input": fields(n),
+    },
+    "form fields": lambda n: each_node(
+        2, lambda _: {"type": "human", "config": {"message": "Go on?", "form": fields(n)}}
+    ),
+    "outputs": lambda n: {**chain(2), "output": {f"field{i}": f"nodes.n0.field{i}" for i in range(n)}},
     "chain": chain,
     "fan-out": lambda n: over(n, fan(n)),
     "self edges": lambda n: over(2, [("n0", "n0")] * n),

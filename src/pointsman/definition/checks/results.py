@@ -322,7 +322,7 @@ def _described_defaults(subject: Subject) -> dict[str, str]:
     return {
         name: at + pointer_to("properties", name, "default")
         for name, field in (properties.items() if isinstance(properties, dict) else ())
-        if isinstance(field, dict) and field.get("default") == subject.workflow.input_defaults.get(name, ...)
+        if isinstance(field, dict) and field.get("default") == subject.input_defaults.get(name, ...)
     }
 
 
@@ -364,7 +364,7 @@ def _defaults(subject: Subject, pointers: Mapping[str, str]) -> Iterator[Problem
     """Report defaults of the input that its own schema rejects. `pointers`: field -> place of its default."""
     properties = (subject.input_schema or {}).get("properties")
     for name, pointer in pointers.items():
-        value = subject.workflow.input_defaults[name]
+        value = subject.input_defaults[name]
         schema = properties.get(name) if isinstance(properties, dict) else None
         if not isinstance(schema, dict) or refers(schema) or faults_of(schema):
             continue

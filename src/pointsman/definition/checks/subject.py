@@ -82,6 +82,11 @@ class Subject:
         return self.workflow.input_schema
 
     @cached_property
+    def input_defaults(self) -> JsonObject:
+        """The defaults of the input; cached because the workflow collects them from all fields."""
+        return self.workflow.input_defaults
+
+    @cached_property
     def takes_input(self) -> bool:
         """Whether the workflow declares any input."""
         schemas = [self.input_schema]
