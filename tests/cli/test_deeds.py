@@ -15,7 +15,7 @@ from tests.cli.test_serving import STORE
 
 ASIDE: frozenset[str] = frozenset({"test", "demo"})
 """They run in stores of their own, of which nothing is kept."""
-GO_BETWEENS: frozenset[str] = frozenset({"keep", "serve", "mcp"})
+GO_BETWEENS: frozenset[str] = frozenset({"worker", "serve", "mcp"})
 LOOK: frozenset[str] = frozenset(
     {
         "audit",

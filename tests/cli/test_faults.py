@@ -51,7 +51,7 @@ async def test_a_full_disk_allows_reads_and_loses_nothing_acknowledged(disk: Pat
                 acknowledged += 1
             except StoreFull as why:
                 refused = why
-        assert "room" in refused.hint
+        assert "Free space" in refused.hint
         assert len(await rows_in(store.journal, ONE)) == acknowledged > 10
         with pytest.raises(StoreFull):
             await store.journal.append(ONE, row_of(acknowledged + 1, "x" * 1_900))
@@ -76,7 +76,7 @@ def test_a_command_reports_a_full_disk_and_works_after_space_is_freed(prompt: Pr
             pass
     full = prompt("run", letter, "-i", f"goal={'z' * 30_000}", "--json", *store)
     assert full.code == 1
-    assert (full.json["errors"][0]["code"], "room" in full.json["errors"][0]["hint"]) == ("store-full", True)
+    assert (full.json["errors"][0]["code"], "Free space" in full.json["errors"][0]["hint"]) == ("store-full", True)
     assert "Traceback" not in full.err
     # Not even the index of the log can be made when nobody has the store open.
     assert "[store-full]" in prompt("list", *store).err

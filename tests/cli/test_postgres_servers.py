@@ -72,10 +72,10 @@ def test_a_worker_resumes_executions_of_a_killed_process_and_ends_on_a_signal(
 ) -> None:
     store = ["--store", postgres_url]
     execution = killed_run(prompt, store)
-    with going("keep", "--script", written("quick.yaml", QUICK), *store) as keeper:
+    with going("worker", "--script", written("quick.yaml", QUICK), *store) as keeper:
         said(keeper, "keeping postgresql://")
         until(prompt, execution, "completed", store, keeper)
-        refused = prompt("keep", *store)
+        refused = prompt("worker", *store)
         assert (refused.code, "[store-kept]" in refused.err) == (1, True)
         keeper.send_signal(signal.SIGTERM)
         _, last = keeper.communicate(timeout=WAITS_S)
@@ -90,9 +90,9 @@ def test_a_worker_resumes_executions_of_a_killed_process_and_ends_on_a_signal(
 def test_a_standby_worker_takes_over_from_a_killed_leader(prompt: Prompt, postgres_url: str) -> None:
     store = ["--store", postgres_url]
     execution = killed_run(prompt, store)
-    with going("keep", "--script", written("slow.yaml", SLOW_SECOND), *store) as first:
+    with going("worker", "--script", written("slow.yaml", SLOW_SECOND), *store) as first:
         said(first, "keeping")
-        with going("keep", "--wait", "--script", written("quick.yaml", QUICK), *store) as second:
+        with going("worker", "--wait", "--script", written("quick.yaml", QUICK), *store) as second:
             first.kill()
             first.wait()
             said(second, "keeping")
@@ -138,7 +138,7 @@ def test_an_unreachable_database_ends_a_run_with_the_reason_and_loses_nothing(pr
 def test_a_worker_reports_an_unreachable_database_once_and_continues_later(prompt: Prompt, server: Cluster) -> None:
     store = ["--store", server.url(schema="keeps", patience="0.2")]
     execution = killed_run(prompt, store)
-    with going("keep", "--script", written("slow.yaml", SLOW_SECOND.replace("20s", "1h")), *store) as keeper:
+    with going("worker", "--script", written("slow.yaml", SLOW_SECOND.replace("20s", "1h")), *store) as keeper:
         said(keeper, "keeping")
         server.stop()
         assert "[store-unreachable]" in said(keeper, "retrying")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from pointsman.cli.entry import COMMANDS, EXAMPLES, root
+from pointsman.cli.entry import ALIASES, COMMANDS, EXAMPLES, root
 from pointsman.models.provider import KEYS_OF_PROVIDERS
 from pointsman.settings import Settings
 from pointsman.testing.cases import Expect, WorkflowCase
@@ -29,6 +29,14 @@ def test_the_list_of_commands_matches_their_help(name: str) -> None:
     assert command is not None
     assert command.name == name
     assert (command.help or "").strip(), "a command says what it does"
+
+
+@pytest.mark.parametrize(("former", "name"), ALIASES.items())
+def test_a_former_name_of_a_command_works_and_is_not_listed(former: str, name: str) -> None:
+    context = click.Context(root)
+    assert root.get_command(context, former) is root.get_command(context, name)
+    assert root.resolve_command(context, [former, "--help"])[1] is root.get_command(context, name)
+    assert former not in root.list_commands(context)
 
 
 def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:

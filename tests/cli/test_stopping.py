@@ -111,9 +111,9 @@ def test_a_run_cancelled_during_ctrl_c_does_not_suggest_resume(prompt: Prompt) -
 
 
 def test_a_stopped_worker_with_json_option_prints_json(prompt: Prompt) -> None:
-    with alive("keep", "--json", *STORE) as keeper:
+    with alive("worker", "--json", *STORE) as keeper:
         assert "keeping sqlite:///store.db" in line_with(keeper, "keeping")
-        with alive("keep", "--json", *STORE) as second:
+        with alive("worker", "--json", *STORE) as second:
             out, _ = second.communicate(timeout=60)
         assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (1, "store-kept")
         keeper.send_signal(signal.SIGHUP)

@@ -111,7 +111,7 @@ def test_a_worker_starts_due_schedules_until_it_is_stopped(prompt: Prompt) -> No
     prompt("workflows", "save", "report.yaml", *store)
     prompt("schedules", "add", "report", "--every", "1s", "--overlap", "allow", *store)
     assert prompt("run", "listens.yaml", *store).code == 3
-    with started("keep", *store) as keeper:
+    with started("worker", *store) as keeper:
         try:
             while not prompt("list", "--workflow", "report", "--json", *store).json["executions"]:
                 assert keeper.poll() is None, keeper.communicate()
@@ -131,7 +131,7 @@ def test_a_deleted_store_ends_its_worker_with_the_reason(prompt: Prompt) -> None
     store = ["--store", "sqlite:///kept.db"]
     prompt("workflows", "save", "report.yaml", *store)
     prompt("schedules", "add", "report", "--every", "1s", *store)
-    with started("keep", *store) as keeper:
+    with started("worker", *store) as keeper:
         try:
             while not prompt("list", "--json", *store).json["executions"]:
                 assert keeper.poll() is None, keeper.communicate()
@@ -147,12 +147,12 @@ def test_a_deleted_store_ends_its_worker_with_the_reason(prompt: Prompt) -> None
 def test_one_process_leads_a_store_and_another_may_stand_by(prompt: Prompt) -> None:
     store = ["--store", "sqlite:///kept.db"]
     prompt("workflows", "save", "report.yaml", *store)
-    with started("keep", *store) as first:
+    with started("worker", *store) as first:
         assert first.stderr is not None
         assert first.stderr.readline().startswith("keeping")
-        refused = prompt("keep", *store)
+        refused = prompt("worker", *store)
         assert (refused.code, "[store-kept]" in refused.err) == (1, True)
-        with started("keep", "--wait", *store) as second:
+        with started("worker", "--wait", *store) as second:
             try:
                 first.kill()
                 assert second.stderr is not None

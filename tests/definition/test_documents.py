@@ -400,3 +400,29 @@ def test_number_of_more_than_a_hundred_digits_is_refused_in_every_format(text: s
     assert [one.code for one in document.problems] == ["number-too-large"]
     assert "100" in document.problems[0].message
     assert "as a text" in document.problems[0].hint
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message", "hint"),
+    [
+        ("a: [1, 2", 1, "the list is not closed", "Add ']'."),
+        ("a: 1\nb: {x: 1, ", 2, "the object is not closed", "Add '}'."),
+        ("a: [1, 2\nb: 3", 2, "a comma or ']' is missing in the list that begins in line 1, column 4", "Close it"),
+        ("a: [1, 2}", 1, "a comma or ']' is missing in the list", "Close it with ']'"),
+        ("a: b: c", 1, "a text that contains ': ' has no quotes", "in quotes"),
+        ("a:\n  - id: s\n     type: x", 3, "the key 'type' is not allowed at this position", "Indent it like"),
+        ("a:\n  b: 1\n c: 2", 3, "this line does not belong to the object that begins in line 1", "equally"),
+        ("a:\n  - b: 1\n   - c: 2", 3, "this line does not belong to the list that begins in line 2", "equally"),
+        ("a:\n- x\nb\nc: 1", 3, "this line is neither `key: value` nor a list entry", "in quotes"),
+        ('a: 1\nb: "x\nc: 1', 2, "a quoted text is not closed", "Add the closing quote."),
+        ("a:\n\tb: 1", 2, "a tab is used as indentation", "spaces"),
+        ("a: @x", 1, "a text cannot begin with '@'", "in quotes"),
+        ('a: "b" c', 1, "there is further text after a value", "in quotes"),
+        ("a: - b", 1, "a list entry is not allowed at this position", "new line"),
+    ],
+)
+def test_an_error_in_yaml_states_the_place_and_the_repair(text: str, line: int, message: str, hint: str) -> None:
+    problem = the_problem(read_document(text.encode(), name="flow.yaml"))
+    assert (problem.code, problem.line) == ("unreadable", line)
+    assert message in problem.message
+    assert hint in problem.hint

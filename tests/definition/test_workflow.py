@@ -115,6 +115,17 @@ def test_an_invalid_choice_is_reported_with_the_valid_ones() -> None:
     assert problem.hint == "Did you mean 'full'?"
 
 
+@pytest.mark.parametrize(
+    ("written", "near"), [("5 minutes", "5m"), ("2 hours 30 sec", "2h30s"), ("1 week", None), ("soon", None)]
+)
+def test_a_duration_in_words_gets_a_suggestion_and_a_fix(written: str, near: str | None) -> None:
+    (problem,) = problems_of(with_node(type="wait", config={"duration": written}))
+    assert problem.code == "bad-value"
+    assert problem.hint == ("" if near is None else f"Did you mean {near!r}?")
+    fix = {"op": "replace", "path": "/nodes/0/config/duration", "value": near}
+    assert problem.fix == (None if near is None else (fix,))
+
+
 def test_numbers_and_strings_are_not_converted() -> None:
     (problem,) = problems_of(with_node(type="agent", inputs={"limit": 5}))
     assert (problem.code, problem.pointer) == ("wrong-type", "/nodes/0/inputs/limit")

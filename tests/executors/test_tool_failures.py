@@ -426,3 +426,8 @@ def test_an_error_edge_for_timeouts_takes_timeouts_of_calls() -> None:
         "edges": [{"source": "a", "target": "late", "condition": {"type": "error", "codes": ["timeout"]}}],
     }
     assert outcome(Workflow.of(document))[0] == "completed"
+
+
+async def test_refused_arguments_of_a_tool_node_have_a_hint_for_its_author() -> None:
+    failure = failure_in(await failed(divide, by="none"))
+    assert (failure.code, failure.hint) == ("tool-arguments", "Correct `parameters` of node 'work'.")

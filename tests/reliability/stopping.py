@@ -41,7 +41,7 @@ def document() -> JsonObject:
 
 def keeper(store: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "pointsman", "keep", "--store", store],
+        [sys.executable, "-m", "pointsman", "worker", "--store", store],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

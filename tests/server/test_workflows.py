@@ -120,7 +120,7 @@ async def test_a_body_that_is_not_a_workflow_is_refused_with_a_reason(served: Se
 async def test_a_workflow_id_cannot_be_a_word_of_the_api_paths(served: Served, word: str, query: str) -> None:
     reply = await served.client.post(f"/api/workflows{query}", content=CHAIN.replace("id: chain", f"id: {word}"))
     assert (reply.status_code, reply.json()["code"]) == (422, "workflow-invalid")
-    assert "a word of addresses" in reply.json()["detail"]
+    assert "a reserved word of URLs" in reply.json()["detail"]
     assert [one["code"] for one in reply.json()["problems"]] == ["bad-value"]
 
 

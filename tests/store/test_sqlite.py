@@ -47,7 +47,7 @@ async def test_a_full_disk_stops_only_writes_and_only_while_full(store: SqliteSt
     with pytest.raises(StoreFull) as refused:
         await store.journal.append(ONE, row_of(2, Random(1).randbytes(500_000).hex()))
     assert isinstance(refused.value, OperatorError)
-    assert "room" in refused.value.hint
+    assert "Free space" in refused.value.hint
     assert await seqs(store) == [1]
     settle(store, "PRAGMA max_page_count = 1000000")
     await store.journal.append(ONE, row_of(2))
@@ -99,11 +99,11 @@ async def test_a_missing_store_file_is_reported_and_used_again_when_restored(
     await store.journal.append(ONE, row_of(1))
     file, aside = tmp_path / "store.db", tmp_path / "aside.db"
     file.rename(aside)
-    with pytest.raises(StoreMissing, match="is gone"):
+    with pytest.raises(StoreMissing, match="does not exist any more"):
         await store.journal.append(ONE, row_of(2))
     assert await seqs(store) == [1]
     file.write_bytes(b"")
-    with pytest.raises(StoreMissing, match="took the place"):
+    with pytest.raises(StoreMissing, match="has replaced"):
         await store.journal.append(ONE, row_of(2))
     aside.rename(file)
     await store.journal.append(ONE, row_of(2))

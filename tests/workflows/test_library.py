@@ -146,7 +146,7 @@ def test_settings_of_editors_chats_and_triggers_are_stored() -> None:
 @pytest.mark.parametrize("word", ["executions", "validate", "check", "generate"])
 def test_a_word_of_api_paths_is_refused_as_a_workflow_id(word: str) -> None:
     (problem,) = [problem for problem in one(word).problems if problem.severity == "error"]
-    assert (problem.pointer, "must not be a word of addresses" in problem.message) == ("/id", True)
+    assert (problem.pointer, "must not be a reserved word of URLs" in problem.message) == ("/id", True)
     assert one(f"my-{word}").problems == ()
     assert jsonschema_rs.is_valid(native_schema(), {"id": f"my-{word}", "nodes": [], "edges": []})
     assert not jsonschema_rs.is_valid(native_schema(), {"id": word, "nodes": [], "edges": []})

@@ -46,7 +46,9 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     "signal": CommandLocation("run", "signal", "Send an event to an execution, and continue it."),
     "publish": CommandLocation("triggers", "publish", "Publish an event to waiting executions and event triggers."),
     "schedules": CommandLocation("triggers", "schedules", "Schedules: list, add, pause, resume, delete, next, run."),
-    "keep": CommandLocation("serve", "keep", "Run a background worker: resume executions, fire timers and schedules."),
+    "worker": CommandLocation(
+        "serve", "worker", "Run a background worker: resume executions, fire timers and schedules."
+    ),
     "serve": CommandLocation("serve", "serve", "Serve the API and the web app, and run the background work."),
     "mcp": CommandLocation("serve", "mcp", "Serve MCP clients on standard input and output."),
     "keys": CommandLocation("access", "keys", "API keys of the server: add, list, revoke."),
@@ -76,6 +78,9 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     "completion": CommandLocation("completion", "completion", "Print the completion script of a shell."),
 }
 
+ALIASES: Final = {"keep": "worker"}
+"""Former names of commands; they still work, and help does not list them."""
+
 
 class Root(click.Group):
     """All commands, listed in the order of `COMMANDS`."""
@@ -84,17 +89,18 @@ class Root(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = COMMANDS.get(cmd_name)
+        name = ALIASES.get(cmd_name, cmd_name)
+        place = COMMANDS.get(name)
         if place is None:
             return None
         command = cast(click.Command, getattr(import_module(f"pointsman.cli.{place.module}"), place.name))
-        show_examples(command, cmd_name)
+        show_examples(command, name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS | ALIASES and not args[0].startswith("-"):
             from pointsman.definition.problems import did_you_mean
 
             near = did_you_mean(args[0], COMMANDS) or "`pointsman --help` lists them."
@@ -165,7 +171,7 @@ EXAMPLES: Final[dict[str, tuple[str, ...]]] = {
     "schedules delete": ("pointsman schedules delete report",),
     "schedules next": ("pointsman schedules next report --count 10",),
     "schedules run": ("pointsman schedules run report",),
-    "keep": ("pointsman keep --store sqlite:///flows.db", "pointsman keep --wait"),
+    "worker": ("pointsman worker --store sqlite:///flows.db", "pointsman worker --wait"),
     "serve": ("pointsman serve --store sqlite:///flows.db --port 8000",),
     "workflows share": ("pointsman workflows share news --with groups --group desk",),
     "audit": ("pointsman audit --who ada --json",),

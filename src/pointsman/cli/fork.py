@@ -170,8 +170,11 @@ def lines_of(found: ReplayView) -> list[str]:
     if found["untold"]:
         rows = ", ".join(map(str, found["untold"]))
         lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
-    said = click.style("the same", fg="green") if found["same"] else click.style("different", fg="red")
-    lines.append(f"{said}: {found['rows']} rows decided again; status {found['status']}")
+    if found["same"]:
+        outcome = f"{click.style('OK', fg='green')}: {found['rows']} rows replayed identically"
+    else:
+        outcome = f"{click.style('different', fg='red')}: {found['rows']} rows replayed"
+    lines.append(f"{outcome}; status {found['status']}")
     return lines
 
 

@@ -35,7 +35,7 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
         print_json({"tools": found, "servers": servers})
         return
     for one in found:
-        told = one["description"] if one["enabled"] else f"off: {one['off']}"
+        told = one["description"] if one["enabled"] else f"disabled: {one['off']}"
         click.echo(f"{shown(one['name']):24} {one['origin']:9} {shown(told, chars_max=120)}")
     for failure in (one["failure"] for one in servers if one["failure"] is not None):
         click.echo(f"warning: {shown(failure['message'], chars_max=400)}", err=True)

@@ -59,7 +59,8 @@ store_option = click.option(
     "--store",
     metavar="URL",
     callback=not_empty,
-    help="Address of the store: sqlite:///file.db, postgresql://…, memory: (default: a file in your data directory).",
+    help="Address of the store: sqlite:///file.db, postgresql://…, memory: (default on Linux: "
+    "~/.local/share/pointsman/pointsman.db).",
 )
 model_option = click.option(
     "--model",

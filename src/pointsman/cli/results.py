@@ -109,7 +109,7 @@ def outcome_lines(view: JsonObject, *, stopped: bool, store: str | None, lasting
     lines += _timer_lines(_objects(view["timers"]))
     if view["waitingFor"] and lasting:
         lines.append("  → This process cannot continue it. A process that can: the one that started the execution,")
-        lines.append(f"    `pointsman serve` or `keep`; or run there: pointsman resume {execution}{there}")
+        lines.append(f"    `pointsman serve` or `worker`; or run there: pointsman resume {execution}{there}")
     lines.append(_summary(view, stopped=stopped))
     if not lasting and status in ("waiting", "paused", "interrupted", "failed", "running"):
         lines.append(

@@ -1,4 +1,4 @@
-"""Server, background worker and MCP server: commands serve, keep and mcp."""
+"""Server, background worker and MCP server: commands serve, worker and mcp."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ STOPS: Final = (*ENDS, signal.SIGINT)
 @model_option
 @script_option
 @store_option
-def keep(*, wait: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> None:
+def worker(*, wait: bool, as_json: bool, model: str | None, script: Path | None, store: str | None) -> None:
     """Run a background worker until stopped (Ctrl-C, SIGTERM): resume executions of processes that ended, fire
     timers, start due schedules, send notifications. Executions that run when it stops continue with the next
     worker."""
-    kept = go(_keep(store, model, script, wait=wait))
+    served = go(_run_worker(store, model, script, wait=wait))
     if as_json:
-        print_json({"store": kept, "status": "stopped"})
+        print_json({"store": served, "status": "stopped"})
 
 
-async def _keep(store: str | None, model: str | None, script: Path | None, *, wait: bool) -> str:
+async def _run_worker(store: str | None, model: str | None, script: Path | None, *, wait: bool) -> str:
     async with installation(store, model=model, script=script) as app:
         stop = asyncio.Event()
-        keeps, stopped = asyncio.create_task(_keeps(app, wait=wait)), asyncio.create_task(stop.wait())
+        work, stopped = asyncio.create_task(_work(app, wait=wait)), asyncio.create_task(stop.wait())
         with on_signals(STOPS, stop.set):
             try:
-                await asyncio.wait({keeps, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                if keeps.done():
-                    keeps.result()
+                await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if work.done():
+                    work.result()
             finally:
-                for task in (keeps, stopped):
+                for task in (work, stopped):
                     task.cancel()
-                await asyncio.gather(keeps, stopped, return_exceptions=True)
+                await asyncio.gather(work, stopped, return_exceptions=True)
     say("stopped")
     return masked_address(app.settings.store_url)
 
 
-async def _keeps(app: Pointsman, *, wait: bool) -> None:
+async def _work(app: Pointsman, *, wait: bool) -> None:
     """Work until cancelled. Raises the first error if there are several."""
     try:
         async with keeping(app.context, wait=wait, tell=print_trouble):

@@ -28,7 +28,7 @@ UNDELIVERED: Final = 1
 
 @click.group()
 def schedules() -> None:
-    """Schedules of saved workflows. `pointsman keep` starts due ones."""
+    """Schedules of saved workflows. `pointsman worker` starts due ones."""
 
 
 @schedules.command("list")
@@ -253,7 +253,7 @@ def _print_fired(one: FiredView) -> None:
 
 @click.group()
 def notifications() -> None:
-    """Notices to the addresses under [notifications]. `pointsman keep` sends them."""
+    """Notices to the addresses under [notifications]. `pointsman worker` sends them."""
 
 
 @notifications.command("list")

@@ -35,11 +35,13 @@ class Wrong(NamedTuple):
     """A wrong answer."""
 
     message: str
-    """The reason, in words for the model."""
+    """The correction that the model receives."""
+    reason: str = ""
+    """The reason, in words for people; empty: that of `message`."""
 
 
 EMPTY: Final = Wrong("You gave no answer.")
-NOT_JSON: Final = Wrong("Your answer is not JSON. Answer with JSON only.")
+NOT_JSON: Final = Wrong("Your answer is not JSON. Answer with JSON only.", "the model did not return valid JSON")
 
 
 class Expected:
@@ -80,20 +82,20 @@ class Expected:
             value = taken(value, self._lenient)
         problems = "" if self._checker is None else self._checker.correction(value)
         if problems:
-            return Wrong(f"Your answer does not fit its schema: {problems}. Answer again, corrected.")
+            reason = f"the model's answer does not match its schema: {problems}"
+            return Wrong(f"Your answer does not fit its schema: {problems}. Answer again, corrected.", reason)
         return ParsedJson(value)
 
     def given_up(self, wrong: Wrong, text: str) -> Failure:
         """Return the failure after the last correction."""
         if wrong is EMPTY:
-            message = f"the model returned an empty answer, after {REASKS_MAX} corrections"
-            hint = "Say more in its prompt, raise maxTokens, or use another model."
+            message = f"the model returned an empty answer {REASKS_MAX + 1} times"
+            hint = "Write more in its prompt, raise maxTokens, or use another model."
             return Failure(code="output-empty", message=message, hint=hint, retryable=True)
         return Failure(
             code="output-json" if self._checker is None else "output-schema",
-            message=f"the model's answer does not have the required form, after {REASKS_MAX} corrections: "
-            f"{wrong.message}",
-            hint="Simplify the schema, say more about it in the prompt, or use a stronger model.",
+            message=f"{wrong.reason or wrong.message} (after {REASKS_MAX} corrections)",
+            hint="Simplify the schema, describe it in the prompt, or use a stronger model.",
             details={"answer": head(text, _EXCERPT)},
         )
 

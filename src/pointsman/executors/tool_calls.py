@@ -30,7 +30,7 @@ from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, ToolCallsProposed
 from pointsman.models.repair import read_whole
 from pointsman.ports import Tools, ToolSpec
-from pointsman.tools.tool import ToolFailed
+from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolFailed
 from pointsman.values import END, Json, JsonObject, NodeId
 
 
@@ -98,9 +98,7 @@ class Approvals:
         wrong = JsonSchema(tool.parameters).correction(call.arguments)
         if wrong:
             message = f"arguments of {call.name!r}: {wrong}"
-            self._wrong[number] = Failure(
-                code="tool-arguments", message=message, hint="Correct the arguments and call the tool again."
-            )
+            self._wrong[number] = Failure(code="tool-arguments", message=message, hint=CORRECT_ARGUMENTS)
         return not wrong
 
     def _verdict(self, number: int, call: ToolCall) -> CallVerdict | None:
@@ -314,9 +312,7 @@ def memory_command(command: Execute, call: ToolCall, tool: ToolSpec, number: int
     named = [str(scope) for scope in scopes]
     if wrong := JsonSchema(offered(tool, named).parameters).correction(call.arguments):
         message = f"arguments of {call.name!r}: {wrong}"
-        raise ToolFailed(
-            Failure(code="tool-arguments", message=message, hint="Correct the arguments and call the tool again.")
-        )
+        raise ToolFailed(Failure(code="tool-arguments", message=message, hint=CORRECT_ARGUMENTS))
     given: JsonObject = {
         **call.arguments,
         "scope": call.arguments.get("scope", named[0]),

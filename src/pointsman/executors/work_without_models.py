@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, cast
 
+from msgspec import structs
+
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
@@ -21,6 +23,7 @@ from pointsman.redaction import tail
 from pointsman.tool_output import CHARS_MAX
 from pointsman.tools.sandbox.interpreter import CodeFailed, Interpreter, ResultUnusable
 from pointsman.tools.sandbox.process import SandboxMissing
+from pointsman.tools.tool import CORRECT_ARGUMENTS
 from pointsman.values import Json, JsonObject
 
 
@@ -46,7 +49,7 @@ class ToolExecutor:
         except WorkRefused as why:
             return work_failed(command, why.failure, ledger.usage)
         if outcome.failure is not None:
-            return work_failed(command, outcome.failure, ledger.usage)
+            return work_failed(command, _for_author(outcome.failure, command.step.node), ledger.usage)
         return WorkDone(
             step=command.step,
             attempt=command.attempt,
@@ -68,6 +71,13 @@ class ToolExecutor:
             why, hint = "it stores its parameters where people can read them", "Use the name of the secret instead."
         message = f"the parameters of {name!r} name secrets, and {why}"
         raise WorkRefused(Failure(code="secret-not-allowed", message=message, hint=hint))
+
+
+def _for_author(failure: Failure, node: str) -> Failure:
+    """Return the failure of a tool node with a hint for its author instead of one for a model."""
+    if failure.code != "tool-arguments" or failure.hint not in ("", CORRECT_ARGUMENTS):
+        return failure
+    return structs.replace(failure, hint=f"Correct `parameters` of node {node!r}.")
 
 
 class PendingCallsExecutor:

@@ -81,6 +81,14 @@ STRAY_HINTS: Final = {
     "`": "Quote text with `\"` or `'`.",
     "@": "Lambdas look like `x => x.field`.",
 }
+UNEXPECTED_HINTS: Final = {
+    ")": "There is no matching `(`.",
+    "]": "There is no matching `[`.",
+    "}": "There is no matching `{`.",
+    ",": "Only lists, objects and arguments of functions are separated by commas.",
+    "==": "Write a value on both sides of `==`.",
+    "$": "Write names without `$`.",
+}
 
 
 class Token(NamedTuple):
@@ -246,7 +254,7 @@ class Parser:
         if self.sees(word):
             return self.take()
         found = self.tokens[self.position]
-        hint = "" if opened is None else f"It closes the {opened.text!r} at column {opened.at + 1}."
+        hint = "" if opened is None else f"Close the {opened.text!r} at column {opened.at + 1} with {word!r}."
         raise self.error(f"expected {word!r} instead of {shown(found)}", found, hint)
 
     def expect_end(self) -> None:
@@ -257,6 +265,10 @@ class Parser:
         hint = ""
         if found.kind in ("name", "number", "text") and before.kind in ("name", "number", "text"):
             hint = "Put an operator between two values, and quote texts."
+        elif found.text == "=>":
+            hint = "Compare with `>=` or `==`. A lambda is an argument of a function: `filter(list, x => x.ok)`."
+        else:
+            hint = UNEXPECTED_HINTS.get(found.text, "")
         raise self.error(f"unexpected {shown(found)}", found, hint)
 
     def error(self, message: str, token: Token, hint: str = "") -> ExpressionError:
@@ -461,7 +473,8 @@ class Parser:
                     return self.object_of(token)
                 case _:
                     pass
-        raise self.error(f"expected a value instead of {shown(token)}", token)
+        hint = "Complete the expression." if token.kind == "end" else UNEXPECTED_HINTS.get(token.text, "")
+        raise self.error(f"expected a value instead of {shown(token)}", token, hint)
 
     def word(self, token: Token) -> Tree:
         if token.text in CONSTANTS:

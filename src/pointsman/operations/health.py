@@ -196,7 +196,7 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
     for event, who in sorted(waiting.items()):
         hint = f"`pointsman publish {event}` sends it to all of them; `pointsman cancel EXECUTION` cancels one."
         yield HealthFinding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
-    resume = "`pointsman resume EXECUTION` continues one; a running worker (`pointsman keep`) continues all of them."
+    resume = "`pointsman resume EXECUTION` continues one; a running worker (`pointsman worker`) continues all of them."
     if overdue or stuck:
         yield await _keeper(app)
     if overdue:
@@ -219,7 +219,7 @@ async def _keeper(app: AppContext) -> HealthFinding:
         return HealthFinding("note", "kept", str(why), "Check there why it does not continue them.")
     await keep.release()
     message = "no worker leads the store: timers do not fire, and interrupted executions do not continue"
-    return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman keep`.")
+    return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman worker`.")
 
 
 async def unheard(app: AppContext) -> AsyncIterator[HealthFinding]:

@@ -361,7 +361,8 @@ def load_settings(
     try:
         return Settings.model_validate(values).with_sources(sources)
     except ValidationError as why:
-        first = why.errors()[0]
+        # A misspelt key comes before the complaint that the right one is missing.
+        first = min(why.errors(), key=lambda one: one["type"] != "extra_forbidden")
         key = ".".join(str(part) for part in first["loc"])
         source = sources.get(str(first["loc"][0]), FILE) if first["loc"] else FILE
         message, near = wrong_field(Settings, first, "setting")
@@ -373,7 +374,8 @@ def load_settings(
 def wrong_field(model: type[BaseModel], wrong: ErrorDetails, what: str) -> tuple[str, str]:
     """Return message and suggestion for an error of a model. `what`: the word for one of its fields."""
     if wrong["type"] != "extra_forbidden":
-        return wrong["msg"].removeprefix("Value error, "), ""
+        missing = wrong["type"] == "missing"
+        return f"the {what} is missing" if missing else wrong["msg"].removeprefix("Value error, "), ""
     *above, key = wrong["loc"]
     return f"there is no such {what}", did_you_mean(str(key), _fields_at(model, above))
 

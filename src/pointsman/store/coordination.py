@@ -69,7 +69,7 @@ def leader_exists(holder: str, since: float) -> LeaderExists:
     began = f"{datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M:%S}"
     named = f"{holder!r}, since {began} UTC" if holder else "another process"
     return LeaderExists(
-        f"the store has a leader already: {named}", hint="End that process, or wait as a standby to take over from it."
+        f"the store already has a leader: {named}", hint="End that process, or wait as a standby to take over from it."
     )
 
 
@@ -77,7 +77,7 @@ def superseded(epoch: int) -> LeaderSuperseded:
     """Return the error for writes of a former leader."""
     return LeaderSuperseded(
         f"another process became the leader of the store after epoch {epoch}",
-        hint="This process writes nothing any more: end it, or open the store again.",
+        hint="This process can no longer write: end it, or open the store again.",
     )
 
 

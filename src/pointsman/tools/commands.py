@@ -25,7 +25,7 @@ from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, Preference, SandboxLimits
 from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded, box_for
-from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
+from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 NAME: Final = r"^[A-Za-z_][\w-]{0,63}$"
@@ -204,9 +204,7 @@ def _encoded(value: str) -> bytes:
 
 
 def _wrong(message: str) -> ToolFailed:
-    return ToolFailed(
-        Failure(code="tool-arguments", message=message, hint="Correct the arguments and call the tool again.")
-    )
+    return ToolFailed(Failure(code="tool-arguments", message=message, hint=CORRECT_ARGUMENTS))
 
 
 SAID_CHARS_MAX: Final = 500

@@ -21,6 +21,7 @@ from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.tool_output import PackageFailed, load_plugin, printing
 from pointsman.tools.functions import FunctionTool, not_json
 from pointsman.tools.tool import (
+    CORRECT_ARGUMENTS,
     RESERVED,
     Origin,
     Tool,
@@ -201,7 +202,7 @@ class ToolRegistry:
             raise _failed(
                 "tool-arguments",
                 f"arguments of {call.name!r}: {wrong}",
-                hint="Correct the arguments and call the tool again.",
+                hint=CORRECT_ARGUMENTS,
             )
 
     def _away(self, name: str) -> Failure | None:

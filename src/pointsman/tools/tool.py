@@ -143,6 +143,9 @@ OUTPUT_BYTES_MAX: Final = Bytes(1_000_000)
 RESERVED: Final = frozenset({"router", "end", "final_result"})
 """Names of tools that the engine itself offers to models."""
 
+CORRECT_ARGUMENTS: Final = "Correct the arguments and call the tool again."
+"""Hint for a model whose arguments were refused; steps of tool nodes replace it."""
+
 WORKFLOW_PREFIX: Final = "workflow__"
 """Prefix of saved workflows as tools."""
 

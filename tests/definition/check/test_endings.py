@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pointsman.values import Json
 from tests.definition.check.problems_in import Configs, codes, drawn, found, the
 
 
@@ -24,6 +25,13 @@ def test_several_start_nodes_are_an_error() -> None:
 def test_without_a_start_node_the_entry_must_be_unique() -> None:
     assert "no-entry" in codes(drawn("a -x-> b; b -y-> a; b -z-> c"))
     assert "ambiguous-entry" in codes(drawn("a -> c; b -> c"))
+
+
+def test_nodes_with_the_same_id_are_not_reported_as_several_entries() -> None:
+    nodes: list[Json] = [{"id": "n", "type": "tool", "config": {"tool": "t"}}] * 2
+    reported = codes(found({"id": "twice", "nodes": nodes, "edges": []}))
+    assert "duplicate-id" in reported
+    assert "ambiguous-entry" not in reported
     assert codes(drawn("a -> c; b -> c", entry="a")) == ["unreachable-node"]
 
 

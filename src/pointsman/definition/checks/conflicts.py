@@ -177,7 +177,10 @@ class _Data:
             message = f"{who} may run at once {where}, and both write {path!r}"
         hint = f"Give it a reducer (`state: {{{path}: {{reduce: append}}}}`), or write to different paths."
         if region.scoped and region.repeated:
-            hint = f"Write to `{path}.current_fanout_item`, or give it a reducer."
+            hint = (
+                f"Omit the output and read the join's `result`, give {path!r} a reducer, or write one key for each "
+                f"branch: `{path}.current_fanout_item`."
+            )
         make = error if meeting.certain and not subject.imported else warning
         return make("write-conflict", other.pointer, message, hint=hint)
 
@@ -212,15 +215,16 @@ class _Data:
         certain = {node, writing.node} <= region.certain and writing.certain
         make = error if certain and not subject.imported else warning
         return make(
-            "read-race", reading.place.pointer, message, hint="Read it before the split, or after the ways meet."
+            "read-race", reading.place.pointer, message, hint="Read it before the split, or after the branches join."
         )
 
     def approval_race(self, region: Region, reading: FormulaRead, writing: Writing) -> Problem:
         subject, node = self.subject, reading.place.node
         assert node is not None
         message = (
-            f"{subject.node(node)} asks about {dotted(reading.read.path)!r}, and {subject.node(writing.node)} "
-            f"writes it in another branch of {subject.node(region.opener)}: behind the join it is not what was approved"
+            f"{subject.node(node)} asks for approval of {dotted(reading.read.path)!r}, but "
+            f"{subject.node(writing.node)} writes it in another branch of {subject.node(region.opener)}: "
+            "after the join it may differ from what was approved"
         )
         hint = "Ask before the split or after the join, or write to another path."
         return warning("approval-race", reading.place.pointer, message, hint=hint)

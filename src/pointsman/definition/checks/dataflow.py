@@ -103,7 +103,7 @@ class _Flow:
                     yield from self.node_result(reading, read.path[0])
             case root if root in ITEM_ROOTS or root == "loop":
                 if node is not None and not self.has_items(reading, node, root):
-                    message = f"{self.where(reading)} reads `{root}`, and there is no {self.around(root)} around it"
+                    message = f"{self.where(reading)} reads `{root}`, but is not inside a {self.around(root)}"
                     hint = self.before_branches(reading, root) or "Move it inside, or read another value."
                     yield warning("outside-of-items", reading.place.pointer, message, hint=hint)
             case _:
@@ -131,7 +131,7 @@ class _Flow:
         who = self.subject.node(place.node) if place.node is not None else ""
         return (
             f"Conditions on the edges of {who} choose its branches before a branch has an item: {name!r} of {who} is "
-            "not there yet. Put a decision behind the edge, or filter `items`."
+            "not available yet. Put a decision after the edge, or filter `items`."
         )
 
     def where(self, reading: FormulaRead) -> str:
@@ -160,7 +160,7 @@ class _Flow:
             make = warning if lax else error
             yield make("read-before-written", place.pointer, message, hint="Move the write before the read.")
         elif reading.demands and not self.order.must_precede(writers, place.node, own=own):
-            message = f"{self.where(reading)} needs {path!r}, and not every way to it writes it"
+            message = f"{self.where(reading)} needs {path!r}, but not every path to it writes it"
             hint = f"It is written by {self.subject.listed(writers)}. Write {{{path}?}} if it may be missing."
             yield warning("maybe-missing", place.pointer, message, hint=hint)
 
@@ -213,7 +213,7 @@ class _Flow:
         elif partly:
             hint = f"Only {', '.join(sorted({repr(dotted(one.keys)) for one in partly}))} is written."
         elif self.subject.workflow.dialect == "graph":
-            hint = question(near, "It is looked up in the settings (`config`).")
+            hint = question(near, "Its value comes from the settings (`config`).")
         else:
             hint = question(near, "Declare it in `input` if callers provide it, or write it before.")
         make = warning if self.subject.imported or self.is_open or partly else error
@@ -270,7 +270,7 @@ class _Flow:
             if not writing.certain or name in known or name in told or name.startswith("_"):
                 continue
             told.add(name)
-            message = f"{self.subject.node(writing.node)} writes {name!r}, which the state is not declared to have"
+            message = f"{self.subject.node(writing.node)} writes {name!r}, which `state` does not declare"
             hint = question(
                 self.subject.nearest(name, candidates),
                 "Declare it in `state`, or ignore this: undeclared fields are allowed.",
@@ -301,7 +301,7 @@ class _Flow:
             # The outputs of a node are evaluated after its step, when its own result is known.
             own = place.edge is not None or "/outputs/" in place.pointer
             if not self.order.may_precede(writer, place.node, own=own):
-                message = f"{self.where(reading)} reads the result of node {name!r}, which never comes before it"
+                message = f"{self.where(reading)} reads the result of node {name!r}, which never runs before it"
                 make = warning if self.subject.imported or reading.read.guarded else error
                 yield make("read-before-written", place.pointer, message, hint="Move it behind that node.")
 
@@ -318,7 +318,7 @@ class _Flow:
         if not self.feeds(written, [read.path for read in reads if read.root == "state"]):
             what = ", ".join(sorted({repr(dotted(read.path)) for read in reads})[:4])
             message = f"the body of {self.subject.node(position)} writes nothing that it reads ({what})"
-            hint = "Every round sees the same data. Add a step that writes one of its inputs, or remove the loop."
+            hint = "Every round reads the same data. Add a step that writes one of its inputs, or remove the loop."
             yield warning("loop-changes-nothing", self.subject.at_node(position), message, hint=hint)
 
     @cached_property

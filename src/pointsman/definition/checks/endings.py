@@ -26,9 +26,7 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
         position = graph.index[name]
         node, at = subject.nodes[position], subject.at_node(position)
         if node.type in UNDOES_NOTHING:
-            message = (
-                f"{subject.node(position)} is to undo a step, and nodes of type {node.type!r} cannot undo anything"
-            )
+            message = f"{subject.node(position)} must undo a step, but nodes of type {node.type!r} cannot undo anything"
             hint = "Name a node that does work: a tool, an agent, a sub-workflow, a person."
             yield error("compensation-impossible", at, message, hint=hint)
         if graph.out[position] or graph.into[position] or name in named:
@@ -40,8 +38,8 @@ def check_compensation(subject: Subject) -> Iterator[Problem]:
             yield error("compensation-on-path", at, message, hint=hint)
         if node.compensate is not None:
             where = subject.at_node(position, "compensate")
-            message = f"{subject.node(position)} undoes a step, and is to be undone itself"
-            hint = "What was undone is not done again. Remove it."
+            message = f"{subject.node(position)} undoes a step and has a compensation itself"
+            hint = "A compensation is not compensated. Remove `compensate`."
             yield error("compensation-undone", where, message, hint=hint, fix=remove_at(where))
 
 
@@ -65,15 +63,17 @@ def _entries(subject: Subject) -> Iterator[Problem]:
     starts = [position for position, node in enumerate(subject.nodes) if node.type == "start"]
     for extra in starts[1:]:
         message = f"{subject.node(extra)} is a second start; an execution begins at {subject.node(starts[0])}"
-        yield error("several-starts", subject.at_node(extra), message, hint="Keep one start; lead it to both places.")
+        yield error(
+            "several-starts", subject.at_node(extra), message, hint="Keep one start node and connect it to both places."
+        )
     named = subject.workflow.entry
     if starts and named is not None and subject.graph.index.get(named, starts[0]) != starts[0]:
         message = f"`entry` names {named!r}, but an execution begins at {subject.node(starts[0])}"
         yield warning("entry-not-start", "/entry", message, hint="Remove `entry`, or the start node.")
     if not entries and named is None:
-        message = "no node is the entry: an edge leads to every one of them"
+        message = "no node can be the entry: every node has an incoming edge"
         yield error("no-entry", "/nodes", message, hint="Add a start node, or name the first node in `entry`.")
-    elif len(entries) > 1 and not starts:
+    elif len({subject.nodes[entry].id for entry in entries}) > 1 and not starts:
         message = f"several nodes could be the entry: {subject.listed(entries)}"
         yield error("ambiguous-entry", "/nodes", message, hint="Add a start node, or name one of them in `entry`.")
     ends = any(node.type == "end" for node in subject.nodes)
@@ -94,11 +94,11 @@ def _unreachable(subject: Subject) -> Iterator[Problem]:
             continue  # a duplicate id, which has its own problem
         if node.type == "join":
             message = f"{subject.node(position)} can never start: nothing leads to it"
-            hint = "Lead the branches to it, or remove it."
+            hint = "Connect the branches to it, or remove it."
             yield warning("join-never-starts", subject.at_node(position), message, hint=hint)
         else:
             message = f"{subject.node(position)} is never reached: no path leads to it from the entry"
-            hint = "Lead an edge to it, or remove it."
+            hint = "Add an edge to it, or remove it."
             yield warning("unreachable-node", subject.at_node(position), message, hint=hint)
 
 
@@ -214,7 +214,7 @@ def _dead_ends(subject: Subject) -> Iterator[Problem]:
             continue
         handed_over = any(subject.nodes[source].type == "agent" for source in graph.links.sources(position))
         if handed_over or not subject.conversational:
-            message = f"{subject.node(position)} can only call tools: it can never answer, hand over or end"
+            message = f"{subject.node(position)} can only call tools: it can never answer, hand off or end"
             yield warning("dead-end", subject.at_node(position), message, hint=hint)
     for name, edges in missing_nodes(subject).items():
         refs = [graph.edges[edge] for edge in edges]
@@ -222,6 +222,6 @@ def _dead_ends(subject: Subject) -> Iterator[Problem]:
         if out and len(out) < len(refs) and all(ref.target in executors for ref in out):
             message = (
                 f"even if {name!r} existed it could only call tools ({subject.node(out[0].target)}): "
-                "it could never answer, hand over or end"
+                "it could never answer, hand off or end"
             )
             yield warning("dead-end", subject.at_edge(out[0].number), message, hint=hint)

@@ -148,7 +148,7 @@ def _reported(text: CheckedTemplate, found: Sequence[_Suspect]) -> Problem:
     source = text.place.text
     named = listed(dict.fromkeys(source[one.at : one.end] for one in found[:_NAMED_IN_MESSAGE]))
     more = f" and {len(found) - _NAMED_IN_MESSAGE} more" if len(found) > _NAMED_IN_MESSAGE else ""
-    message = f"{named}{more} {'is' if len(found) == 1 else 'are'} text here, not filled in"
+    message = f"{named}{more} {'is' if len(found) == 1 else 'are'} plain text, not placeholders"
     instead = next((one.instead for one in found if one.instead), "")
     hint = f"Write {instead}" if instead else "A placeholder is {path}, {path | upper} or {{ expression }}"
     fix = None
@@ -181,8 +181,8 @@ def _signs(text: CheckedTemplate, numbers: frozenset[str]) -> Iterator[Problem]:
             continue
         closed = source.find("}" * len(braces), found.end())
         written = source[found.end() : closed + len(braces)]
-        message = f"{sign + written!r} gives {sign!r} and the value: the sign stays in the text"
-        hint = f"Write {written}; if the sign is meant, put a blank behind it."
+        message = f"{sign + written!r} gives {sign!r} and the value: the sign remains in the text"
+        hint = f"Write {written}; to keep the sign, put a space after it."
         fix = replace_at(text.place.pointer, f"{source[: found.end() - 1]}{source[found.end() :]}")
         yield warning("literal-placeholder", text.place.pointer, message, hint=hint, fix=fix)
         return

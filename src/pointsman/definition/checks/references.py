@@ -35,7 +35,7 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
     for position, node in enumerate(subject.nodes):
         first = seen.setdefault(node.id, position)
         if first != position:
-            message = f"the id {node.id!r} is taken: {subject.node(first)} has it"
+            message = f"the id {node.id!r} is already used by {subject.node(first)}"
             hint = "Give each node its own id."
             yield error("duplicate-id", subject.at_node(position, "id"), message, hint=hint)
         if node.id == END:
@@ -44,7 +44,7 @@ def _duplicates(subject: Subject) -> Iterator[Problem]:
     edges: dict[str, int] = {}
     for position, edge in enumerate(subject.workflow.edges):
         if edge.id is not None and edges.setdefault(edge.id, position) != position:
-            message = f"the id {edge.id!r} is taken by the edge at position {edges[edge.id]}"
+            message = f"the id {edge.id!r} is already used by the edge at position {edges[edge.id]}"
             hint = "Give each edge its own id."
             yield error("duplicate-id", subject.at_edge(position, "id"), message, hint=hint)
 
@@ -137,26 +137,28 @@ def _unknown_things(subject: Subject) -> Iterator[Problem]:
         match site.kind:
             case "agent":
                 if _is_unknown(site, site.text, agents):
-                    found = error("unknown-agent", site.pointer, f"there is no agent {site.text!r} here")
+                    found = error("unknown-agent", site.pointer, f"there is no agent {site.text!r}")
                     yield _unknown(found, site, subject.nearest(site.text, agents or ()))
                 elif agents is None and own and site.text not in own and (near := subject.nearest(site.text, own)):
                     # The agent may be registered with the installation, but the name looks like one defined here.
-                    found = warning("unknown-agent", site.pointer, f"no agent {site.text!r} is defined here")
+                    found = warning(
+                        "unknown-agent", site.pointer, f"this workflow does not define the agent {site.text!r}"
+                    )
                     yield _unknown(found, site, near)
             case "tool" if _is_unknown(site, site.text, known.tools):
-                found = error("unknown-tool", site.pointer, f"there is no tool {site.text!r} here")
+                found = error("unknown-tool", site.pointer, f"there is no tool {site.text!r}")
                 yield _unknown(found, site, subject.nearest(site.text, known.tools or ()))
             case "tool" if (facts := (known.tools or {}).get(site.text)) is not None:
                 if facts.off:
-                    off = error("tool-off", site.pointer, f"the tool {site.text!r} is off here", hint=facts.off)
+                    off = error("tool-off", site.pointer, f"the tool {site.text!r} is disabled", hint=facts.off)
                     yield replace(off, severity="note") if _takes_failure(subject, site, off.code) else off
                 elif facts.silent:
                     yield warning("mcp-unreachable", site.pointer, facts.silent, hint=facts.hint)
             case "model" if _is_unknown(site, site.text, known.models):
-                found = error("unknown-model", site.pointer, f"there is no model {site.text!r} here")
+                found = error("unknown-model", site.pointer, f"there is no model {site.text!r}")
                 yield _unknown(found, site, subject.nearest(site.text, known.models or ()))
             case "workflow" if _is_unknown(site, site.text.partition("@")[0], workflows):
-                found = error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r} here")
+                found = error("unknown-workflow", site.pointer, f"there is no workflow {site.text!r}")
                 yield _unknown(found, site, subject.nearest(site.text, workflows or ()))
             case _:
                 pass
@@ -181,18 +183,27 @@ def _is_unknown(site: TextLocation, name: str, known: Collection[str] | None) ->
     return known is not None and name not in known and "{" not in site.text
 
 
+_ADD: Final = {
+    "unknown-agent": "Define it under `agents`, or save an agent of that name.",
+    "unknown-tool": "Add it with `@tool` and a `pointsman.tools` entry point (docs/how-to/tools.md), or use one that "
+    "`pointsman tools` lists.",
+    "unknown-model": "Configure its provider in the settings, or use a model that `pointsman models` lists.",
+    "unknown-workflow": "Save the workflow, or use one that `pointsman workflows list` lists.",
+}
+
+
 def _unknown(problem: Problem, site: TextLocation, near: str | None) -> Problem:
-    hint = question(near, "Register it with the installation, or name another.")
+    hint = question(near, _ADD[problem.code])
     return replace(problem, hint=hint, fix=meant(site.pointer, near))
 
 
 _INSTEAD: Final = {
     "query-plan": "a `planner` breaks a question into tasks",
-    "corpus-search": "a `tool` searches; `memory` with `operation: search` looks in what was kept",
-    "quote-validator": "a `structured-record` looks every quote up in its source",
-    "inbox-load": "`memory` with `operation: get` reads what was kept",
-    "inbox-finalize": "`memory` with `operation: set` keeps a value",
-    "memory-finalize": "`memory` with `operation: set` keeps a value",
+    "corpus-search": "a `tool` searches; `memory` with `operation: search` searches stored values",
+    "quote-validator": "a `structured-record` checks each quote against its source",
+    "inbox-load": "`memory` with `operation: get` reads a stored value",
+    "inbox-finalize": "`memory` with `operation: set` stores a value",
+    "memory-finalize": "`memory` with `operation: set` stores a value",
 }
 """Types of another system, and their nearest equivalents here."""
 
@@ -215,8 +226,8 @@ def _unbound_types(subject: Subject) -> Iterator[Problem]:
 
 def _unbound_hint(kind: str, near: str | None) -> str:
     if kind in _INSTEAD:
-        return f"It is kept as it is. Install a plug-in that performs it, or: {_INSTEAD[kind]}."
-    return question(near, "It is kept as it is. Install a plug-in that performs it, or use another type.")
+        return f"The node is stored unchanged. Install a plug-in that performs it, or: {_INSTEAD[kind]}."
+    return question(near, "The node is stored unchanged. Install a plug-in that performs it, or use another type.")
 
 
 INJECTED: Final = ("router", "end")
@@ -249,16 +260,16 @@ def _handoffs(subject: Subject) -> Iterator[Problem]:
             continue
         for number, name in enumerate(node.config.handoffs or ()):
             if name not in subject.graph.index and name not in known:
-                message = (
-                    f"{subject.node(position)} hands over to {name!r}, and neither a node nor its agent has that name"
-                )
+                message = f"{subject.node(position)} hands off to {name!r}, but no node and no agent has that name"
                 at = subject.at_node(position, "config", "handoffs", number)
-                yield error("unknown-node", at, message, hint="Name a node of this workflow, or the agent of one.")
+                yield error(
+                    "unknown-node", at, message, hint="Use the name of a node of this workflow, or of its agent."
+                )
     for name, agent in (subject.workflow.agents or {}).items():
         if agent.handoffs:
             at = pointer_to("agents", name, "handoffs")
             message = f"`handoffs` has no effect at the agent {name!r}: set it at a node"
-            yield warning("setting-without-effect", at, message, hint="Say it at the nodes.", fix=remove_at(at))
+            yield warning("setting-without-effect", at, message, hint="Set it at the nodes.", fix=remove_at(at))
 
 
 def _executors(subject: Subject) -> Iterator[Problem]:

@@ -222,7 +222,7 @@ def _unknown(
     elif shape.types == _NOTHING:
         rest = "A gate without `form` collects no data. Add a `form`, or read `response`."
     else:
-        rest = f"It is a {' or '.join(sorted(shape.types))}, which has no keys."
+        rest = f"It is a {' or '.join(sorted(shape.types))}, which does not have keys."
     written = place.text[read.offset : read.offset + read.length]
     at = written.rfind(key)
     fix = None

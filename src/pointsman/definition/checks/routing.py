@@ -71,7 +71,7 @@ def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[P
     plain = [way for way in ways if subject.graph.edges[way].kind == "plain"]
     if routing == "label" and len(plain) > 1:
         message = f"{subject.node(position)} has several edges without a label: {_edge_ids(subject, plain)}"
-        hint = "Control goes along one edge. Give the others labels, or set `routing: all`."
+        hint = "Control follows one edge. Give the others labels, or set `routing: all`."
         yield error("several-plain-edges", subject.at_edge(plain[1]), message, hint=hint)
     if routing == "first" and plain and subject.workflow.dialect != "steps":  # the importer of that dialect reports it
         for way in ways:
@@ -81,9 +81,8 @@ def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[P
                 yield warning("edge-never-taken", subject.at_edge(way), message, hint=hint)
         if len(plain) > 1:
             message = f"{subject.edge(plain[1])} is never taken: {subject.edge(plain[0])} before it has no condition"
-            hint = (
-                f"The first edge that holds is taken. {'Set `routing: all` to take both.' if not node.routing else ''}"
-            )
+            both = "Set `routing: all` to take both." if not node.routing else ""
+            hint = f"The first edge whose condition is true is taken. {both}"
             yield warning("edge-never-taken", subject.at_edge(plain[1]), message, hint=hint.strip())
 
 

@@ -60,8 +60,8 @@ def _ways(subject: Subject, finding: ScopeFinding) -> str:
 def _mismatch(subject: Subject, finding: ScopeFinding) -> Problem:
     node, *openers = finding.nodes
     message = f"{subject.node(node)} is reached with different parallels open (over {_ways(subject, finding)})"
-    inside = f"Only some ways come from inside {subject.listed(openers)}. " if openers else ""
-    hint = f"{inside}Close the parallel with a join before the ways meet."
+    inside = f"Only some paths come from inside {subject.listed(openers)}. " if openers else ""
+    hint = f"{inside}Close the parallel with a join before the paths meet."
     return error("scope-mismatch", subject.at_node(node), message, hint=hint)
 
 
@@ -72,7 +72,7 @@ def _leak(subject: Subject, finding: ScopeFinding) -> Problem:
         f"{subject.node(node)} comes after the join of {subject.listed(openers)}, "
         f"and is also reached from inside a branch (over {_ways(subject, finding)})"
     )
-    hint = "Lead the branch to the join, or to an end."
+    hint = "Connect the branch to the join, or to an end."
     return error("scope-leak", subject.at_edge(edge), message, hint=hint)
 
 
@@ -88,7 +88,7 @@ def _of_not_open(subject: Subject, finding: ScopeFinding) -> Problem:
 def _several_joins(subject: Subject, finding: ScopeFinding) -> Problem:
     node, opener, *joins = finding.nodes
     message = f"{subject.node(opener)} is closed by several joins: {subject.listed(joins)}"
-    hint = "Lead all its branches to one join; a branch may also just end."
+    hint = "Connect all its branches to one join; a branch may also end by itself."
     return error("several-joins", subject.at_node(node), message, hint=hint)
 
 
@@ -101,10 +101,10 @@ def _body_ambiguous(subject: Subject, finding: ScopeFinding) -> Problem:
     node, *_ = finding.nodes
     if finding.edges:
         message = f"{subject.listed(finding.nodes[1:])} is inside the body of {subject.node(node)} and behind its exit"
-        hint = "Lead the exit elsewhere, or mark the edges of the body with `mark: body`."
+        hint = "Connect the exit to another node, or mark the edges of the body with `mark: body`."
         return error("loop-body-ambiguous", subject.at_edge(finding.edges[0]), message, hint=hint)
-    message = f"{subject.node(node)} has no body: none of its edges comes back to it"
-    hint = "Lead the last step of the round back to the loop."
+    message = f"{subject.node(node)} has no body: none of its edges returns to it"
+    hint = "Connect the last step of the round to the loop."
     ways = [way for way in subject.graph.out[node] if way < len(subject.workflow.edges)]
     last = _last_of_chain(subject, node, ways[0]) if len(ways) > 1 else None
     back: JsonObject | None = (
@@ -131,7 +131,7 @@ def _last_of_chain(subject: Subject, loop: int, way: int) -> int | None:
 def _never_returns(subject: Subject, finding: ScopeFinding) -> Problem:
     node, target = finding.nodes
     message = f"the body of {subject.node(node)} begins at {subject.node(target)}, but no path leads back to the loop"
-    hint = "Lead the last step of the round back to the loop."
+    hint = "Connect the last step of the round to the loop."
     return error("loop-never-returns", subject.at_edge(finding.edges[0]), message, hint=hint)
 
 
@@ -139,7 +139,7 @@ def _sideways(subject: Subject, finding: ScopeFinding) -> Problem:
     loop, node, source = finding.nodes
     where = f"the body of {subject.node(loop)}"
     message = f"{subject.node(source)} leads into {where} (to {subject.node(node)}) past the loop"
-    hint = "Rounds are counted at the loop: lead the edge there."
+    hint = "The loop counts the rounds: connect the edge to it."
     return warning("loop-entered-sideways", subject.at_edge(finding.edges[0]), message, hint=hint)
 
 
@@ -165,7 +165,7 @@ _WORDS: Final[dict[str, Callable[[Subject, ScopeFinding], Problem]]] = {
 def _parallel(subject: Subject, position: int) -> Iterator[Problem]:
     if not subject.graph.forks[position].starts:
         message = f"{subject.node(position)} has no branches"
-        hint = "Name nodes in `branches`, or lead edges to them."
+        hint = "Name nodes in `branches`, or add edges to them."
         yield error("parallel-without-branches", subject.at_node(position), message, hint=hint)
     elif subject.reached(position) and position not in subject.graph.join_of:
         message = f"{subject.node(position)} has no join: each of its branches ends separately"
@@ -186,7 +186,7 @@ def _join(subject: Subject, position: int, config: JoinConfig) -> Iterator[Probl
     expected = branches if openers else len(graph.into[position])
     if config.wait.number > expected:
         message = f"{subject.node(position)} waits for {config.wait.number:g} of {expected} branches"
-        hint = "That many never arrive: it starts when all are settled. Lower the number, or wait for `all`."
+        hint = "It starts when all branches are settled. Lower the number, or wait for `all`."
         yield warning("join-wait-unmet", subject.at_node(position, "config", "wait"), message, hint=hint)
 
 

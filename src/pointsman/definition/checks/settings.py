@@ -42,7 +42,7 @@ def check_triggers(subject: Subject) -> Iterator[Problem]:
             seen.add((key, named))
         if trigger.type == "schedule" and trigger.id in ADDRESS_WORDS:
             message = (
-                f"over HTTP the schedule of trigger {trigger.id!r} cannot be reached: its id is a word of addresses"
+                f"over HTTP the schedule of trigger {trigger.id!r} cannot be reached: its id is a reserved word of URLs"
             )
             yield warning("trigger-id-reserved", f"{at}/id", message, hint=f"Other than {', '.join(ADDRESS_WORDS)}.")
         if trigger.type == "webhook":
@@ -174,7 +174,7 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
     for position in range(len(subject.nodes)):
         waits = _waits_for_people(subject, position)
         if waits and config.persistence == "none":
-            message = f"{waits}, but with `persistence: none` a wait cannot be stored"
+            message = f"{waits}, but with `persistence: none` the execution cannot be stored while it waits"
             hint = "Set `persistence: session`."
             yield error("gate-without-persistence", subject.at_node(position), message, hint=hint)
         if waits and config.human_in_loop == "none":
@@ -317,7 +317,7 @@ def _reserved_fields(subject: Subject) -> Iterator[Problem]:
             named.setdefault(site.text.split(".")[0].split("[")[0], site.pointer)
     for name, pointer in named.items():
         if name in ROOTS and name not in ("state", "data"):
-            message = f"a field is named {name!r}, but in expressions a bare {name!r} has another meaning"
+            message = f"a field is named {name!r}, which has another meaning in expressions"
             yield warning("reserved-name", pointer, message, hint=f"Read it as `state.{name}`, or rename it.")
 
 
@@ -325,12 +325,12 @@ def check_unheeded(subject: Subject) -> Iterator[Problem]:
     """Warn of each setting that the engine ignores."""
     for position, node in enumerate(subject.nodes):
         if node.progress is not None:
-            message = f"{subject.node(position)} has a text for `progress`, which is never sent"
+            message = f"{subject.node(position)} has a `progress` text, which is never sent"
             hint = "Put a node of the type `progress` before it."
             yield warning("not-heeded", subject.at_node(position, "progress"), message, hint=hint)
         if isinstance(node.config, TemplateRenderConfig) and node.config.artifact_name is not None:
-            message = f"{subject.node(position)} names an artifact, but its text is only used as the result"
-            hint = "Write it with a tool node behind it: `write_file`."
+            message = f"{subject.node(position)} has an `artifact`, but its text is only used as the result"
+            hint = "Write the file with a tool node after it: `write_file`."
             yield warning("not-heeded", subject.at_node(position, "config", "artifactName"), message, hint=hint)
 
 
@@ -342,9 +342,9 @@ AT_ONCE: Final = frozenset(
 WAITING: Final = frozenset({"human", "wait", "emit"})
 
 WAYS: Final = {
-    "timeout": "Time belongs to work; a gate, a wait and a join have a `timeout` in their `config`.",
+    "timeout": "Only work has this setting; a gate, a wait and a join have a `timeout` in their `config`.",
     "delay": "Put a `wait` node before it.",
-    "cache": "Only work is remembered.",
+    "cache": "Only results of work are cached.",
 }
 
 OF_CALLS: Final = frozenset({"retries", "retryDelay", "backoff", "retryOn", "errorHandler"})
@@ -398,7 +398,7 @@ def _more_elsewhere(subject: Subject) -> Iterator[Problem]:
         for number, option in enumerate(node.config.options or ()):
             if option.more is not None:
                 at = subject.at_node(position, "config", "options", number, "more")
-                message = f"`more` has no effect at {subject.node(position)}: no limit leads there"
+                message = f"`more` has no effect at {subject.node(position)}: no limit routes to it"
                 hint = f"Set `config.onLimit: {node.id}`."
                 yield warning("setting-without-effect", at, message, hint=hint, fix=remove_at(at))
 

@@ -211,6 +211,7 @@ _CHARS_MAX: Final = 100
 _DURATION: Final = r"(?:[0-9]{1,15}(?:\.[0-9]{1,6})?\s*(?:ms|s|min|m|h|d)\s*)+"
 _DURATION_PART: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*(ms|s|min|m|h|d)\s*")
 _WHOLE_DURATION: Final = re.compile(_DURATION)
+_NUMBER_AND_WORD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)")
 _DURATION_MS_MAX: Final = 100 * 366 * 86_400_000
 """A hundred years; what is longer is a slip of the unit."""
 _FINE_S: Final = 100.0
@@ -279,6 +280,19 @@ def read_duration(value: object) -> Duration:
         raise ValueError("must not be longer than a hundred years")
     seconds = amount_ms / 1000
     return Duration(Seconds(round(seconds, 9 if seconds < _FINE_S else 3)))
+
+
+_UNIT_WORDS: Final = {"milli": "ms", "ms": "ms", "sec": "s", "min": "m", "hour": "h", "hr": "h", "day": "d"}
+
+
+def near_duration(text: str) -> str | None:
+    """Return the duration that a text such as `5 minutes` means, as `5m`; None if it means none."""
+    parts: list[str] = []
+    for number, word in _NUMBER_AND_WORD.findall(text[:_CHARS_MAX].lower()):
+        unit = next((unit for start, unit in _UNIT_WORDS.items() if word.startswith(start)), None)
+        parts.append(f"{number}{unit or word}")
+    short = "".join(parts)
+    return short if short and _WHOLE_DURATION.fullmatch(short) else None
 
 
 def write_duration(duration: Duration) -> str:

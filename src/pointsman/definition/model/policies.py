@@ -93,30 +93,30 @@ class Limits(Model):
     tokens: Count | None = None
     """Most tokens that models may read and write, together."""
     model_calls: Annotated[int, Field(ge=0)] | None = None
-    """Most calls of models."""
+    """Maximum number of model calls."""
     tool_calls: Annotated[int, Field(ge=0)] | None = None
-    """Most calls of tools."""
+    """Maximum number of tool calls."""
 
 
 class More(Model):
-    """How much more of each limit an execution gets that was stopped by one."""
+    """The amounts by which limits are raised for an execution that one of them stopped."""
 
     steps: Count | None = None
-    """So many more steps."""
+    """Additional steps."""
     visits: Count | None = None
-    """So many more visits of each node."""
+    """Additional visits of each node."""
     execution_time: Duration | None = None
-    """So much more time of work."""
+    """Additional working time."""
     deadline: Duration | None = None
-    """So much more time on the wall clock, from the answer on."""
+    """Additional wall-clock time, counted from the answer."""
     cost_usd: Annotated[float, Field(ge=0)] | None = None
-    """So much more money, in US dollars."""
+    """Additional cost in US dollars."""
     tokens: Count | None = None
-    """So many more tokens."""
+    """Additional tokens."""
     model_calls: Annotated[int, Field(ge=0)] | None = None
-    """So many more calls of models."""
+    """Additional model calls."""
     tool_calls: Annotated[int, Field(ge=0)] | None = None
-    """So many more calls of tools."""
+    """Additional tool calls."""
 
 
 class Budget(Model):

@@ -55,7 +55,7 @@ def _workflow_id(value: WorkflowId) -> WorkflowId:
             "must begin with a letter or digit and have only letters, digits, '.', '_' and '-' (at most 200)"
         )
     if value in RESERVED_IDS:
-        raise ValueError(f"must not be a word of addresses: {', '.join(RESERVED_IDS)}")
+        raise ValueError(f"must not be a reserved word of URLs: {', '.join(RESERVED_IDS)}")
     return value
 
 

@@ -25,8 +25,8 @@ REPAIRS_MAX: Final = 50
 _REPAIR_TEXT_MAX: Final = 1024 * 1024
 
 SKETCH_HINT: Final = (
-    "This is a sketch of a schema, not a workflow: '|' lists what may stand there and '...' what was left out. "
-    "Choose one value and write the parts out."
+    "This is a sketch of a schema, not a workflow: '|' lists the possible values, and '...' marks omitted parts. "
+    "Choose one value, and write the omitted parts."
 )
 _BOMS: Final = (
     (b"\xff\xfe\x00\x00", "utf-32-le"),
@@ -116,7 +116,7 @@ def read_document(data: bytes | str, *, name: str = "") -> Document:
     """Read JSON, JSON with comments, or YAML. Text that begins like JSON but is
     unreadable as such is read as YAML if the file `name` ends in .yaml or .yml."""
     if len(data) > BYTES_MAX:
-        message = f"the document has {len(data) // 1_000_000} MB; {BYTES_MAX // 1024 // 1024} MiB is the most"
+        message = f"the document has {len(data) // 1_000_000} MB; the maximum is {BYTES_MAX // 1024 // 1024} MiB"
         return _nothing("", "too-large", message, hint="Split it into sub-workflows.", name=name)
     try:
         text = data if isinstance(data, str) else _decode(data)
@@ -218,7 +218,7 @@ def _read_as_json(text: str, *, name: str) -> Document:
 
 def _read_as_yaml(text: str, *, name: str) -> Document:
     if len(text) > YAML_BYTES_MAX:
-        message = f"the YAML document has {len(text) // 1000} kB; {YAML_BYTES_MAX // 1024} KiB is the most"
+        message = f"the YAML document has {len(text) // 1000} kB; the maximum is {YAML_BYTES_MAX // 1024} KiB"
         return _nothing(text, "too-large", message, hint="Write it as JSON: that is read much faster.", name=name)
     try:
         reading = read_yaml(text)
@@ -232,7 +232,7 @@ def _finished(text: str, reading: ReadText, form: Format, *, name: str) -> Docum
     problems: list[Problem] = []
     for path, first, second in reading.duplicates:
         line, column = document.line_and_column(first)
-        message = f"the key {str(path[-1])[:60]!r} is there twice; the first is in line {line}, column {column}"
+        message = f"the key {str(path[-1])[:60]!r} occurs twice; the first is in line {line}, column {column}"
         problem = error("duplicate-key", pointer_to(*path), message, hint="Keep one of them.")
         problems.append(_placed_at(document, second, problem))
     for path, offset in reading.sketches:

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Union, cast, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from pointsman.definition.model.base import EXTENSION_PREFIX, Model, descriptions_of
+from pointsman.definition.model.base import EXTENSION_PREFIX, Model, descriptions_of, near_duration
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Node
 from pointsman.definition.problems import (
     PROBLEMS_MAX,
@@ -18,8 +18,10 @@ from pointsman.definition.problems import (
     Problem,
     did_you_mean,
     error,
+    meant,
     more_problems,
     pointer_to,
+    question,
 )
 from pointsman.values import Json, JsonObject
 
@@ -81,7 +83,12 @@ def _finding(
         )
         return error("bad-value", at, f"{_name(parts, document)} must be {wanted}, not {shown}", hint=near)
     if kind == "value_error":
-        return error("bad-value", at, f"{_name(parts, document)} {context.get('error', objection['msg'])}")
+        message = str(context.get("error", objection["msg"]))
+        given = objection["input"]
+        near = near_duration(given) if isinstance(given, str) and "length of time" in message else None
+        return error(
+            "bad-value", at, f"{_name(parts, document)} {message}", hint=question(near, ""), fix=meant(at, near)
+        )
     if kind in _SIZES:
         return error("out-of-range", at, f"{_name(parts, document)} {_SIZES[kind].format(**context)}, not {shown}")
     words = _WORDS.get(kind, objection["msg"].replace("Input should", "must", 1))

@@ -164,7 +164,9 @@ class _Scanner:
     def _open(self, value: list[Json] | JsonObject) -> None:
         if len(self.stack) >= DEPTH_MAX:
             raise self._wrong(
-                f"more than {DEPTH_MAX} levels are nested", code="too-deep", hint="Nest less; use sub-workflows."
+                f"more than {DEPTH_MAX} levels are nested",
+                code="too-deep",
+                hint="Reduce the nesting, or use sub-workflows.",
             )
         place = ValuePosition(self.at, parts={})
         self._attach(value, place)
@@ -241,7 +243,7 @@ class _Scanner:
             raise self._wrong(
                 "the text ends where a value should be", hint="The document is cut off; get the rest of it."
             )
-        raise self._wrong(f"{self.text[start]!r} does not begin a value")
+        raise self._wrong(f"{self.text[start]!r} cannot begin a value")
 
     def _word(self, word: str, start: int) -> Json:
         if word in _LITERALS:
@@ -252,7 +254,7 @@ class _Scanner:
             raise self._wrong(f"{word} is not JSON", hint=f"Write {_FOREIGN[word]}.", edit=edit)
         if word in _NOT_NUMBERS:
             raise self._wrong(f"{word} is not a JSON number", code="not-a-number", hint="Omit the key, or write null.")
-        raise self._wrong(f"{word[:60]!r} is not a value", hint="Texts stand in double quotes.")
+        raise self._wrong(f"{word[:60]!r} is not a value", hint="Write texts in double quotes.")
 
     def _number(self, found: re.Match[str], start: int) -> Json:
         text = found[0]
@@ -265,7 +267,7 @@ class _Scanner:
             raise self._wrong(
                 f"{self.text[start : start + 60].split()[0]!r} is not a number",
                 at=start,
-                hint="Texts stand in double quotes.",
+                hint="Write texts in double quotes.",
             )
         if found[1] is None and found[2] is None:
             return int(text)

@@ -158,12 +158,18 @@ def _exact_events(text: str) -> Iterator[_Event]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    brackets: list[int] = []
     try:
         parser = cast("_Parser", YAML(typ="safe", pure=True))
         for event in parser.parse(text):
             mark = event.start_mark
+            kind = type(event).__name__.removesuffix("Event")
+            if getattr(event, "flow_style", False):
+                brackets.append(0 if mark is None else mark.index)
+            elif brackets and kind in ("SequenceEnd", "MappingEnd"):
+                brackets.pop()
             yield _Event(
-                kind=type(event).__name__.removesuffix("Event"),
+                kind=kind,
                 offset=0 if mark is None else mark.index,
                 anchor=cast("str | None", getattr(event, "anchor", None)),
                 tag=_tag_of(getattr(event, "tag", None)),
@@ -171,25 +177,66 @@ def _exact_events(text: str) -> Iterator[_Event]:
                 is_plain=getattr(event, "style", "x") is None,
             )
     except MarkedYAMLError as why:
-        marked = cast("_Marked", why)
-        at = marked.problem_mark or marked.context_mark
-        message = " ".join(part for part in (marked.context, marked.problem) if part)
-        raise Unreadable("unreadable", message, 0 if at is None else at.index, hint=_hint(text, message)) from why
+        raise _explained(text, cast("_Marked", why), brackets) from why
     except (YAMLError, ValueError, RecursionError) as why:
         # The library raises plain ValueErrors for some broken escapes, and its scanner recurses for flow syntax.
         raise Unreadable("unreadable", str(why).partition("\n")[0] or "this is not valid YAML", 0) from why
 
 
+def _explained(text: str, why: _Marked, brackets: list[int]) -> Unreadable:
+    """Return an error of the library in words for authors. `brackets`: offsets of the open `[` and `{`."""
+    problem = why.problem or why.context or "this is not valid YAML"
+    at = why.problem_mark or why.context_mark
+    offset = 0 if at is None else at.index
+    began = offset if why.context_mark is None else why.context_mark.index
+    if brackets and ("expected ',' or" in problem or "the node content" in problem):
+        return _unclosed(text, problem, offset, brackets[-1])
+    hint = ""
+    if "mapping values are not allowed" in problem:
+        before = text[text.rfind("\n", 0, offset) + 1 : offset].lstrip(" -")
+        if ": " in before:
+            problem, hint = "a text that contains ': ' has no quotes", "Put the text in quotes."
+        else:
+            problem = f"the key {before[:60]!r} is not allowed at this position"
+            hint = "Indent it like the keys beside it. The line above must be `key: value`, or end with a colon."
+    elif "expected <block end>" in problem:
+        begins = f"that begins in line {text.count(chr(10), 0, began) + 1}"
+        if "<scalar>" in problem:
+            problem, hint = "there is further text after a value", "Put the whole value in quotes."
+        else:
+            kind = "list" if "collection" in (why.context or "") else "object"
+            problem = f"this line does not belong to the {kind} {begins}"
+            hint = "Indent all entries of a list equally, and all keys of an object."
+    elif "expected ':'" in problem:
+        offset, problem = began, "this line is neither `key: value` nor a list entry"
+        hint = "Indent the further lines of a text, or put the text in quotes."
+    elif "end of stream" in problem:
+        offset, problem, hint = began, "a quoted text is not closed", "Add the closing quote."
+    elif "cannot start any token" in problem:
+        if text[offset : offset + 1] == "\t":
+            problem, hint = "a tab is used as indentation", "YAML is indented with spaces, never with tabs."
+        else:
+            problem, hint = f"a text cannot begin with {text[offset : offset + 1]!r}", "Put the text in quotes."
+    elif "sequence entries are not allowed" in problem:
+        problem, hint = "a list entry is not allowed at this position", "Begin the list on a new line."
+    return Unreadable("unreadable", problem, offset, hint=hint)
+
+
+def _unclosed(text: str, problem: str, offset: int, opened: int) -> Unreadable:
+    closing, kind = ("]", "list") if text[opened : opened + 1] == "[" else ("}", "object")
+    if "<stream end>" in problem:
+        return Unreadable("unreadable", f"the {kind} is not closed", opened, hint=f"Add {closing!r}.")
+    line, column = text.count("\n", 0, opened) + 1, opened - text.rfind("\n", 0, opened)
+    return Unreadable(
+        "unreadable",
+        f"a comma or {closing!r} is missing in the {kind} that begins in line {line}, column {column}",
+        offset,
+        hint=f"Close it with {closing!r}, or separate its entries with commas. Quote texts with commas or brackets.",
+    )
+
+
 def _tag_of(tag: object) -> str | None:
     return None if tag is None or str(tag) == "!" else str(tag)
-
-
-def _hint(text: str, message: str) -> str:
-    if "\t" in text and "\\t" in message:
-        return "YAML is indented with spaces, never with tabs."
-    if "mapping values are not allowed" in message:
-        return "A text that has ': ' in it needs quotes."
-    return ""
 
 
 class _Builder:

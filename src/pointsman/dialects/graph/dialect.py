@@ -350,7 +350,9 @@ class GraphNodeReader:
         links = self.shape.leaving(record.value.get("id"))
         if "expression" not in config and not any(link.is_conditional for link in links):
             hint = "Give it a 'condition', or put conditions on its edges."
-            self.reading.error("condition-missing", record.pointer, f"{_id(record)} has nothing to decide by", hint)
+            self.reading.error(
+                "condition-missing", record.pointer, f"{_id(record)} has no condition to decide on", hint
+            )
         told = [link.condition for link in links if isinstance(link.condition, str)]
         own = f"{record.value.get('id')} condition result"
         if isinstance(condition, str) and told and not any(text == condition or own in text for text in told):
@@ -424,7 +426,7 @@ class GraphNodeReader:
                 self.reading.move(node, at, field, record, field)
         elif isinstance(kind, str) and "|" in kind:
             hint = "This is a sketch of a schema, not a workflow: '|' lists the possible values. Choose one."
-            self.reading.error("schema-sketch", record.at("type"), f"{kind!r} is no type but a list of types", hint)
+            self.reading.error("schema-sketch", record.at("type"), f"{kind!r} is a list of types, not a type", hint)
         elif isinstance(kind, str):
             hint = f"{did_you_mean(kind, NODE_TYPES)} Known are {', '.join(NODE_TYPES)}.".strip()
             self.reading.error("unknown-node-type", record.at("type"), f"has the unknown node type {kind!r}", hint)

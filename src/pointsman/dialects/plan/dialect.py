@@ -196,8 +196,8 @@ def _prompt(step: Record, method: Record, inputs: list[str]) -> str:
         "": step.value.get("description"),
         "Approach: ": method.value.get("approach"),
         "Why: ": method.value.get("reasoning"),
-        "What it starts from: ": step.value.get("input_description"),
-        "What to deliver: ": step.value.get("output_description"),
+        "Given: ": step.value.get("input_description"),
+        "Deliver: ": step.value.get("output_description"),
     }
     lines = [literal_text(f"{word}{text}") for word, text in said.items() if isinstance(text, str) and text]
     return "\n".join([*lines, *(f"\n{name}:\n{{{name}}}" for name in inputs)])

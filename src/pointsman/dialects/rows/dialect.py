@@ -249,7 +249,7 @@ class _Rows:
         source = key_of(row.value.get(row.said("sourceNodeId")))
         named = self.names.get(key_of(target))
         if self.types.get(source) == "AGENT" and isinstance(label, str) and named is not None and label != named:
-            message = f"the edge {row.value.get('id')!r} listens to {label!r}, but its target is called {named!r}"
+            message = f"the edge {row.value.get('id')!r} waits for {label!r}, but its target is named {named!r}"
             self.reading.note(
                 "label-differs", row.at("conditionValue"), message, "This is valid. Check that it is intended."
             )
@@ -262,7 +262,7 @@ def _check_names(nodes: list[Record], reading: ForeignReader) -> None:
         if name is None:
             continue
         if name in seen:
-            hint = "Agents route by it: give each node its own."
+            hint = "Agents route by name: give each node its own."
             reading.error("duplicate-name", row.at("nodeName"), f"a second node is called {name!r}", hint)
         seen.setdefault(name, row)
 

@@ -379,7 +379,7 @@ class StepsNodeReader:
         choices = step.take("choices")
         if len(list_of(choices)) < 2:
             hint = "Name at least two."
-            self.reading.error("too-few-choices", step.at("choices"), "a decision needs something to choose from", hint)
+            self.reading.error("too-few-choices", step.at("choices"), "a decision needs options", hint)
         schema: JsonObject = {"type": "string", "enum": choices}
         self.reading.put(config, f"{at}/config", "outputSchema", schema, step.at("choices"))
 

@@ -306,27 +306,27 @@ def fault(why: psycopg.Error | UnicodeEncodeError, shown: str) -> PointsmanError
     state = state_of(why)
     kind, hint = next(((kind, hint) for begin, kind, hint in FAULTS if state.startswith(begin)), (StoreFailed, ""))
     if is_lost(why):
-        kind, hint = StoreUnreachable, "Is the server up? What was acknowledged before is safe."
+        kind, hint = StoreUnreachable, "Check that the server runs. Acknowledged writes are safe."
     elif not state and isinstance(why, psycopg.DataError):
         kind, hint = UnstorableValue, "PostgreSQL's texts cannot hold the character NUL."
     return kind(message, hint=hint)
 
 
 FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
-    ("53100", StoreFull, "Make room on the server's disk; nothing needs to be restarted."),
+    ("53100", StoreFull, "Free space on the server's disk; no restart is needed."),
     ("53", StoreCrowded, "Raise max_connections, or let fewer processes use the server."),
     ("25006", StoreReadOnly, "The server is a standby, or default_transaction_read_only is on: write to the primary."),
-    ("42501", StoreReadOnly, "Let this user write, and create tables where they are missing."),
+    ("42501", StoreReadOnly, "Grant this user the right to write, and to create missing tables."),
     ("3D000", StoreMissing, "Create the database and its user: createuser NAME, createdb NAME."),
-    ("3F000", StoreMissing, "Its schema is gone: restore a backup, or open the store anew."),
-    ("42P01", StoreMissing, "Its tables are gone: restore a backup, or open the store anew."),
+    ("3F000", StoreMissing, "Its schema no longer exists: restore a backup, or open the store anew."),
+    ("42P01", StoreMissing, "Its tables no longer exist: restore a backup, or open the store anew."),
     ("28", StoreUnreachable, "Check user and password, and what pg_hba.conf allows."),
-    ("55P03", StoreLocked, "Another session holds it for too long: pg_stat_activity tells which."),
+    ("55P03", StoreLocked, "Another session holds a lock for too long: pg_stat_activity shows which."),
     ("57014", StoreLocked, "It took longer than statement_timeout allows."),
-    ("40", StoreLocked, "Others write the same at the same time: try again."),
+    ("40", StoreLocked, "Other processes write the same data at the same time: try again."),
     ("XX00", StoreDamaged, "Restore a backup; `pointsman verify` lists what is damaged."),
     ("54", UnstorableValue, "Names and keys must be shorter than 2 KB."),
-    ("22", UnstorableValue, "The value is not one that PostgreSQL can hold."),
+    ("22", UnstorableValue, "PostgreSQL cannot store this value."),
 )
 """By prefix of the SQLSTATE; the first match counts."""
 

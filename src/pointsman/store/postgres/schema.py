@@ -117,8 +117,8 @@ FIND_VERSION: Final = """
 LOSES: Final = {
     "fsync": "a crash of its machine can damage the store beyond repair",
     "full_page_writes": "a crash of its machine can damage the store beyond repair",
-    "synchronous_commit": "a crash can lose what was acknowledged in the moment before",
-    "data_checksums": "values that its disk changes are only noticed in journals (`pg_checksums --enable`)",
+    "synchronous_commit": "a crash can lose writes acknowledged just before it",
+    "data_checksums": "values changed by the disk are only detected in journals (`pg_checksums --enable`)",
 }
 """Settings that must not be off, and the consequence if they are."""
 FIND_OFF: Final = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off' ORDER BY name"
@@ -158,8 +158,8 @@ def _prepared(address: Address) -> PreparedStore:
         schema, version = found_in(connection)
         if version != len(MIGRATIONS) and is_read_only(connection):
             raise StoreReadOnly(
-                f"{address.shown}: there is no store of today's version, and the database can only be read",
-                hint="Open it once where it can be written; it is made or brought up to date there.",
+                f"{address.shown}: the store has an older version, or does not exist, and the database is read-only",
+                hint="Open it once where it is writable; that creates or migrates the store.",
             )
         if version != len(MIGRATIONS):
             # Held until this connection is closed; a process that waits too long gets an error.
@@ -182,7 +182,7 @@ def warnings_of(connection: psycopg.Connection) -> list[str]:
     said = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
     apart = 0.0 if said is None else max(asked - said[0], said[0] - time.time())
     if apart > APART_S:
-        warnings.append(f"the clocks of this machine and of the server are {apart:.0f} s apart: set one of them right")
+        warnings.append(f"the clocks of this machine and of the server are {apart:.0f} s apart: correct one of them")
     return warnings
 
 
@@ -206,11 +206,11 @@ def bring_up(connection: psycopg.Connection, address: Address) -> str:
     schema, version = found_in(connection)
     if not schema:
         raise StoreMissing(
-            f"{address.shown}: this user has no schema to work in", hint="Name one: …?schema=pointsman is made."
+            f"{address.shown}: this user has no schema", hint="Name one, for example …?schema=pointsman; it is created."
         )
     if version == 0 and connection.execute(COUNT_TABLES, (f'"{schema}"',)).fetchone() != (0,):
         raise StoreForeign(
-            f"{address.shown}: the schema {schema!r} holds tables of something else",
+            f"{address.shown}: the schema {schema!r} contains tables of another application",
             hint="Give the store a schema of its own: add ?schema=pointsman to the address.",
         )
     migrate(connection, version)

@@ -119,7 +119,7 @@ def find_damage(read: Snapshot, statements: TransferStatements) -> Iterator[str]
         yield from check.breaks(*row)
     for (strays,) in each(read(statements.strays)):
         if strays:
-            yield f"{strays} rows do not belong to an execution"
+            yield f"{strays} rows belong to no execution"
     yield from find_false_blobs(read)
     yield from find_unused_needs(read, statements)
     if wrong := sum(count for statement in DIFFERENT for (count,) in each(read(statement))):

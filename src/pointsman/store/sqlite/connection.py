@@ -54,7 +54,7 @@ def path_of(url: str) -> Path:
         return Path(unquote(rest[1:])).expanduser().absolute()
     except (FileNotFoundError, RuntimeError):
         raise StoreMissing(
-            f"{url!r} leads nowhere: the working directory was deleted, or nobody has this home",
+            f"{url!r} cannot be resolved: the working directory was deleted, or the home directory does not exist",
             hint="Write sqlite:////absolute/name.db.",
         ) from None
 
@@ -77,7 +77,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     if sqlite3.sqlite_version_info < OLDEST:
         raise StoreFailed(
             f"SQLite {sqlite3.sqlite_version} is too old: STRICT tables came with 3.37",
-            hint="Use a Python that brings a newer SQLite.",
+            hint="Use a Python with a newer SQLite.",
         )
     connection = connect(f"file://{quote(str(path))}?mode=rwc")
     try:
@@ -177,7 +177,7 @@ def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
     message = f"{path.name}: {why}"
     match code:
         case sqlite3.SQLITE_FULL:
-            return StoreFull(message, hint="Make room on the disk; nothing needs to be restarted.")
+            return StoreFull(message, hint="Free space on the disk; no restart is needed.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
             return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -185,15 +185,15 @@ def fault(why: sqlite3.Error, path: Path) -> StoreFailed:
         case sqlite3.SQLITE_CANTOPEN if path.is_file() and not os.access(path.parent, os.W_OK):
             return StoreReadOnly(message, hint=f"Make {path} and its directory writable.")
         case sqlite3.SQLITE_CANTOPEN:
-            return StoreMissing(message, hint=f"Does the directory {path.parent} exist, and may it be written?")
+            return StoreMissing(message, hint=f"Check that the directory {path.parent} exists and is writable.")
         case sqlite3.SQLITE_NOTADB:
             return StoreForeign(message, hint="Give the store a file of its own.")
         case sqlite3.SQLITE_CORRUPT:
             return StoreDamaged(message, hint=DAMAGED)
         case sqlite3.SQLITE_IOERR if room_at(path) < ROOM_BYTES_MIN:
-            return StoreFull(message, hint="Make room on the disk; nothing needs to be restarted.")
+            return StoreFull(message, hint="Free space on the disk; no restart is needed.")
         case sqlite3.SQLITE_IOERR:
-            return StoreFailed(message, hint="The disk refuses to work: look at the system's log.")
+            return StoreFailed(message, hint="The disk reports an error: check the system log.")
         case _:
             missing = "Use a Python whose SQLite has full-text search (FTS5)." if "fts5" in message else ""
             return StoreFailed(message, hint=missing)
@@ -212,7 +212,7 @@ def version_warnings() -> list[str]:
     if sqlite3.sqlite_version_info >= WAL_RESET_FIXED:
         return []
     warning = (
-        f"SQLite {sqlite3.sqlite_version} has a rare bug, mended in 3.51.3: two connections that checkpoint at once can"
+        f"SQLite {sqlite3.sqlite_version} has a rare bug, fixed in 3.51.3: two connections that checkpoint at once can"
         " damage the file. Each process checkpoints in one thread only; let no two share it, or use a newer SQLite."
     )
     return [warning]

@@ -201,7 +201,7 @@ def refuse_foreign(connection: sqlite3.Connection) -> None:
     """Raise `StoreForeign` for a database of another program, before anything in it is changed."""
     if is_ours(connection) or (pragma(connection, "user_version") == 0 and is_empty(connection)):
         return
-    raise StoreForeign("the file is a database of something else", hint="Give the store a file of its own.")
+    raise StoreForeign("the file is a database of another application", hint="Give the store a file of its own.")
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:

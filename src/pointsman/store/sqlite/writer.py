@@ -225,7 +225,7 @@ class WriterThread:
         try:
             if not is_current(connection):
                 message = f"{self._path.name}: the store is of an older version, and can only be read"
-                raise StoreReadOnly(message, hint=f"{read_only.hint} It is then brought up to date.")
+                raise StoreReadOnly(message, hint=f"{read_only.hint} The store is then migrated.")
         except BaseException:
             connection.close()
             raise
@@ -370,10 +370,12 @@ class WriterThread:
         """Detect a file that was moved: writes would silently follow it."""
         now = identity_of(self._path)
         if now is None:
-            raise StoreMissing(f"{self._path} is gone", hint="Put it back: writing goes on as soon as it is there.")
+            raise StoreMissing(
+                f"{self._path} does not exist any more", hint="Restore the file: writing then continues."
+            )
         if now != self._identity:
             # The log may still be at the old path: opening a new file would mix the two.
-            raise StoreMissing(f"another file took the place of {self._path}", hint="Restart, to use the other one.")
+            raise StoreMissing(f"another file has replaced {self._path}", hint="Restart, to use the other one.")
 
 
 def tell(batch: list[WriteRequest[object]]) -> None:

@@ -20,7 +20,7 @@ from pointsman.errors import PointsmanError
 from pointsman.ports import KnownSecrets, ToolSpec
 from pointsman.redaction import Redaction, hiding, redaction_of
 from pointsman.tools.egress.addresses import SecretHosts
-from pointsman.tools.tool import ToolContext, ToolFailed, ToolLimits
+from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -249,6 +249,4 @@ def _text(value: Json) -> str:
 
 
 def _wrong(message: str) -> ToolFailed:
-    return ToolFailed(
-        Failure(code="tool-arguments", message=message, hint="Correct the arguments and call the tool again.")
-    )
+    return ToolFailed(Failure(code="tool-arguments", message=message, hint=CORRECT_ARGUMENTS))

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from pointsman.definition.json_schema import JsonSchema, SchemaWrong
 from pointsman.definition.model.base import Duration
-from pointsman.engine.failures import Failure, failure_by
+from pointsman.engine.failures import Failure, connection_problem, failure_by
 from pointsman.errors import OperatorError
 from pointsman.extras import ExtraMissing, need
 from pointsman.ports import SecretRule
@@ -392,10 +392,15 @@ class McpServer:
         reason = "" if connection is None else connection.end_of(why)
         if not reason and isinstance(why, OSError) and why.filename:
             reason = f"{why.strerror}: {why.filename!r}"
-        reason = reason or str(why) or type(why).__name__
-        message = f"the MCP server {self.name!r} cannot be reached: {reason}"
         how = "command" if self.described.command else "url"
         hint = f"Correct `{how}` under [mcp.{self.name}] in the settings, or start the server."
+        if not reason and self.described.url:
+            import httpx2
+
+            if isinstance(why, httpx2.TransportError):
+                reason, check = connection_problem(why)
+                hint = f"{check} Its `url` is set under [mcp.{self.name}] in the settings."
+        message = f"the MCP server {self.name!r} cannot be reached: {reason or str(why) or type(why).__name__}"
         return self._with_printed("mcp-unreachable", message, hint, process)
 
     def _with_printed(self, code: str, message: str, hint: str, process: ServerProcess | None) -> ToolFailed:
