@@ -54,9 +54,9 @@ class Deadlines:
     def _arm(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
         self.stop()
         self._loop, self._timer_at = loop, at
-        self._timer = loop.call_at(at, self._ring, loop)
+        self._timer = loop.call_at(at, self._expire, loop)
 
-    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now = loop.time()
         for task, at in self._due.items():

@@ -149,9 +149,9 @@ class _Map:
 
     def back(self, span: Span) -> Span:
         """Return the span of the source that became this span of the rewritten text."""
-        return self._place(span[0])[0], self._place(span[1] - 1)[1]
+        return self._source_span(span[0])[0], self._source_span(span[1] - 1)[1]
 
-    def _place(self, at: int) -> Span:
+    def _source_span(self, at: int) -> Span:
         """Return the span of the source that became one byte."""
         number = bisect_right(self._starts, at) - 1
         if number < 0:
@@ -175,7 +175,7 @@ def _rewritten(data: bytes, token: re.Pattern[bytes], decode: Callable[[bytes], 
     return b"".join(found), mapped
 
 
-def _seen(data: bytes, view: _View) -> bytes:
+def _view_of(data: bytes, view: _View) -> bytes:
     """Return the data in one view."""
     if view.token is not None:
         for _ in range(ROUNDS_MAX):
@@ -239,7 +239,7 @@ class Redaction:
                         folded.add(needle.lower())
                     else:
                         needles.add(needle)
-                if len(_seen(part.encode(errors="surrogatepass"), _VIEWS[0])) < CHARS_MIN:
+                if len(_view_of(part.encode(errors="surrogatepass"), _VIEWS[0])) < CHARS_MIN:
                     exact.add(part.encode(errors="surrogatepass"))
         # Longest first: one secret may begin with another.
         self._needles = sorted(needles, key=len, reverse=True)
@@ -285,7 +285,7 @@ class Redaction:
         """Return whether the data contain a secret."""
         if not self or len(data) < self._shortest:
             return False
-        return self._has_exact(data) or any(self._hits(_seen(data, view)) for view in self._views(data))
+        return self._has_exact(data) or any(self._hits(_view_of(data, view)) for view in self._views(data))
 
     def spans(self, data: bytes) -> list[Span]:
         """Return the spans of the secrets, in order and without overlaps."""
@@ -293,7 +293,7 @@ class Redaction:
             return []
         found: list[Span] = []
         for view in self._views(data):
-            if self._hits(_seen(data, view)):
+            if self._hits(_view_of(data, view)):
                 seen, maps = _seen_with_maps(data, view)
                 lower = seen.lower()
                 for needle in self._needles:
@@ -506,7 +506,7 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
     """Yield the part as it appears in each view, in each encoding of the whole, and whether its case is ignored."""
     for form in _forms(part):
         for view in _VIEWS:
-            seen = _seen(form, view)
+            seen = _view_of(form, view)
             if len(seen) >= CHARS_MIN:
                 yield seen, True
     # Another program may have escaped it before encoding it in base64 or hexadecimal.
@@ -517,7 +517,7 @@ def _needles(part: str) -> Iterator[tuple[bytes, bool]]:
         yield form.hex().encode(), True
         yield from ((form.hex(sign).encode(), True) for sign in ":-")
         for piece in _base64(form):
-            seen = _seen(piece, _VIEWS[0])
+            seen = _view_of(piece, _VIEWS[0])
             if len(seen) >= BASE64_CHARS_MIN:
                 yield seen, False
     # Bytes as JSON: `Buffer` in JavaScript, `list(data)` in Python.

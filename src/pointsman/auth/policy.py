@@ -351,10 +351,10 @@ async def _nature_of(app: AppContext, reference: str) -> Nature:
 async def _nature_of_execution(app: AppContext, summary: Summary) -> Nature:
     if summary.revision:
         return await _nature_of(app, f"{summary.workflow}@{summary.revision}")
-    return await _kept(app, (await app.runtime.load(summary.execution)).setup.definition)
+    return await _cached_nature(app, (await app.runtime.load(summary.execution)).setup.definition)
 
 
-async def _kept(app: AppContext, definition: str) -> Nature:
+async def _cached_nature(app: AppContext, definition: str) -> Nature:
     known = app[NATURES]
     if definition not in known:
         try:

@@ -144,7 +144,7 @@ class RateLimiter:
 
     def take(self, name: str) -> None:
         """Take a token. Raises `TooManyRequests`."""
-        held, now = self._held(name)
+        held, now = self._tokens_in(name)
         self._buckets.pop(name, None)
         self._buckets[name] = (held - 1 if held >= 1 else held, now)
         if len(self._buckets) > CALLERS_MAX:
@@ -153,9 +153,9 @@ class RateLimiter:
 
     def check(self, name: str) -> None:
         """Check that a token is left, without taking it. Raises `TooManyRequests`."""
-        self._must_hold_one(name, self._held(name)[0])
+        self._must_hold_one(name, self._tokens_in(name)[0])
 
-    def _held(self, name: str) -> tuple[float, float]:
+    def _tokens_in(self, name: str) -> tuple[float, float]:
         """Return the number of tokens in a bucket, and the current time."""
         now = self._clock.now()
         held, at = self._buckets.get(name, (float(self._burst), now))

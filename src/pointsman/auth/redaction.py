@@ -118,14 +118,14 @@ def secrets_of(settings: Settings) -> Iterator[str]:
     for name, value in os.environ.items():
         if name.startswith(f"{PREFIX}SECRET_") or name.endswith(KEY_VARIABLE_SUFFIX):
             yield value
-    for one in _given(settings):
+    for one in _settings_secrets(settings):
         found = os.environ.get(one.removeprefix(ENV)) if one.startswith(ENV) else one
         # Values of handles are yielded above, or are in the store.
         if found and not found.startswith(HANDLE):
             yield found
 
 
-def _given(settings: Settings) -> Iterator[str]:
+def _settings_secrets(settings: Settings) -> Iterator[str]:
     """Yield secrets, and handles of secrets, from the settings."""
     for provider in settings.providers.values():
         yield from (*provider.keys, *provider.headers.values())

@@ -231,17 +231,17 @@ def _parsed(source: Workflow, text: str, dialect: str | None) -> Workflow:
 
 def _beyond(problems: Iterable[Problem], others: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that are not among the others. Compares messages, since positions change."""
-    known = Counter(map(_said, others))
+    known = Counter(map(_identity_of, others))
     found: list[Problem] = []
     for problem in problems:
-        if known[_said(problem)] > 0:
-            known[_said(problem)] -= 1
+        if known[_identity_of(problem)] > 0:
+            known[_identity_of(problem)] -= 1
         else:
             found.append(problem)
     return tuple(found)
 
 
-def _said(problem: Problem) -> tuple[str, str, str]:
+def _identity_of(problem: Problem) -> tuple[str, str, str]:
     return problem.code, problem.severity, problem.message
 
 
@@ -294,7 +294,7 @@ def _patched(text: str, before: Json, after: JsonObject) -> str | None:
         yaml.indent(mapping=2, sequence=4, offset=2)
     try:
         tree = cast("object", yaml.load(text))  # pyright: ignore[reportUnknownMemberType] - as above
-        _put(tree, before, after)
+        _replace_values(tree, before, after)
         made = io.StringIO()
         yaml.dump(tree, made)  # pyright: ignore[reportUnknownMemberType] - as above
     except (YAMLError, ValueError, TypeError, KeyError, IndexError):
@@ -302,7 +302,7 @@ def _patched(text: str, before: Json, after: JsonObject) -> str | None:
     return made.getvalue()
 
 
-def _put(tree: object, before: Json, after: Json) -> None:
+def _replace_values(tree: object, before: Json, after: Json) -> None:
     """Change only the differing values in place, so that comments around the others stay."""
     if isinstance(before, dict) and isinstance(after, dict):
         _put_members(cast("MutableMapping[str, object]", tree), before, after)
@@ -315,7 +315,7 @@ def _put_members(tree: MutableMapping[str, object], before: JsonObject, after: J
         del tree[key]
     for key, value in after.items():
         if key in before and _alike(before[key], value):
-            _put(tree[key], before[key], value)
+            _replace_values(tree[key], before[key], value)
         elif key not in before or not same(before[key], value):
             tree[key] = value
 
@@ -336,7 +336,7 @@ def _put_items(tree: MutableSequence[object], before: list[Json], after: list[Js
         if at is None:
             made.append(value)
             continue
-        _put(trees[at], before[at], value)
+        _replace_values(trees[at], before[at], value)
         made.append(trees[at] if isinstance(value, dict | list) or same(before[at], value) else value)
     _arrange(tree, trees, made)
 

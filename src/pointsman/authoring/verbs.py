@@ -182,7 +182,7 @@ class AuthoringVerbs(Verbs):
         await must_see_workflow(self.app, self.caller, workflow)
         source, known = await self._at(workflow, revision, text)
         edited = await edit(self.app, source, operations, reader=self.caller)
-        made = await self._keep(edited, known, apply=apply, draft=draft)
+        made = await self._save_if_applied(edited, known, apply=apply, draft=draft)
         if native:
             made["native"] = edited.native
         if graph:
@@ -220,7 +220,9 @@ class AuthoringVerbs(Verbs):
                 f"{_first(designed.rounds[-1])}",
                 hint="Rephrase the description, or send operations.",
             )
-        made = await self._keep(designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok)
+        made = await self._save_if_applied(
+            designed.made, known, apply=apply and designed.ok, draft=not designed.made.ok
+        )
         return {**made, **evidence_of(designed.rounds)}
 
     @verb("viewer", "see workflows", audit=False)
@@ -293,7 +295,7 @@ class AuthoringVerbs(Verbs):
         drawn = await self.app[DOCUMENTS].run(drawn_document, source, by=self.caller.name, chars=source.chars)
         return {**drawn, "ok": checked.ok, "problems": [problem.to_json() for problem in checked.problems]}
 
-    async def _keep(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> EditedWorkflow:
+    async def _save_if_applied(self, edited: Edited, revision: int, *, apply: bool, draft: bool) -> EditedWorkflow:
         """Return an edit; with `apply` save it over the revision that it was made from."""
         head = edited.source.outline.head
         made: EditedWorkflow = {

@@ -156,7 +156,7 @@ class Dialogue:
     async def pieces(self) -> AsyncIterator[ChatDelta]:
         """Yield the answer in pieces; `text`, `calls` and `usage` are complete afterwards. Raises `DialogueFailed`."""
         if self.note:
-            yield self._said(self.note + "\n\n")
+            yield self._words_delta(self.note + "\n\n")
         going = asyncio.ensure_future(self.execution.settled())
         going.add_done_callback(lambda _: self.ear.heard.put_nowait(None))
         try:
@@ -177,9 +177,9 @@ class Dialogue:
             self.ear.leave()
             going.cancel()
         for text in await self._outcome():
-            yield self._said(text)
+            yield self._words_delta(text)
 
-    def _said(self, text: str) -> ChatDelta:
+    def _words_delta(self, text: str) -> ChatDelta:
         self.words.append(text)
         return ChatDelta("words", text)
 
@@ -188,7 +188,7 @@ class Dialogue:
             if seen.step.node not in self.hidden and seen.delta.get("kind") == "text":
                 text = str(seen.delta["text"])
                 self._speaking[seen.step] = self._speaking.get(seen.step, "") + text
-                yield self._said(text) if self.is_spoken else ChatDelta("thought", text)
+                yield self._words_delta(text) if self.is_spoken else ChatDelta("thought", text)
             return
         for event in seen.events:
             match event:
@@ -196,7 +196,7 @@ class Dialogue:
                     yield ChatDelta("thought", f"{self.execution.names[step.node]} …\n")
                 case StepSucceeded(step=step) if said := self._speaking.pop(step, "").strip():
                     self._last = said
-                    yield self._said("\n\n") if self.is_spoken else ChatDelta("thought", "\n")
+                    yield self._words_delta("\n\n") if self.is_spoken else ChatDelta("thought", "\n")
                 case _:
                     pass
 

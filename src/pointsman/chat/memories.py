@@ -189,7 +189,7 @@ class OneMemory:
             limit=limit,
             at=self._now,
         )
-        return [_known(one) for one in found]
+        return [_owner_of(one) for one in found]
 
     async def search(self, text: str, *, limit: int = PAGE) -> list[FoundMemory]:
         """Return values that share words with the text or have a similar meaning, the best match first."""
@@ -290,14 +290,14 @@ async def memory_page(memory: OneMemory, *, search: str | None, after: str | Non
         if found.warnings:
             result["warnings"] = [*found.warnings]
         return result
-    last = None if after is None else _place(after)
+    last = None if after is None else _position_after(after)
     known = await memory.list(after=last, limit=limit + 1)
     page = known[:limit]
     following = msgspec.json.encode((page[-1].namespace, page[-1].key)).decode() if len(known) > limit else None
     return {"values": [known_view(one) for one in page], "next": following}
 
 
-def _place(after: str) -> StoredMemory:
+def _position_after(after: str) -> StoredMemory:
     try:
         namespace, key = msgspec.json.decode(after, type=tuple[str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -331,7 +331,7 @@ def owner_view(one: Holding) -> OwnerView:
     }
 
 
-def _known(one: RememberedValue) -> StoredMemory:
+def _owner_of(one: RememberedValue) -> StoredMemory:
     namespace, key = names_of(one.key)
     return StoredMemory(namespace=namespace, key=key, value=one.value, changed=one.changed, expires=one.expires)
 

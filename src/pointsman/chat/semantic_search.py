@@ -76,7 +76,7 @@ class StoredEmbedding:
                 task.result()
             else:
                 warnings.append("some values have no embeddings yet: they were searched by words only")
-            [vector], usage = await self._asked([text], query=True)
+            [vector], usage = await self._embedded([text], query=True)
         except Outage:
             raise
         except (ModelFailed, PointsmanError) as why:
@@ -127,7 +127,7 @@ class StoredEmbedding:
 
     async def _vectors_of(self, missing: Sequence[UnembeddedValue]) -> list[Embedding]:
         try:
-            found, _ = await self._asked([said(one) for one in missing], query=False)
+            found, _ = await self._embedded([said(one) for one in missing], query=False)
         except ModelFailed as why:
             if why.failure.code not in UNSAID:
                 raise
@@ -137,7 +137,7 @@ class StoredEmbedding:
             return [placed for one in missing for placed in await self._vectors_of([one])]
         return [Embedding(one.key, one.mark, vector) for one, vector in zip(missing, found, strict=True)]
 
-    async def _asked(self, said: Sequence[str], *, query: bool) -> Embedded:
+    async def _embedded(self, said: Sequence[str], *, query: bool) -> Embedded:
         return await self._embed(self._settings.model, said, query=query, dimensions=self._settings.dimensions)
 
 

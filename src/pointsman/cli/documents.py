@@ -163,7 +163,7 @@ def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect:
     found = named(file, dialect=dialect)
     source = found if isinstance(found, Workflow) else go(_opened(installation(store), found))
     made = converted(source, target, as_yaml=as_yaml)
-    _tell(made.losses, file=file, text=source.document.text)
+    _print_losses(made.losses, file=file, text=source.document.text)
     if out is None:
         click.echo(made.text)
         return CLEAN
@@ -174,7 +174,7 @@ def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect:
     return CLEAN
 
 
-def _tell(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
+def _print_losses(losses: tuple[Problem, ...], *, file: str, text: str) -> None:
     for line in problem_lines(losses, file=file, text=text):
         click.echo(line, err=True)
 

@@ -226,7 +226,7 @@ async def _share(
         return await sharing.share_workflow(workflow, audience, groups=groups, owner=owner)
 
 
-def _tell(one: Round) -> None:
+def _print_round(one: Round) -> None:
     """Print a design round on standard error: standard output is reserved for the document."""
     if one.usage.scripted and one.number == 1:
         warn_scripted()
@@ -280,7 +280,7 @@ async def _design(
     store: str | None, model: str | None, script: Path | None, words: str, *, name: str, save: bool
 ) -> DesignedWorkflow:
     async with installation(store, model=model, script=script) as app:
-        return await session_at_prompt(app).authoring.design(words, name=name, save=save, hear=_tell)
+        return await session_at_prompt(app).authoring.design(words, name=name, save=save, hear=_print_round)
 
 
 @workflows.command()
@@ -334,7 +334,7 @@ async def _edit(
     async with installation(store, model=model, script=script) as app:
         authoring = session_at_prompt(app).authoring
         if words:
-            return await authoring.edit_by_words(workflow, words, apply=apply, hear=_tell)
+            return await authoring.edit_by_words(workflow, words, apply=apply, hear=_print_round)
         return await authoring.edit(workflow, read_operations(operations), apply=apply)
 
 

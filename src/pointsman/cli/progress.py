@@ -200,7 +200,7 @@ def _node(event: JsonObject) -> str:
     return f"↳ {node}" if event.get("parent") is not None else node
 
 
-def _say(message: str) -> None:
+def _print_message(message: str) -> None:
     for line in message_lines(message):
         say(line)
 
@@ -213,7 +213,7 @@ def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressDisplay, None, 
         yield board
         return
     if not sys.stderr.isatty() or not board.console.is_terminal or board.console.is_dumb_terminal:
-        leave = watch_progress(app.context, _say)
+        leave = watch_progress(app.context, _print_message)
         try:
             yield board
         finally:

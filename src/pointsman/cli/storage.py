@@ -166,7 +166,7 @@ def backup(file: Path, *, as_json: bool, store: str | None) -> None:
     the settings with their secrets. FILE appears when it is complete; an existing file is never replaced.
     """
     made = go(_back_up(store, file))
-    _tell(made, file, "backed up", as_json=as_json)
+    _print_summary(made, file, "backed up", as_json=as_json)
 
 
 async def _back_up(store: str | None, file: Path) -> Backup:
@@ -185,7 +185,7 @@ def restore(file: Path, *, as_json: bool, store: str | None) -> None:
     processes of the old store first, or both continue.
     """
     made, where = go(_restore(store, file))
-    _tell(made, file, f"restored to {shown(where)}", as_json=as_json)
+    _print_summary(made, file, f"restored to {shown(where)}", as_json=as_json)
 
 
 async def _restore(store: str | None, file: Path) -> tuple[Backup, str]:
@@ -194,7 +194,7 @@ async def _restore(store: str | None, file: Path) -> tuple[Backup, str]:
         return await session.operations.restore(file), masked_address(app.settings.store_url)
 
 
-def _tell(made: Backup, file: Path, what: str, *, as_json: bool) -> None:
+def _print_summary(made: Backup, file: Path, what: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(file), **made.to_json()})
         return

@@ -75,12 +75,12 @@ class RemoteExecution:
         `after`
         continues behind an id. `live` includes partial output of models.
         """
-        async with aclosing(self._told(after=after, begin=begin, patience_s=patience_s)) as events:
+        async with aclosing(self._stream(after=after, begin=begin, patience_s=patience_s)) as events:
             async for event in events:
                 if event.id or live:
                     yield event.json()
 
-    def _told(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[StreamEvent, None]:
+    def _stream(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[StreamEvent, None]:
         return told(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
 
     async def journal(self, *, after: str | None = None) -> AsyncIterator[JsonObject]:
@@ -102,7 +102,7 @@ class RemoteExecution:
         if status in SETTLED:
             return status
         news = asyncio.Event()
-        hearing = asyncio.create_task(self._hear(news, patience_s))
+        hearing = asyncio.create_task(self._listen(news, patience_s))
         try:
             while (status := await self.status()) not in SETTLED:
                 await asyncio.wait(
@@ -121,10 +121,10 @@ class RemoteExecution:
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
 
-    async def _hear(self, news: asyncio.Event, patience_s: float) -> None:
+    async def _listen(self, news: asyncio.Event, patience_s: float) -> None:
         """Listen until cancelled: an ended execution may be retried."""
         while True:
-            async with aclosing(self._told(after=None, begin="now", patience_s=patience_s)) as events:
+            async with aclosing(self._stream(after=None, begin="now", patience_s=patience_s)) as events:
                 async for _ in events:
                     news.set()
             news.set()
@@ -289,7 +289,7 @@ async def told(
     while True:
         asked_wait: float | None = None
         try:
-            async with aclosing(_once(calls, path, query, last)) as events:
+            async with aclosing(_connection(calls, path, query, last)) as events:
                 async for event in events:
                     # A stream that ends normally is requested again at once: the server reports whether there is more.
                     failed_since, wait, asked_wait = None, WAIT_S, 0.0
@@ -316,7 +316,9 @@ class _Away(httpx2.TransportError):
     """An intermediary reports that the server is unavailable."""
 
 
-async def _once(calls: ServerCalls, path: str, query: Query, last: str | None) -> AsyncGenerator[StreamEvent, None]:
+async def _connection(
+    calls: ServerCalls, path: str, query: Query, last: str | None
+) -> AsyncGenerator[StreamEvent, None]:
     headers = {"accept": "text/event-stream"} | ({"last-event-id": last} if last else {})
     given = {name: value for name, value in query.items() if value is not None}
     timeout = httpx2.Timeout(CONNECT_S, read=SILENT_S)

@@ -122,8 +122,10 @@ def _merged(
     if dialect.nodes_by_id and isinstance(author.nodes, dict):
         nodes = merge.value(author.nodes, {**before.nodes}, {**after.nodes})
     else:
-        nodes = merge.parts(author.nodes, before.nodes, after.nodes, _places(node_keys(then), "/nodes", imported))
-    edges = merge.parts(author.edges, before.edges, after.edges, _places(edge_keys(then), "/edges", imported))
+        nodes = merge.parts(
+            author.nodes, before.nodes, after.nodes, _author_positions(node_keys(then), "/nodes", imported)
+        )
+    edges = merge.parts(author.edges, before.edges, after.edges, _author_positions(edge_keys(then), "/edges", imported))
     head = merge.value(author.head, before.head, after.head)
     assert isinstance(head, dict), "objects merge into an object"
     losses = tuple(loss for loss in after.losses if loss not in before.losses)
@@ -169,7 +171,7 @@ def _fresh(dialect: Dialect, after: Rendered) -> JsonObject:
     return dialect.assemble(after.head, nodes, list(after.edges.values()))
 
 
-def _places(keys: Sequence[str], native: str, imported: ImportedDocument) -> dict[str, int]:
+def _author_positions(keys: Sequence[str], native: str, imported: ImportedDocument) -> dict[str, int]:
     """Return key -> index in the author's list, for each part."""
     found: dict[str, int] = {}
     for index, key in enumerate(keys):

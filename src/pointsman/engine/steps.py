@@ -76,17 +76,17 @@ class Step(Struct, frozen=True, array_like=True, order=True, gc=False, cache_has
     def __str__(self) -> str:
         if self.visit == 1 and not self.scope and not self.lineage:
             return self.node
-        return f"{scope_text(self.scope)}{self.node}{_behind(self.lineage)}" + (
+        return f"{scope_text(self.scope)}{self.node}{_lineage_text(self.lineage)}" + (
             f"#{self.visit}" if self.visit > 1 else ""
         )
 
 
 def scope_text(scope: Scope) -> str:
     """Return the prefix that a scope adds to its steps: `each[1.0]/`; empty for the execution itself."""
-    return "".join(f"{b.parallel}{_behind(b.lineage)}[{b.visit}.{b.branch}]/" for b in scope)
+    return "".join(f"{b.parallel}{_lineage_text(b.lineage)}[{b.visit}.{b.branch}]/" for b in scope)
 
 
-def _behind(thread: Lineage) -> str:
+def _lineage_text(thread: Lineage) -> str:
     return "".join(f"~{s.node}.{s.turn}.{'met' if s.edge == MERGED else s.edge}" for s in thread)
 
 

@@ -81,7 +81,7 @@ async def join(app: AppContext, caller: Caller, execution: str) -> None:
     summary = await app.store.executions.find(ExecutionId(execution))
     parties = [one for one in parties if summary is None or one.name != summary.owner]
     if parties:
-        await _put(app, execution, parties)
+        await _store_parties(app, execution, parties)
 
 
 async def own_fork(app: AppContext, caller: Caller, execution: str) -> None:
@@ -90,7 +90,7 @@ async def own_fork(app: AppContext, caller: Caller, execution: str) -> None:
     await app.store.entries.put(JOINED, execution, msgspec.to_builtins(JoinedParties(parties=parties, instead=True)))
 
 
-async def _put(app: AppContext, execution: str, parties: list[Party]) -> None:
+async def _store_parties(app: AppContext, execution: str, parties: list[Party]) -> None:
     while True:
         entry = await app.store.entries.find(JOINED, execution)
         known = JoinedParties() if entry is None else msgspec.convert(entry.value, JoinedParties)

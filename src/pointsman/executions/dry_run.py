@@ -518,11 +518,11 @@ class QuietExecutors:
 
     def executor_for(self, command: Execute) -> Executor:
         if command.phase == "recover" or command.work in OURS:
-            return _Noting(self._executors.executor_for(command), self._notes, self._runtime)
-        return _Noting(_Placeholder(self._notes), self._notes, self._runtime)
+            return _CallRecorder(self._executors.executor_for(command), self._notes, self._runtime)
+        return _CallRecorder(_Placeholder(self._notes), self._notes, self._runtime)
 
 
-class _Noting:
+class _CallRecorder:
     """Records the execution and the node, for the calls that the inner executor makes."""
 
     def __init__(self, inner: Executor, notes: NotedCalls, runtime: LocalRuntime) -> None:

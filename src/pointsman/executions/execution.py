@@ -350,7 +350,7 @@ class Execution:
         await self._known.decided()
         return self._known
 
-    async def _tell(self, say: Callable[[Driver], Awaitable[T]]) -> T:
+    async def _deliver(self, say: Callable[[Driver], Awaitable[T]]) -> T:
         """Deliver to the current state of the execution; retry up to `RACES_MAX` times when another process appends
         first."""
         for _ in range(RACES_MAX):
@@ -372,7 +372,7 @@ class Execution:
         Compensation runs first, and the execution goes on until it is done. `now`: skip compensation, or what is
         left of it.
         """
-        await self._tell(lambda driver: driver.deliver(CancelRequested(reason=reason, by=by, now=now)))
+        await self._deliver(lambda driver: driver.deliver(CancelRequested(reason=reason, by=by, now=now)))
 
     async def steer(
         self,
@@ -396,7 +396,7 @@ class Execution:
             edits = edits_of(driver.state, set or {})
             return driver.deliver(SteerRequested(edits=edits, messages=said, goto=goto, reason=reason, by=by))
 
-        await self._tell(steer)
+        await self._deliver(steer)
 
     async def drained(self) -> None:
         """Return when this process has carried out its last commands and nothing of it is in progress here."""
@@ -404,7 +404,7 @@ class Execution:
 
     async def pause(self, *, by: str = "") -> None:
         """Start no further step here or in its sub-workflows; running steps may finish."""
-        await self._tell(lambda driver: pause_family(self._runtime, driver, by))
+        await self._deliver(lambda driver: pause_family(self._runtime, driver, by))
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "", step: bool = False) -> None:
         """Continue after a pause or a limit, and return once everything that is due is carried out.
@@ -419,7 +419,7 @@ class Execution:
         driver = await self._alive()
         await self._must_go_on(driver)
         if was_halted if driver is known else driver.state.is_halted:
-            await self._tell(lambda driver: self._resume(driver, limits or {}, by, step=step))
+            await self._deliver(lambda driver: self._resume(driver, limits or {}, by, step=step))
         elif limits and not driver.state.ended:
             raise WrongStatus(
                 f"{self.id!r} is {self.status}: a limit can only be raised if the execution is paused or "
@@ -434,7 +434,7 @@ class Execution:
 
     async def _carry_out_due(self) -> None:
         """Carry out what is due before the caller reads the state."""
-        await self._tell(lambda driver: carry_out_due(self._runtime, driver))
+        await self._deliver(lambda driver: carry_out_due(self._runtime, driver))
 
     async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
         if not driver.state.is_halted and not driver.state.ended:
@@ -449,7 +449,7 @@ class Execution:
         """Retry the step that failed the execution, optionally with higher limits. Raises like `resume` if a model
         cannot be called."""
         await self._must_go_on(self._driver)
-        await self._tell(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
+        await self._deliver(lambda driver: driver.deliver(RetryRequested(limits=limits or {}, by=by)))
         await self._carry_out_due()
 
     async def signal(self, name: str, data: Json = None, *, key: str = "", by: str = "") -> Signalled:
@@ -462,7 +462,7 @@ class Execution:
         check_event(name, data)
         named = event_key("caller", by, key) if key else ""
         told = EventReceived(name=name, data=data, by=by, key=named, keeps=True)
-        events = await self._tell(lambda driver: driver.deliver(told))
+        events = await self._deliver(lambda driver: driver.deliver(told))
         taken = [event for event in events if isinstance(event, EventConsumed)]
         if taken:
             return "kept" if taken[0].kept else "taken"

@@ -92,7 +92,7 @@ async def inbox(
         user=user,
         groups=tuple(groups),
         workflow=None if workflow is None else WorkflowId(workflow),
-        after=None if after is None else _place(after),
+        after=None if after is None else _cursor_position(after),
         limit=limit,
     )
     found: list[InboxEntry] = []
@@ -134,7 +134,7 @@ def _cursor(entry: GateEntry) -> str:
     return msgspec.json.encode((entry.opened, entry.execution, entry.gate)).decode()
 
 
-def _place(cursor: str) -> tuple[float, ExecutionId, str]:
+def _cursor_position(cursor: str) -> tuple[float, ExecutionId, str]:
     try:
         opened, execution, gate = msgspec.json.decode(cursor, type=tuple[float, str, str])
     except (msgspec.DecodeError, UnicodeEncodeError):

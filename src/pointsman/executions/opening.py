@@ -168,7 +168,7 @@ class IdempotencyKeys:
         try:
             await self._entries.put(IDEMPOTENCY_KEY, name, _plain_reply(kept), after=0)
         except EntryMoved:
-            return await self._known(name, kept.asked)
+            return await self._stored_reply(name, kept.asked)
         return None
 
     async def done(self, name: str, asked: bytes, status: int, body: bytes, headers: dict[str, str]) -> None:
@@ -191,7 +191,7 @@ class IdempotencyKeys:
             await self._entries.delete(IDEMPOTENCY_KEY, key)
         return len(old)
 
-    async def _known(self, name: str, asked: str) -> StoredReply:
+    async def _stored_reply(self, name: str, asked: str) -> StoredReply:
         entry = await self._entries.find(IDEMPOTENCY_KEY, name)
         kept = None if entry is None else _read_reply(entry.value)
         if kept is not None and kept.asked != asked:

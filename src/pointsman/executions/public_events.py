@@ -75,7 +75,7 @@ def bulletins(
     one it received."""
     number = -1
     for event in row.events:
-        for name, told, shown in _said(event):
+        for name, told, shown in _public_parts(event):
             number += 1  # Events that a level leaves out are counted too, so that ids are the same on every level.
             if observability == "minimal" and name not in MINIMAL:
                 continue
@@ -106,7 +106,7 @@ Said: TypeAlias = tuple[str, JsonObject, JsonObject]
 """Name, fields for every reader, fields that only `full` includes."""
 
 
-def _said(event: events.Event) -> Iterator[Said]:
+def _public_parts(event: events.Event) -> Iterator[Said]:
     match event:
         case events.StepStarted():
             yield "workflow.node.start", {}, {"input": event.input}
@@ -338,12 +338,12 @@ def events_in(
 ) -> Iterator[JsonObject]:
     """Yield the public events of a row in the dialect's words. Each keeps its `id`, by which a reader continues."""
     for bulletin in bulletins(execution, row, observability, redact):
-        told = _told(dialect, bulletin)
+        told = _in_dialect(dialect, bulletin)
         if told is not None:
             yield told
 
 
-def _told(dialect: Dialect, bulletin: JsonObject) -> JsonObject | None:
+def _in_dialect(dialect: Dialect, bulletin: JsonObject) -> JsonObject | None:
     name = str(bulletin["event"])
     match dialect:
         case "native" | "rows":

@@ -384,12 +384,12 @@ CLAIM_S: Final = 60.0
 """A start takes much less."""
 
 
-def _pace(app: AppContext) -> RateLimiter:
+def _start_limiter(app: AppContext) -> RateLimiter:
     each = app.settings.access.starts_per_minute
     return RateLimiter(app.clock, per_s=each / 60, burst=each, says=f"starts more than {each} executions per minute")
 
 
-PACE: Final = Part[RateLimiter]("start quota", _pace)
+PACE: Final = Part[RateLimiter]("start quota", _start_limiter)
 
 
 def take_start(app: AppContext, caller: Caller) -> None:

@@ -284,7 +284,7 @@ class AgentLoop:
         kept, self._heard = self._kept, False
         kept.transcript = await self._history.fitted(kept.transcript, self._now)
         try:
-            reply = await self._ledger.ask(self._request(), on_text=self._hear)
+            reply = await self._ledger.ask(self._request(), on_text=self._send_delta)
         except ModelFailed as why:
             self._discard()
             if why.failure.code != TOO_LONG or kept.shortened:
@@ -318,7 +318,7 @@ class AgentLoop:
             encoded=self._encoded,
         )
 
-    def _hear(self, text: str) -> None:
+    def _send_delta(self, text: str) -> None:
         thought = isinstance(text, Thought)
         if thought and self._settings.thinking is not None and self._settings.thinking.thoughts is False:
             return
@@ -377,7 +377,7 @@ class AgentLoop:
         left = [call for call in legal if self._spec.leaves_calls and self._tools.may_leave(call)]
         if is_last and not left:
             raise WorkRefused(_endless(self._spec, self._settings.iterations_max))
-        self._keep(assistant_message(reply, name=self._name, calls=calls))
+        self._add_message(assistant_message(reply, name=self._name, calls=calls))
         outcomes = iter(await self._tools.perform([call for call in legal if call not in left]))
         told: list[tuple[ToolCall, ToolOutcome]] = []
         for call, refusal in zip(calls, refusals, strict=True):
@@ -386,7 +386,7 @@ class AgentLoop:
             elif call not in left:
                 told.append((call, next(outcomes)))
         for call, outcome in told:
-            self._tell(call, outcome)
+            self._add_tool_message(call, outcome)
         if left:
             return self._done(reply.text, reply.text, pending=tuple(left))
         self._tools.count(told)
@@ -394,10 +394,10 @@ class AgentLoop:
             self._kept.transcript.append(user_message(CIRCLING))
         return None
 
-    def _tell(self, call: ToolCall, outcome: ToolOutcome) -> None:
-        self._keep(tool_message(call, outcome.told(), name=self._name))
+    def _add_tool_message(self, call: ToolCall, outcome: ToolOutcome) -> None:
+        self._add_message(tool_message(call, outcome.told(), name=self._name))
 
-    def _keep(self, message: JsonObject) -> None:
+    def _add_message(self, message: JsonObject) -> None:
         self._kept.transcript.append(message)
         self._kept.added.append(message)
 

@@ -127,7 +127,7 @@ async def _read(value: Json, sources: AttachmentSources) -> tuple[str, bytes]:
         case {"data": str(data), "mediaType": str(media_type)}:
             return media_type, _decoded(data)
         case {"path": str(path)}:
-            return await _kept(path, sources)
+            return await _read_file(path, sources)
         case _:
             if isinstance(value, dict):
                 keys = ", ".join(map(repr, sorted(value)))
@@ -154,7 +154,7 @@ def _decoded(data: str) -> bytes:
         raise _refused("file-unreadable", f"the data of a file are not base64: {why}", "Encode it as base64.") from None
 
 
-async def _kept(path: str, sources: AttachmentSources) -> tuple[str, bytes]:
+async def _read_file(path: str, sources: AttachmentSources) -> tuple[str, bytes]:
     if sources.keep is None:
         hint = "The operator says where executions keep files: [files] directory."
         raise _refused(

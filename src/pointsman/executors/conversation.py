@@ -193,7 +193,7 @@ class TranscriptWindow:
         self._counted: tuple[Sequence[Json], int, int] | None = None
         """A transcript, how many of its messages were sent, and their tokens as the provider counted them."""
         self._budget = memory.tokens
-        self._told: Json = None
+        self._replacement: Json = None
         """The message that replaces the older part of the transcript."""
 
     async def recalled(self, conversation: Sequence[Json]) -> Recalled:
@@ -204,7 +204,7 @@ class TranscriptWindow:
         cut = _whole(messages, self._beyond(messages))
         older, kept = messages[:cut], (*messages[cut:],)
         if not older:
-            return Recalled((_told(past),) if past else (), kept)
+            return Recalled((_summary_message(past),) if past else (), kept)
         if not self._summarises:
             return Recalled((user_message(_LEFT_OUT),), kept)
         text = await self._summary(past, older)
@@ -216,7 +216,7 @@ class TranscriptWindow:
             "covers": last + 1,
             "upTo": fingerprint(message),
         }
-        return Recalled((_told(text),), kept, (summary,))
+        return Recalled((_summary_message(text),), kept, (summary,))
 
     async def fitted(self, transcript: list[Json], now: Json) -> list[Json]:
         """Return the transcript within the budget, if there is one; `now` stays. Raises `ModelFailed`."""
@@ -301,10 +301,10 @@ class TranscriptWindow:
             return found
         cut = _whole(found, self._cut(found, tokens // 2))
         older = [one for one in transcript[:cut] if one is not now]
-        if not older or (len(older) == 1 and older[0] is self._told):
+        if not older or (len(older) == 1 and older[0] is self._replacement):
             return found
-        told = _told(await self._summary("", older)) if self._summarises else user_message(_LEFT_OUT)
-        self._told = told
+        told = _summary_message(await self._summary("", older)) if self._summarises else user_message(_LEFT_OUT)
+        self._replacement = told
         return [told, *([now] if any(one is now for one in transcript[:cut]) else []), *found[cut:]]
 
     async def _summary(self, past: str, messages: Sequence[Json]) -> str:
@@ -342,7 +342,7 @@ def _past(conversation: Sequence[Json], name: str) -> tuple[str, int]:
     return "", 0
 
 
-def _told(summary: str) -> JsonObject:
+def _summary_message(summary: str) -> JsonObject:
     return user_message(f"{_SUMMARISED}{summary}")
 
 

@@ -67,7 +67,7 @@ class MemoryExecutor:
 
     async def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkDone | WorkFailed:
         try:
-            wish = _wish(command, spec, run)
+            wish = _memory_request(command, spec, run)
             if wish.operation != "search":
                 check_name("a key", wish.key)
             if changes(wish.operation):
@@ -156,7 +156,7 @@ def section_of(text: str, title: str) -> str | None:
     return None if found is None else found[1].strip()
 
 
-def _wish(command: Execute, spec: WorkSpec, run: ExecutionPort) -> MemoryRequest:
+def _memory_request(command: Execute, spec: WorkSpec, run: ExecutionPort) -> MemoryRequest:
     given = command.input
     scope, namespace = text_of(given.get("scope")), as_text(given.get("namespace") or "")
     if namespace:

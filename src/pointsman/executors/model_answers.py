@@ -152,7 +152,7 @@ def taken(value: Json, schema: Json) -> Json:
     if not isinstance(schema, dict):
         return value
     if schema.get(LENIENT) is True:
-        return _meant(value, schema)
+        return _coerced(value, schema)
     match value:
         case dict():
             fields = schema.get("properties")
@@ -164,7 +164,7 @@ def taken(value: Json, schema: Json) -> Json:
             return value
 
 
-def _meant(value: Json, schema: JsonObject) -> Json:
+def _coerced(value: Json, schema: JsonObject) -> Json:
     choices = schema.get("enum")
     if isinstance(choices, list):
         return _choice(value, choices)

@@ -50,7 +50,9 @@ class TaskTexts:
     def of(self, task: JsonObject, before: list[JsonObject]) -> tuple[str, str]:
         """Return the system text and prompt. Raises `ExpressionError` for a `{x}` that does not exist."""
         prompt = (
-            self._told(task, before) if self._given.prompt is None else self._filled(self._given.prompt, task, before)
+            self._task_text(task, before)
+            if self._given.prompt is None
+            else self._filled(self._given.prompt, task, before)
         )
         return "" if self._given.system is None else self._filled(self._given.system, task, before), prompt
 
@@ -62,7 +64,7 @@ class TaskTexts:
         template = compile_template(text, names=known, spelling=given.spelling)
         return template.render(env).text
 
-    def _told(self, task: JsonObject, before: list[JsonObject]) -> str:
+    def _task_text(self, task: JsonObject, before: list[JsonObject]) -> str:
         parts = [f"Goal:\n{self._goal}", f"Your task: {text_of(task['title'])}\n{text_of(task['description'])}"]
         if before:
             done = "\n\n".join(f"{text_of(one['title'])}:\n{as_text(one['result'])}" for one in before)

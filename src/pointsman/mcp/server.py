@@ -230,7 +230,7 @@ class ToolListNotifier:
         """Announce a change if the saved workflows differ from the last check, whoever changed them."""
         before, self._known = self._known, await app.workflows()
         if before is not None and before != self._known:
-            await self._tell()
+            await self._announce_changes()
 
     async def watch(self, app: Pointsman) -> None:
         """Check periodically until cancelled. If the store is unavailable, check later."""
@@ -239,7 +239,7 @@ class ToolListNotifier:
                 await self.look(app)
             await asyncio.sleep(LOOKED_EVERY_S)
 
-    async def _tell(self) -> None:
+    async def _announce_changes(self) -> None:
         """Announce that tools and resources have changed."""
         await self.bus.publish(ToolsListChanged())
         await self.bus.publish(ResourcesListChanged())

@@ -167,7 +167,7 @@ class PendingToolCalls:
         self._closing = True
 
     async def made(self, context: Context, bench: Workbench, tool: Offered, arguments: JsonObject) -> CallToolResult:
-        place = None if _ends_by_leaving(context) else _place(context, str(context.request_id))
+        place = None if _ends_by_leaving(context) else _call_scope(context, str(context.request_id))
         waited: Waited | None = None
 
         def began(execution: str) -> None:
@@ -193,7 +193,7 @@ class PendingToolCalls:
         """Handle a cancellation: cancel the call's execution, in whichever order the two messages arrive."""
         asked = (context.params or {}).get("requestId")
         if asked is not None and not _ends_by_leaving(context):
-            self._end(self._waited.pop(_place(context, str(asked)), None))
+            self._end(self._waited.pop(_call_scope(context, str(asked)), None))
 
     def _end(self, waited: Waited | None) -> None:
         if waited is not None:
@@ -207,7 +207,7 @@ async def _cancel(bench: Workbench, execution: str) -> None:
         await bench.cancel(execution, "the call was cancelled")
 
 
-def _place(context: Context, request: str) -> Place:
+def _call_scope(context: Context, request: str) -> Place:
     headers = getattr(context.request, "headers", {})
     return str(headers.get(SESSION, "")), request
 

@@ -78,7 +78,7 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
         opened = _compatible(label, model, provider, key=key, http=http)
     else:
         named = f"{provider.kind}:{model}"
-        opened = infer_model(named, provider_factory=lambda _: _speaker(provider, key=key, http=http))
+        opened = infer_model(named, provider_factory=lambda _: _client_of(provider, key=key, http=http))
     return Opened(opened, http, _wire(opened, http))
 
 
@@ -114,13 +114,13 @@ def open_embedder(
     if provider.kind == "google":
         from pydantic_ai.embeddings.google import GoogleEmbeddingModel
 
-        return GoogleEmbeddingModel(model, provider=_speaker(provider, key=key, http=http)), http
+        return GoogleEmbeddingModel(model, provider=_client_of(provider, key=key, http=http)), http
     from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
 
     if provider.kind in (COMPATIBLE, COMPATIBLE_RESPONSES):
         return OpenAIEmbeddingModel(model, provider=_compatible_speaker(label, provider, key=key, http=http)), http
     if provider.kind == "azure":
-        return OpenAIEmbeddingModel(model, provider=_speaker(provider, key=key, http=http)), http
+        return OpenAIEmbeddingModel(model, provider=_client_of(provider, key=key, http=http)), http
     return OpenAIEmbeddingModel(model, provider=_openai(provider, key=key, http=http)), http
 
 
@@ -179,7 +179,7 @@ def _compatible_speaker(label: str, provider: Provider, *, key: str | None, http
     return OpenAICompatibleProvider(label, openai_client=client)
 
 
-def _speaker(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:
+def _client_of(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) -> Speaker:
     at = provider.base_url or None
     match provider.kind:
         case "anthropic":

@@ -55,7 +55,7 @@ class Embedders:
         line = self._providers.line(provider, model)
         key = await self._payer(line)
         try:
-            found = await self._asked(self._model(line, key), texts, query=query, dimensions=dimensions)
+            found = await self._request(self._model(line, key), texts, query=query, dimensions=dimensions)
             usage = self._prices.paid(line.provider, line.model, _usage_of(found, line))
             await self._days.paid(line.provider, key, line.day, usage)
             return Embedded(_vectors_of(found, texts), usage)
@@ -103,7 +103,7 @@ class Embedders:
             self._connections.append(connections)
         return self._open[place]
 
-    async def _asked(
+    async def _request(
         self, model: EmbeddingModel, texts: Sequence[str], *, query: bool, dimensions: int | None
     ) -> EmbeddingResult:
         from pointsman.models.exchange import exchanging  # As above.

@@ -234,10 +234,10 @@ def _with_evidence(failure: Failure, model: object, sent: RawResponse) -> Failur
         said, hint = f"it redirects to {sent.location!r}", "Set the address to which it redirects as `base_url`."
     else:
         code, retryable, hint = "model-answer-unreadable", True, HINTS["model-answer-unreadable"]
-        said = _reported_error(sent.text) or failure.message.removeprefix(f"{_asked(model)}: ")
+        said = _reported_error(sent.text) or failure.message.removeprefix(f"{_model_and_address(model)}: ")
         said += f". It sent {sent.text!r}" if sent.body else ". It sent nothing"
     details: JsonObject = {"status": sent.status, "address": _address(model), "body": sent.text}
-    message = head(f"{sent.status} from {_asked(model)}: {said}", MESSAGE_CHARS_MAX)
+    message = head(f"{sent.status} from {_model_and_address(model)}: {said}", MESSAGE_CHARS_MAX)
     return replace(failure, code=code, message=message, hint=hint, retryable=retryable, details=details)
 
 
@@ -247,10 +247,10 @@ def _reported_error(body: str) -> str:
         error = cast("dict[str, object]", decode_json(body))["error"]
     except (JsonUnreadable, LookupError, TypeError):
         return ""
-    return f"the service reports an error: {_said(error)}" if error else ""
+    return f"the service reports an error: {_error_message(error)}" if error else ""
 
 
-def _asked(model: object) -> str:
+def _model_and_address(model: object) -> str:
     """Return model and address for messages."""
     address = _address(model)
     return f"the model {getattr(model, 'model_name', '')!r}" + (f" at {address}" if address else "")
@@ -258,10 +258,10 @@ def _asked(model: object) -> str:
 
 def _failure(why: Exception, model: object) -> Failure:
     code, retryable = next((code, again) for kind, code, again in _KNOWN if isinstance(why, kind))
-    asked, address = _asked(model), _address(model)
+    asked, address = _model_and_address(model), _address(model)
     retry_after_s = why.retry_after if isinstance(why, ModelAPIError) else None
     if isinstance(why, ModelHTTPError):
-        said, body = _said(why.body) or "it says nothing", _excerpt(why.body)
+        said, body = _error_message(why.body) or "it says nothing", _excerpt(why.body)
         return status_failure(
             code,
             why.status_code,
@@ -294,7 +294,7 @@ def _address(model: object) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")).rstrip("/")
 
 
-def _said(body: object) -> str:
+def _error_message(body: object) -> str:
     """Return the error message in a provider's JSON. Some clients pass it as text, that of Bedrock as its own
     dictionary."""
     if isinstance(body, str | bytes):

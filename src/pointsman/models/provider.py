@@ -180,7 +180,7 @@ class ProviderSettings(BaseModel):
     region: str = ""
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_kind(self) -> Self:
         if self.kind and self.kind not in KINDS:
             near = did_you_mean(self.kind, KINDS)
             raise ValueError(f"{self.kind!r} is not a kind of provider. {near} Known: {', '.join(KINDS)}.")

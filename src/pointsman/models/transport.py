@@ -145,9 +145,9 @@ class PydanticModels:
         Fallback models are tried only before the first text was streamed.
         """
         with hiding(redaction := self._redaction()):
-            return await self._asked(request, TextListener(on_text), redaction)
+            return await self._ask_chain(request, TextListener(on_text), redaction)
 
-    async def _asked(self, request: ModelRequest, ear: TextListener, redaction: Redaction) -> ModelReply:
+    async def _ask_chain(self, request: ModelRequest, ear: TextListener, redaction: Redaction) -> ModelReply:
         if request.temperature is None and request.purpose in self._temperatures:
             request = replace(request, temperature=self._temperatures[request.purpose])
         names = self.names_for(request)
@@ -333,7 +333,7 @@ class ModelCaller:
                 _report(request, failure)
             else:
                 _report(request, None)
-                return _told(reply, line, key, request.key_index, refused)
+                return _with_warnings(reply, line, key, request.key_index, refused)
             finally:
                 line.pool.give_back(key)
             await self._rest(line, key, failure)
@@ -407,7 +407,7 @@ def _may_help(failure: Failure, *, elsewhere: bool) -> bool:
     return elsewhere or failure.code == RATE_LIMITED
 
 
-def _told(reply: ModelReply, line: ModelRoute, key: int, index: int | None, refused: list[str]) -> ModelReply:
+def _with_warnings(reply: ModelReply, line: ModelRoute, key: int, index: int | None, refused: list[str]) -> ModelReply:
     """Return the reply with provider and key, and warnings about deviations from the request."""
     if not line.key_count:
         return replace(reply, provider=line.provider)

@@ -90,15 +90,15 @@ def to_messages(request: Request) -> list[ModelMessage]:
             if parts:
                 turns.append(ModelRequest(parts=parts))
                 parts = []
-            turns.append(_said(message))
+            turns.append(_response(message))
         else:
-            parts.append(_heard(message))
+            parts.append(_request_part(message))
     if parts:
         turns.append(ModelRequest(parts=parts))
     return turns
 
 
-def _heard(message: Json) -> ModelRequestPart:
+def _request_part(message: Json) -> ModelRequestPart:
     match role_of(message), message:
         case "tool", dict():
             return ToolReturnPart(text_of(message.get("tool")), content_of(message), text_of(message.get("toolCallId")))
@@ -118,7 +118,7 @@ def _part(part: Json) -> UserContent:
             return content_of([part])
 
 
-def _said(message: Json) -> ModelResponse:
+def _response(message: Json) -> ModelResponse:
     if isinstance(message, dict) and (echoed := _echoed(message.get("raw"))) is not None:
         return echoed
     parts: list[ModelResponsePart] = [TextPart(text)] if (text := content_of(message)) else []

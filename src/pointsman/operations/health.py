@@ -145,18 +145,18 @@ async def box_in_use(settings: Settings) -> str:
     """Return the name of the sandbox for code and commands; empty if there is none. Runs a program
     in it to find out."""
     try:
-        return (await asyncio.to_thread(_box, settings)).name
+        return (await asyncio.to_thread(_sandbox_of, settings)).name
     except SandboxMissing:
         return ""
 
 
-def _box(settings: Settings) -> Sandbox:
+def _sandbox_of(settings: Settings) -> Sandbox:
     return find_box(settings.sandbox.box)
 
 
 async def _sandbox(app: AppContext) -> AsyncIterator[HealthFinding]:
     try:
-        await asyncio.to_thread(_box, app.settings)
+        await asyncio.to_thread(_sandbox_of, app.settings)
         interpreter()
     except SandboxMissing as why:
         severity = "error" if app.settings.commands else "note"

@@ -79,13 +79,13 @@ class LogFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told: JsonObject = {"time": at, "level": record.levelname.lower(), **self._said(record)}
+        told: JsonObject = {"time": at, "level": record.levelname.lower(), **self._entry_of(record)}
         if self._as_json:
             return msgspec.json.encode(told).decode()
         head = f"{told.pop('time')} {told.pop('level')!s:7} {told.pop('event')}"
         return "  ".join((head, *(f"{name}={_word(value)}" for name, value in told.items() if value is not None)))
 
-    def _said(self, record: logging.LogRecord) -> JsonObject:
+    def _entry_of(self, record: logging.LogRecord) -> JsonObject:
         fields: JsonObject | None = getattr(record, "told", None)
         found: JsonObject = (
             {"event": record.getMessage(), **fields}

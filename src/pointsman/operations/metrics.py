@@ -123,7 +123,7 @@ class Measuring:
         ProcessCollector(registry=self.registry)
         self._ledger = app.runtime.journal
         app.runtime.journal = TimedEffectLedger(self._ledger, self._writes.observe)
-        self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
+        self._leave = app.feed.watch(self._see), app.services.calls.listen(self._count_call)
 
     def close(self) -> None:
         """Stop counting."""
@@ -224,7 +224,7 @@ class Measuring:
         if since is not None:
             self._steps.labels(workflow, outcome).observe(at - since)
 
-    def _hear(self, called: ModelCalled | ToolCalled) -> None:
+    def _count_call(self, called: ModelCalled | ToolCalled) -> None:
         outcome = "done" if called.failure is None else called.failure.code
         if isinstance(called, ToolCalled):
             tool = self._tool(called.call.name)

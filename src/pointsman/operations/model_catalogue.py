@@ -119,7 +119,7 @@ def list_models(app: AppContext) -> ModelCatalogue:
             providers.append(_provider(app, name, ProviderSettings(kind=name), source=variable))
     known = settings.providers.keys() | settings.providers_by_key().keys()
     pools = app.services.models.pools()
-    providers += [_asked(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
+    providers += [_unconfigured_provider(app, name, pool) for name, pool in sorted(pools.items()) if name not in known]
     return {
         "default": answers,
         "forEveryAgent": app.services.model is not None,
@@ -216,7 +216,7 @@ def _provider(app: AppContext, name: str, one: ProviderSettings, *, source: str 
     }
 
 
-def _asked(app: AppContext, name: str, pool: KeyPool) -> ModelProviderView:
+def _unconfigured_provider(app: AppContext, name: str, pool: KeyPool) -> ModelProviderView:
     """Return a provider that was called but is not configured: its own client finds the credentials."""
     if name in KINDS:
         return _provider(app, name, ProviderSettings(kind=name), source=ITS_CLIENT)

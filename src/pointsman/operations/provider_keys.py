@@ -245,38 +245,38 @@ class StoredKeyLeases:
         """Take a lease. Retries if another process took one meanwhile."""
         name = str(key)
         while True:
-            standing, version = await self._standing(provider)
+            standing, version = await self._stored_state(provider)
             now = self._clock.now()
             kept = standing.as_of(now, ahead_s=AHEAD_S + max(interval_s, key_interval_s))
             at = max(now, kept.next)
             if max(kept.keys.get(name, now), kept.rests.get(name, now)) > at:
                 return _not_yet(kept, now)
             taken = replace(kept, next=at + interval_s, keys={**kept.keys, name: at + key_interval_s})
-            if await self._put(provider, taken, version):
+            if await self._store_state(provider, taken, version):
                 return KeyLease(granted=True, wait_s=at - now)
 
     async def rest(self, provider: str, key: int, seconds: float) -> None:
         """Let a key rest. A longer rest that is already stored is not shortened."""
         while True:
-            standing, version = await self._standing(provider)
+            standing, version = await self._stored_state(provider)
             now, name = self._clock.now(), str(key)
             until = now + seconds
             if standing.rests.get(name, now) >= until:
                 return
-            if await self._put(provider, replace(standing, rests={**standing.rests, name: until}), version):
+            if await self._store_state(provider, replace(standing, rests={**standing.rests, name: until}), version):
                 return
 
     async def rests(self, provider: str) -> dict[int, float]:
         """Return until when each rate-limited key rests, whichever process was limited; unix seconds."""
-        standing, _ = await self._standing(provider)
+        standing, _ = await self._stored_state(provider)
         now = self._clock.now()
         return {int(name): at for name, at in standing.rests.items() if at > now}
 
-    async def _standing(self, provider: str) -> tuple[ProviderState, int]:
+    async def _stored_state(self, provider: str) -> tuple[ProviderState, int]:
         entry = await self._entries.find(LEASES, provider)
         return (ProviderState(), 0) if entry is None else (msgspec.convert(entry.value, ProviderState), entry.version)
 
-    async def _put(self, provider: str, standing: ProviderState, version: int) -> bool:
+    async def _store_state(self, provider: str, standing: ProviderState, version: int) -> bool:
         """Write the state. Return False if another process was faster."""
         try:
             await self._entries.put(LEASES, provider, msgspec.to_builtins(standing), after=version)

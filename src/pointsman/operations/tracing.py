@@ -260,7 +260,7 @@ class Tracing:
         self._known: OrderedDict[ExecutionId, Trace] = OrderedDict()
         self._queue: deque[TracedRow | ModelCalled | ToolCalled] = deque(maxlen=WAITING_MAX)
         self._news = asyncio.Event()
-        self._leave = app.feed.watch(self._see), app.services.calls.listen(self._hear)
+        self._leave = app.feed.watch(self._see), app.services.calls.listen(self._on_call)
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
@@ -287,7 +287,7 @@ class Tracing:
             )
         )
 
-    def _hear(self, called: ModelCalled | ToolCalled) -> None:
+    def _on_call(self, called: ModelCalled | ToolCalled) -> None:
         self._put(called)
 
     def _put(self, one: TracedRow | ModelCalled | ToolCalled) -> None:
@@ -314,7 +314,7 @@ class Tracing:
             case TracedRow():
                 trace = await self._trace(one)
                 if one.row.seq > trace.seq:
-                    self._tell(*trace.take(one.row, one.status))
+                    self._export_spans(*trace.take(one.row, one.status))
                 if one.status in ENDED and one.parent is None:
                     self._known.pop(one.execution, None)
             case ModelCalled():
@@ -330,7 +330,7 @@ class Tracing:
             found.workflow, found.session = seen.workflow, seen.session
             if seen.row.seq > 1:
                 await self._read(found, seen.row.seq)
-            self._keep(found)
+            self._remember_trace(found)
         return found
 
     async def _above(self, parent: ExecutionId) -> Trace:
@@ -343,7 +343,7 @@ class Tracing:
         above = None if state.setup.parent is None else await self._above(ExecutionId(state.setup.parent))
         found = Trace(parent, origin_of(parent, state.setup.options, above), state.setup.workflow, state.setup.session)
         await self._read(found, state.seq + 1)
-        self._keep(found)
+        self._remember_trace(found)
         return found
 
     async def _read(self, trace: Trace, before: int) -> None:
@@ -359,7 +359,7 @@ class Tracing:
             for _ in trace.take(row, status_of(state)):
                 continue
 
-    def _keep(self, trace: Trace) -> None:
+    def _remember_trace(self, trace: Trace) -> None:
         self._known[trace.execution] = trace
         if len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
@@ -367,9 +367,9 @@ class Tracing:
     def _tell_call(self, execution: str, span_of: _SpanOf, called: ModelCalled | ToolCalled) -> None:
         trace = self._known.get(ExecutionId(execution))
         if trace is not None:
-            self._tell(span_of(trace, called))
+            self._export_spans(span_of(trace, called))
 
-    def _tell(self, *spans: TraceSpan) -> None:
+    def _export_spans(self, *spans: TraceSpan) -> None:
         for span in spans:
             if span.trace & (2**64 - 1) < self._below:
                 self._export(span)

@@ -68,7 +68,7 @@ class OperationVerbs(Verbs):
         if self.caller.entrance != "shell":
             await must_be_told(self.app, execution, "an export")
         lines = export(self.app, execution)
-        return _behind(await anext(lines), lines)
+        return _with_first(await anext(lines), lines)
 
     @verb("operator", "run workflows", audit=False)
     async def left_out(self, execution: str) -> list[JsonObject]:
@@ -164,7 +164,7 @@ class OperationVerbs(Verbs):
         return {"models": await ping_models(self.app)}
 
 
-async def _behind(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _with_first(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for line in lines:
         yield line

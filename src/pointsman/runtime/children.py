@@ -117,7 +117,7 @@ class ChildExecutions:
             return
         above = self._runtime.drivers.get(parent)
         if above is not None and above.state.is_halted:
-            await self._hold(child)  # it started while the parent was being halted
+            await self._pause_tree(child)  # it started while the parent was being halted
         elif above is not None and above.state.status == "running":
             await self._let_go_on(child)
         if not command.wait:
@@ -179,14 +179,14 @@ class ChildExecutions:
         """Pause a child because a limit stopped its parent. Running work may finish."""
         child = await self._begun(name)
         if child is not None:
-            await self._hold(child)
+            await self._pause_tree(child)
 
-    async def _hold(self, child: Driver) -> None:
+    async def _pause_tree(self, child: Driver) -> None:
         await child.decided()
         if child.state.status == "running":
             await child.deliver(PauseRequested(by=_as_parent(child)))
         for below in await self._below(child):
-            await self._hold(below)
+            await self._pause_tree(below)
 
     async def _begun(self, name: ExecutionId) -> Driver | None:
         async with self._runtime.alone(name):

@@ -202,7 +202,7 @@ def storable(report: Report) -> Report:
         case WorkDone():
             if report.text is None and not report.messages and is_plain(report.result):
                 return report
-            return _kept(report)
+            return _measured(report)
         case ChildEnded():
             check_storable(report.output)
         case GateAnswered():
@@ -220,7 +220,7 @@ def storable(report: Report) -> Report:
     return report
 
 
-def _kept(report: WorkDone) -> Report:
+def _measured(report: WorkDone) -> Report:
     """Return the report with the size of its result; a failure if the journal cannot store it."""
     result = report.result
     said: list[Json] = [*report.messages] if report.text is None else [report.text, *report.messages]

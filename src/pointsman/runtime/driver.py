@@ -151,7 +151,7 @@ class Driver:
         self.state = state
         self.world = world
         self.journal = world.journal
-        self.timers = Timers(world.clock, self._ring)
+        self.timers = Timers(world.clock, self._on_timer)
         self.ringing: set[str] = set()
         """Timers that have fired and whose consequences are not decided yet."""
         self.offering = 0
@@ -169,7 +169,7 @@ class Driver:
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
         """The next driver of the same execution in this process, created after this one was lost or passivated."""
-        self.commits = Commits(execution, committed=self._committed, lost=self._lost)
+        self.commits = Commits(execution, committed=self._committed, lost=self._on_refused_row)
         self.passivation = Passivation(state, world.worker, counts_tool_calls=bool(plan.limits.budgets))
         self.behind_s = behind_s(plan, state)
         self._asked_early = False
@@ -330,7 +330,7 @@ class Driver:
         self.world.failed(self.execution, why)
         self.notify()
 
-    def _lost(self, why: BaseException) -> None:
+    def _on_refused_row(self, why: BaseException) -> None:
         """Handle a refused row: stop all work for the execution and notify waiters."""
         self.timers.stop()
         self.commits.drop()
@@ -345,7 +345,9 @@ class Driver:
         """Handle a journal that ends with row `last`: if it is foreign, another process drives the execution."""
         durable = self.state.seq - self.committing
         if self.failure is None and last > (self.state.seq if self.commits.writing else durable):
-            self._lost(JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process"))
+            self._on_refused_row(
+                JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process")
+            )
 
     @property
     def committing(self) -> int:
@@ -543,7 +545,7 @@ class Driver:
         except asyncio.CancelledError:
             return self._cancelled(command, task, attempt.last_failure)
         except Outage as why:
-            self._lost(why)
+            self._on_refused_row(why)
             raise
         except PointsmanError as why:
             failure = failure_by(why)
@@ -595,7 +597,7 @@ class Driver:
             self.stopped.add(lane)
             lane.cancel()
 
-    def _ring(self, timer: str) -> None:
+    def _on_timer(self, timer: str) -> None:
         self.ringing.add(timer)
         self.spawn(self._timer_fired(timer))
 

@@ -335,14 +335,14 @@ class LocalRuntime:
         report = EventReceived(name=name, data=data, by=by, key=key)
         here = {one for one, driver in self.drivers.items() if one != but and name in driver.state.events.waiters}
         here = {one for one in here if hears is None or await hears(one)}
-        told = sum([await self._told(one, report) for one in here])
+        told = sum([await self._delivered(one, report) for one in here])
         parked, before = True, None
         while parked:
             found = await self.store.executions.list(ExecutionQuery(awaits=name, before=before, limit=PAGE))
             for summary in found:
                 may_hear = hears is None or await hears(summary.execution)
                 if summary.execution != but and summary.execution not in here and may_hear:
-                    told += await self._told(summary.execution, report)
+                    told += await self._delivered(summary.execution, report)
             before = (found[-1].started, found[-1].execution) if found else None
             parked = len(found) == PAGE
         return told
@@ -356,7 +356,7 @@ class LocalRuntime:
         decision = await in_turns(deciding(plan, state, storable(report), self.clock.now()))
         return bool(decision.events)
 
-    async def _told(self, execution: ExecutionId, report: EventReceived) -> bool:
+    async def _delivered(self, execution: ExecutionId, report: EventReceived) -> bool:
         """Deliver an event and return whether it was taken.
 
         A recipient's failure (event too large, execution deleted, definition gone) must not fail the sender.

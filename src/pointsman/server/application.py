@@ -185,7 +185,7 @@ def api() -> FastAPI:
     made.state.routers = ROUTERS
     order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, ApiRoute))
     made.add_exception_handler(PointsmanError, _refused)
-    made.add_exception_handler(RequestValidationError, _misread)
+    made.add_exception_handler(RequestValidationError, _validation_reply)
     made.add_exception_handler(HTTPException, _http)
     made.add_exception_handler(Exception, _unexpected)
     document = cache(partial(document_of, made))
@@ -204,7 +204,7 @@ async def _refused(request: Request, why: Exception) -> JsonReply:
     return problems.refusal(said)
 
 
-async def _misread(request: Request, why: Exception) -> JsonReply:
+async def _validation_reply(request: Request, why: Exception) -> JsonReply:
     await note_refusal(request, "request-invalid")
     return misread(cast("RequestValidationError", why), request)
 

@@ -297,7 +297,7 @@ async def _let_in(
         caller = None if cookie is None else await server.visitor(cookie, address_of(request))
         if caller is not None:
             _must_be_own_page(request)
-            return _noted(request, caller)
+            return _log_caller(request, caller)
         if await server.asks_nobody():
             return _local(request)
         raise NotSignedIn(
@@ -305,7 +305,7 @@ async def _let_in(
         )
     if await server.asks_nobody():
         return _local(request)  # Clients of model APIs always send some key.
-    return _noted(request, await server.caller(shown.credentials, address_of(request)))
+    return _log_caller(request, await server.caller(shown.credentials, address_of(request)))
 
 
 def _local(request: Request) -> Caller:
@@ -319,10 +319,10 @@ def _local(request: Request) -> Caller:
             "`names` of the server",
             hint="Create a key (`pointsman keys add NAME --role admin`), and set `names` and `proxies` under [server].",
         )
-    return _noted(request, LOCAL)
+    return _log_caller(request, LOCAL)
 
 
-def _noted(request: Request, caller: Caller) -> Caller:
+def _log_caller(request: Request, caller: Caller) -> Caller:
     """Note the name of the caller for the request log."""
     request.state.caller = caller.name
     return caller

@@ -65,7 +65,7 @@ class ClientSessions:
         return ended
 
 
-def _noting(send: Send, opened: list[str]) -> Send:
+def _recording_sessions(send: Send, opened: list[str]) -> Send:
     """Return a `send` that adds the id of an opened session to `opened`."""
 
     async def noted(message: Message) -> None:
@@ -127,7 +127,7 @@ class McpMiddleware:
             scope = {**scope, CALLER: caller, "user": _user(request, caller)}
             seat = self._server.presence.enter(caller, lambda: None)
             opened: list[str] = []
-            await while_seated(seat, manager.handle_request(scope, receive, _noting(send, opened)))
+            await while_seated(seat, manager.handle_request(scope, receive, _recording_sessions(send, opened)))
             for session in self._sessions.used(caller.name, request.headers.get(SESSION) or "".join(opened)):
                 await _end(manager, scope, session)
 

@@ -324,7 +324,9 @@ def misread(why: RequestValidationError, request: Request) -> JsonReply:
         )
     broken = next((error for error in errors if error["type"] == "json_invalid"), None)
     if broken is not None:
-        return problem(HTTPStatus.BAD_REQUEST, "body-invalid", f"the body is not JSON: {_told(broken)}", hint=JSON_TOLD)
+        return problem(
+            HTTPStatus.BAD_REQUEST, "body-invalid", f"the body is not JSON: {_json_error_text(broken)}", hint=JSON_TOLD
+        )
     route = request.scope.get("route")
     fields = _fields_of(route) if isinstance(route, APIRoute) else {}
     problems = [_field_problem(error) for error in errors]
@@ -339,15 +341,15 @@ def misread(why: RequestValidationError, request: Request) -> JsonReply:
     )
 
 
-def _told(error: Mapping[str, object]) -> str:
+def _json_error_text(error: Mapping[str, object]) -> str:
     """Return the message and the position of a JSON syntax error."""
     said = error.get("ctx")
     why = str(cast("dict[str, object]", said).get("error", "")) if isinstance(said, dict) else ""
-    return f"{why} at character {_place(error)[-1]}".strip()
+    return f"{why} at character {_location_of(error)[-1]}".strip()
 
 
 def _field_problem(error: Mapping[str, object]) -> FieldProblem:
-    kind, place = str(error["type"]), _place(error)
+    kind, place = str(error["type"]), _location_of(error)
     return {"code": kind, "pointer": "/".join(map(str, place)), "message": _words(kind, place, str(error["msg"]))}
 
 
@@ -365,16 +367,16 @@ def _words(kind: str, place: tuple[object, ...], said: str) -> str:
 
 def _hint(errors: _Errors, fields: Mapping[str, bool]) -> str:
     """Return a suggestion and the fields of the body, if a top-level field is wrong; else a link to the reference."""
-    at_fault = [error for error in errors if _place(error)[0] == "body" and len(_place(error)) <= 2]
+    at_fault = [error for error in errors if _location_of(error)[0] == "body" and len(_location_of(error)) <= 2]
     if not fields or not at_fault:
         return "/api/docs describes the parameters and the body of each operation."
-    unknown = [str(_place(error)[-1]) for error in at_fault if error["type"] == "extra_forbidden"]
+    unknown = [str(_location_of(error)[-1]) for error in at_fault if error["type"] == "extra_forbidden"]
     meant = [near for name in unknown[:1] for near in near_to(name, fields, most=1)]
     takes = ", ".join(f"{name} (required)" if needed else name for name, needed in fields.items())
     return f"{f'Did you mean {meant[0]!r}? ' if meant else ''}The body takes {takes}."
 
 
-def _place(error: Mapping[str, object]) -> tuple[object, ...]:
+def _location_of(error: Mapping[str, object]) -> tuple[object, ...]:
     return cast("tuple[object, ...]", error["loc"])
 
 

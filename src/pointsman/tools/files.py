@@ -108,7 +108,7 @@ class ArtifactFolder:
     def _opened(self, path: str) -> Generator[BufferedReader]:
         """Open a regular file for reading."""
         pieces = names_in(path)
-        with _told(path), self._folder(pieces[:-1], make=False) as folder:
+        with _os_errors(path), self._folder(pieces[:-1], make=False) as folder:
             file = os.open(pieces[-1], _READ, dir_fd=folder)
             with open(file, "rb") as opened:
                 about = os.fstat(file)
@@ -118,7 +118,7 @@ class ArtifactFolder:
 
     def _put(self, path: str, data: BufferedReader | BytesIO) -> None:
         pieces = names_in(path)
-        with _told(path), self._folder(pieces[:-1], make=True) as folder:
+        with _os_errors(path), self._folder(pieces[:-1], make=True) as folder:
             self._replaceable(path, pieces[-1], folder)
             unfinished = f"{UNFINISHED}{secrets.token_hex(8)}"
             file = os.open(unfinished, _NEW, 0o600, dir_fd=folder)
@@ -135,13 +135,13 @@ class ArtifactFolder:
 
     def files(self) -> list[FileEntry]:
         """Return all regular files, sorted by path. Links and special files are left out."""
-        with _told(self._directory.name), suppress(FileNotFoundError), self._folder((), make=False) as folder:
+        with _os_errors(self._directory.name), suppress(FileNotFoundError), self._folder((), make=False) as folder:
             return sorted(_listed(folder, ""))
         return []
 
     def remove(self) -> None:
         """Delete all files. Links are removed, not followed. Raises `ToolFailed` if the system refuses."""
-        with _told(self._directory.name), suppress(FileNotFoundError):
+        with _os_errors(self._directory.name), suppress(FileNotFoundError):
             shutil.rmtree(self._directory)
 
     def _must_have_room(self, path: str, size: int) -> None:
@@ -214,7 +214,7 @@ def names_in(path: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
+def _os_errors(path: str) -> Generator[None]:
     """Convert errors of the operating system to `ToolFailed`."""
     try:
         yield

@@ -91,7 +91,7 @@ class Events:
         told: list[UndeliveredEvent | bool] = []
         for begin in range(0, len(waiting), AT_ONCE):
             told += await asyncio.gather(
-                *(self._tell(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
+                *(self._offer(one.execution, report) for one in waiting[begin : begin + AT_ONCE])
             )
         started, failed = await self.start(name, data, key, headers, caller=caller)
         return Published(
@@ -121,7 +121,7 @@ class Events:
             query = msgspec.structs.replace(query, before=(page[-1].started, page[-1].execution))
         return found
 
-    async def _tell(self, execution: ExecutionId, report: EventReceived) -> UndeliveredEvent | bool:
+    async def _offer(self, execution: ExecutionId, report: EventReceived) -> UndeliveredEvent | bool:
         """Resume an execution that accepts the event and notify it. Return whether it accepted the event. Retries if
         another process takes the execution over meanwhile."""
         for attempt in range(1, TRIES_MAX + 1):

@@ -411,7 +411,7 @@ class Scheduler:
         schedule = (await self._schedules.get(id)).schedule
         now = self._app.clock.now()
         fired = await self._start(id, schedule, now, now, "by hand", caller=caller)
-        await self._schedules.change(id, lambda one: _noted(one, [fired], _opened(one.open, fired)))
+        await self._schedules.change(id, lambda one: _with_result(one, [fired], _opened(one.open, fired)))
         return fired
 
     async def _settle(self, kept: StoredSchedule, now: float) -> list[Fired]:
@@ -427,7 +427,7 @@ class Scheduler:
                     outcomes.append(fired)
             if not outcomes:
                 return []
-            noted = _noted(schedule, outcomes, look.open)
+            noted = _with_result(schedule, outcomes, look.open)
             noted = replace(noted, queued=tuple(look.queued), settled=max(schedule.settled, now))
             stopped = [one.message for one in outcomes if one.code == TriggerStopped.code]
             noted = replace(noted, stopped=stopped[-1]) if stopped else noted
@@ -550,6 +550,6 @@ def _opened(open: tuple[str, ...], fired: Fired) -> tuple[str, ...]:
     return (*open, fired.execution)[-OPEN_MAX:]
 
 
-def _noted(schedule: Schedule, fired: list[Fired], open: tuple[str, ...]) -> Schedule:
+def _with_result(schedule: Schedule, fired: list[Fired], open: tuple[str, ...]) -> Schedule:
     results = (*reversed(fired), *schedule.results)[:RESULTS_KEPT]
     return replace(schedule, results=results, open=open)

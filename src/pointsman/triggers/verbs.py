@@ -81,12 +81,12 @@ class ScheduleVerbs(Verbs):
     @verb("viewer", "see schedules", audit=False)
     async def get(self, schedule: str) -> StoredSchedule:
         """Return a schedule. Raises `NoSuchSchedule`."""
-        return await self._seen(schedule)
+        return await self._visible_schedule(schedule)
 
     @verb("viewer", "see schedules", audit=False)
     async def next_times(self, schedule: str, count: int = 5) -> list[float]:
         """Return the next due times, whether or not the schedule is paused. Raises `NoSuchSchedule`."""
-        await self._seen(schedule)
+        await self._visible_schedule(schedule)
         return await self._schedules.next_times(schedule, count)
 
     @verb("viewer", "see schedules", audit=False)
@@ -132,10 +132,10 @@ class ScheduleVerbs(Verbs):
 
         Raises `NoSuchSchedule`, `NotAllowed`, `UnknownWorkflow`, `RevisionMoved`, `ScheduleInvalid`, `TimingInvalid`.
         """
-        known = await self._seen(schedule)
+        known = await self._visible_schedule(schedule)
         must_own(known, self.caller, "change it")
         await must_see_workflow(self.app, self.caller, workflow)
-        after = _held(known, match)
+        after = _match_version(known, match)
         return await self._schedules.revise(
             schedule, workflow, timing, input=input, missed=missed, overlap=overlap, after=after
         )
@@ -144,19 +144,19 @@ class ScheduleVerbs(Verbs):
     async def run(self, schedule: str) -> Fired:
         """Start a run now, for the caller and the owner, regardless of due times, pause and overlap policy. A run that
         cannot start is an outcome with an error. Raises `NoSuchSchedule`."""
-        await self._seen(schedule)
+        await self._visible_schedule(schedule)
         return await self.app[TRIGGERS].scheduler.run_now(schedule, caller=self.caller)
 
     @verb("operator", "run workflows", target=("schedule",))
     async def pause(self, schedule: str) -> StoredSchedule:
         """Pause a schedule. Runs that are due meanwhile are dropped. Raises `NoSuchSchedule`."""
-        await self._seen(schedule)
+        await self._visible_schedule(schedule)
         return await self._schedules.pause(schedule)
 
     @verb("operator", "run workflows", target=("schedule",))
     async def resume(self, schedule: str) -> StoredSchedule:
         """Resume a paused or stopped schedule from now on. Raises `NoSuchSchedule`."""
-        await self._seen(schedule)
+        await self._visible_schedule(schedule)
         return await self._schedules.resume(schedule)
 
     @verb("editor", "write workflows", target=("schedule",))
@@ -166,13 +166,13 @@ class ScheduleVerbs(Verbs):
         Raises `NoSuchSchedule`, `NotAllowed`, `RevisionMoved`, and `ScheduleInvalid` for a schedule that a document
         declares.
         """
-        known = await self._seen(schedule)
+        known = await self._visible_schedule(schedule)
         if not known.schedule.trigger:
             must_own(known, self.caller, "delete it")
-        after = _held(known, match)
+        after = _match_version(known, match)
         await self._schedules.delete(schedule, after=after)
 
-    async def _seen(self, schedule: str) -> StoredSchedule:
+    async def _visible_schedule(self, schedule: str) -> StoredSchedule:
         """Return a schedule. Raises `NoSuchSchedule`, also if the caller may not see its workflow."""
         kept = await self._schedules.find(schedule)
         if kept is None or not await sees_workflow(self.app, self.caller, kept.schedule.workflow):
@@ -180,7 +180,7 @@ class ScheduleVerbs(Verbs):
         return kept
 
 
-def _held(known: StoredSchedule, match: str | None) -> str | None:
+def _match_version(known: StoredSchedule, match: str | None) -> str | None:
     mark = known.schedule.mark
     return held(match, etag_of(mark), mark, moved(f"the schedule {known.id!r}"))
 

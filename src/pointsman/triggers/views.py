@@ -264,13 +264,13 @@ async def published_view(app: AppContext, caller: Caller, published: Published) 
     ]
     return {
         "key": published.key,
-        "delivered": await _seen(app, caller, published.delivered),
-        "started": await _seen(app, caller, published.started),
+        "delivered": await _visible(app, caller, published.delivered),
+        "started": await _visible(app, caller, published.started),
         "untold": untold if caller.role == "admin" else [],
     }
 
 
-async def _seen(app: AppContext, caller: Caller, executions: Collection[str]) -> list[str]:
+async def _visible(app: AppContext, caller: Caller, executions: Collection[str]) -> list[str]:
     """Return the executions that the caller may see."""
     if caller.role == "admin":
         return [*executions]

@@ -158,7 +158,7 @@ class SecretVerbs(Verbs):
         `match`: see `etags.held`. `is_new`: only if there is no such secret. `by`: see `Verbs.name_for`. Raises the
         errors of `Vault.set`.
         """
-        after = NOTHING if is_new else await self._held(name, match)
+        after = NOTHING if is_new else await self._match_version(name, match)
         given = {part: tuple(names) for part, names in cast("dict[str, Names]", parts).items()}
         rule = replace(await self._vault.kept_rule(name), **given) if given else None
         await self._vault.set(name, value, rule=rule, by=self.name_for(by), after=after)
@@ -218,14 +218,14 @@ class SecretVerbs(Verbs):
     async def delete(self, name: str, *, match: str | None = None) -> None:
         """Delete a secret. `match`: see `etags.held`. Raises `NoSuchSecret`, `RevisionMoved`."""
         is_there = await self._vault.mark(name) != NOTHING
-        await self._vault.delete(name, after=await self._held(name, match) if is_there else None)
+        await self._vault.delete(name, after=await self._match_version(name, match) if is_there else None)
 
     @verb("admin", "see or change secrets")
     async def rotate(self) -> int:
         """Encrypt all secrets again with the newest key and return their number, see `Vault.rotate`."""
         return await self._vault.rotate()
 
-    async def _held(self, name: str, match: str | None) -> str | None:
+    async def _match_version(self, name: str, match: str | None) -> str | None:
         mark = await self._vault.mark(name)
         return held(match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))
 

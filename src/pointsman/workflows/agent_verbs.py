@@ -114,14 +114,14 @@ class AgentVerbs(Verbs):
     async def replace(self, name: str, agent: JsonObject, *, match: str | None = None) -> SavedAgent:
         """Save a new revision of an agent; executions keep theirs. Raises `NoSuchAgent`, `RevisionMoved`, and the
         errors of `save_agent_as`."""
-        after = _held(await agent_for(self.app, self.caller, name), match)
+        after = _match_revision(await agent_for(self.app, self.caller, name), match)
         return await save_agent_as(self.app, self.caller, name, agent, after=after)
 
     @verb("editor", "write workflows", target=("name",))
     async def delete(self, name: str, *, match: str | None = None) -> None:
         """Delete an agent. Executions keep the description with which they started; workflows that name the agent
         cannot start until it is saved again. Raises `NoSuchAgent`, `NotAllowed`, `RevisionMoved`."""
-        after = _held(await agent_for(self.app, self.caller, name), match)
+        after = _match_revision(await agent_for(self.app, self.caller, name), match)
         await must_own(self.app, self.caller, name.partition("@")[0], "delete it", "agent")
         await self._agents.delete(name, after=after)
 
@@ -130,7 +130,7 @@ def _saved_place(entry: AgentView) -> str:
     return f"{entry['savedAt']:017.6f} {entry['name']}"
 
 
-def _held(known: SavedAgent, match: str | None) -> int | None:
+def _match_revision(known: SavedAgent, match: str | None) -> int | None:
     return held(match, etag_of_agent(known), known.revision, RevisionMoved.of(known.name, known.revision))
 
 

@@ -214,7 +214,7 @@ class Performed(NamedTuple):
     cpu_s: float
 
 
-class _Lost(Exception):
+class _WorkerEnded(Exception):
     """The worker process has ended."""
 
 
@@ -233,7 +233,7 @@ class _Worker:
         self.goes_on = True
 
     def perform(self, job: bytes, seconds: float) -> bytes:
-        """Return the reply to a job. Raises `_Lost` if the process ends first, `WorkersUnavailable` if it never
+        """Return the reply to a job. Raises `_WorkerEnded` if the process ends first, `WorkersUnavailable` if it never
         started."""
         if not self.is_ready:
             self._wait_until_ready()
@@ -246,7 +246,7 @@ class _Worker:
             stdin.flush()
             return self._receive()
         except OSError as why:
-            raise _Lost from why
+            raise _WorkerEnded from why
         finally:
             overdue.cancel()
 
@@ -255,7 +255,7 @@ class _Worker:
         overdue.start()
         try:
             self._receive()
-        except _Lost:
+        except _WorkerEnded:
             self.goes_on = False
             raise WorkersUnavailable(
                 f"the worker process for documents does not start ({self.why_ended()})",
@@ -274,7 +274,7 @@ class _Worker:
         assert self._process.stdout is not None
         found = self._process.stdout.read(length)
         if len(found) < length:
-            raise _Lost
+            raise _WorkerEnded
         return found
 
     def why_ended(self) -> str:
@@ -357,7 +357,7 @@ class DocumentPool:
         frame = pickle.dumps((job.function, job.arguments), PICKLE_PROTOCOL)
         try:
             reply = worker.perform(frame, job.seconds)
-        except _Lost:
+        except _WorkerEnded:
             worker.goes_on = False
             raise self._too_expensive(worker.why_ended(), job.seconds) from None
         return self._result(cast(JobResult, pickle.loads(reply)))  # noqa: S301 - our own worker wrote it

@@ -146,7 +146,7 @@ def evaluate_formula(formula: Formula, values: JsonObject) -> EvaluatedFormula:
     """Job: evaluate a formula over `values`, which bare names refer to. Errors in the text or in the data are part of
     the result."""
     try:
-        value, missing = _given(formula, environment_of(formula, values))
+        value, missing = _evaluated(formula, environment_of(formula, values))
     except (ExpressionError, ExpressionFailed) as why:
         failure = _problem("error", why.code, str(why), why.hint, why.offset, why.length)
         return {"ok": False, "value": None, "missing": [], "failure": failure}
@@ -181,7 +181,7 @@ def functions_of_language() -> LanguageFunctions:
     return {"functions": functions}
 
 
-def _given(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]:
+def _evaluated(formula: Formula, env: Environment) -> tuple[Json, Sequence[str]]:
     match formula.kind:
         case "expression":
             return formula.expression().evaluate(env), ()

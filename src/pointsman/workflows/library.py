@@ -257,7 +257,7 @@ class Library:
 
         def compiled() -> Plan:
             plan = compile_workflow(
-                _kept(data, definition),
+                _cached_definition(data, definition),
                 agents=self.agents,
                 settings=_values(self._settings),
                 language=language,
@@ -276,14 +276,16 @@ class Library:
         found = self._model_uses.get(definition)
         if found is None:
             data = await self._blob(definition)
-            found = await beside(len(data), lambda: tuple(model_uses(_kept(data, definition), self.agents)))
+            found = await beside(
+                len(data), lambda: tuple(model_uses(_cached_definition(data, definition), self.agents))
+            )
             self._model_uses.put(definition, found)
         return found
 
     async def kept(self, definition: str) -> WorkflowDefinition:
         """Return a stored definition by its digest. Raises `DefinitionGone`."""
         data = await self._blob(definition)
-        return await beside(len(data), lambda: _kept(data, definition))
+        return await beside(len(data), lambda: _cached_definition(data, definition))
 
     async def _blob(self, definition: str) -> bytes:
         data = await self._store.blobs.get(definition)
@@ -444,7 +446,7 @@ class Library:
         return plan, Start(input={}, config={}, definition=definition, options=options)
 
 
-def _kept(data: bytes, definition: str) -> WorkflowDefinition:
+def _cached_definition(data: bytes, definition: str) -> WorkflowDefinition:
     workflow, problems = WorkflowDefinition.from_document(msgspec.json.decode(data))
     if workflow is None:
         raise DefinitionGone(f"the definition {definition[:12]} cannot be read: {problems[0].message}")

@@ -167,7 +167,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         from pointsman.tools.mcp.server import McpServer  # Import only if needed, as above.
         from pointsman.tools.mcp.source import McpTools
 
-        door = partial(_door, settings, server)
+        door = partial(_mcp_transport, settings, server)
         registry.add_source(
             McpTools(McpServer(name, server, door=door, resolved=settings.resolved, rule=settings.rule, known=known))
         )
@@ -180,7 +180,7 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
     return registry
 
 
-def _door(settings: Settings, server: McpServerDescription) -> EgressTransport:
+def _mcp_transport(settings: Settings, server: McpServerDescription) -> EgressTransport:
     """Return the transport to an MCP server. The operator chose its address, so internal addresses and any port are
     allowed."""
     from pointsman.tools.egress.addresses import EVERYWHERE  # Loads an HTTP client.

@@ -146,7 +146,7 @@ class WorkflowVerbs(Verbs):
         checked = await check(self.app, source, reader=self.caller)
         return {
             "id": checked.id,
-            "revision": await self._known(checked.id),
+            "revision": await self._latest_revision(checked.id),
             **check_report(checked.problems, dialect=checked.dialect),
         }
 
@@ -227,7 +227,7 @@ class WorkflowVerbs(Verbs):
         entries = await list_workflows(self.app, reference.partition("@")[0])
         return next(entry for entry in entries if entry["revision"] == revision)
 
-    async def _known(self, workflow: str | None) -> int | None:
+    async def _latest_revision(self, workflow: str | None) -> int | None:
         """Return the latest revision of a workflow id; None: there is none, or the caller may not see it."""
         if workflow is None or not workflow.isprintable():
             return None

@@ -63,9 +63,9 @@ class _Flow:
         self._writers: dict[Keys, frozenset[int]] = {}
         self._below: dict[str, dict[str | None, list[Writing]]] = {}
         self._comparisons_left = COMPARISONS_MAX
-        self.given, self.is_open = self._given()
+        self.given, self.is_open = self._initial_fields()
 
-    def _given(self) -> tuple[frozenset[str], bool]:
+    def _initial_fields(self) -> tuple[frozenset[str], bool]:
         """Return the fields that exist at the start, and whether callers may give others."""
         workflow = self.subject.workflow
         schema = workflow.input_schema

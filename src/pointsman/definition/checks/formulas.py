@@ -35,12 +35,14 @@ def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
         found = check_types(
             expression, schemas, condition=_is_condition(place), items=bool(_ITEMS.search(place.pointer))
         )
-        yield from _told(place, found, is_certain=not expression.reads)
+        yield from _problems_of(place, found, is_certain=not expression.reads)
     for place, names, template in formulas.templates:
-        yield from _told(place, check_template_types(template, names, schemas))
+        yield from _problems_of(place, check_template_types(template, names, schemas))
 
 
-def _told(place: FormulaLocation, findings: Iterable[TypeFinding], *, is_certain: bool = False) -> Iterator[Problem]:
+def _problems_of(
+    place: FormulaLocation, findings: Iterable[TypeFinding], *, is_certain: bool = False
+) -> Iterator[Problem]:
     """`is_certain`: the formula reads no data, so that a step with items that are not a list always fails."""
     for finding in findings:
         if finding.code != "unknown-path":  # `check_results` reports those, for every text

@@ -120,9 +120,9 @@ def _fixed(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if node.name is not None:
         yield ("name",), str(node.name)
     if node.approval is not None:
-        yield from _asked(node.approval.approvers, ("approval", "approvers"))
+        yield from _approver_texts(node.approval.approvers, ("approval", "approvers"))
         for at, level in enumerate(node.approval.escalation or ()):
-            yield from _asked(level.approvers, ("approval", "escalation", at, "approvers"))
+            yield from _approver_texts(level.approvers, ("approval", "escalation", at, "approvers"))
     if not isinstance(config, HumanConfig):
         return
     if config.title is not None:
@@ -130,12 +130,14 @@ def _fixed(node: Node) -> Iterator[tuple[tuple[str | int, ...], str]]:
     for at, option in enumerate(config.options or ()):
         yield (*human, "options", at, "value"), option.value
         yield (*human, "options", at, "label"), str(option.label or "")
-    yield from _asked(config.approvers, (*human, "approvers"))
+    yield from _approver_texts(config.approvers, (*human, "approvers"))
     for at, level in enumerate(config.escalation or ()):
-        yield from _asked(level.approvers, (*human, "escalation", at, "approvers"))
+        yield from _approver_texts(level.approvers, (*human, "escalation", at, "approvers"))
 
 
-def _asked(approvers: Approvers | None, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _approver_texts(
+    approvers: Approvers | None, place: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if approvers is None:
         return
     for at, name in enumerate(approvers.users or ()):

@@ -51,7 +51,7 @@ def check_results(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
     values = _Values(subject, formulas)
     for reading in formulas.readings:
         if (found := values.of(reading)) is not None:
-            yield from _misread(subject, reading, *found)
+            yield from _unknown_fields(subject, reading, *found)
 
 
 class _Values:
@@ -186,7 +186,9 @@ def _step(shape: ValueShape, key: str | int | None, value: Described) -> tuple[V
         return shape, why.known
 
 
-def _misread(subject: Subject, reading: FormulaRead, value: Described, path: Keys, name: str) -> Iterator[Problem]:
+def _unknown_fields(
+    subject: Subject, reading: FormulaRead, value: Described, path: Keys, name: str
+) -> Iterator[Problem]:
     shape = shape_of(value.schema, value.document)
     for depth, key in enumerate(path):
         if depth == 0 and key in value.extra and key not in _keys_of(shape.schema):

@@ -53,13 +53,13 @@ def check_scoping(subject: Subject) -> Iterator[Problem]:
                 pass
 
 
-def _ways(subject: Subject, finding: ScopeFinding) -> str:
+def _edge_names(subject: Subject, finding: ScopeFinding) -> str:
     return " and ".join(repr(subject.graph.edges[edge].id) for edge in finding.edges)
 
 
 def _mismatch(subject: Subject, finding: ScopeFinding) -> Problem:
     node, *openers = finding.nodes
-    message = f"{subject.node(node)} is reached with different parallels open (over {_ways(subject, finding)})"
+    message = f"{subject.node(node)} is reached with different parallels open (over {_edge_names(subject, finding)})"
     inside = f"Only some paths come from inside {subject.listed(openers)}. " if openers else ""
     hint = f"{inside}Close the parallel with a join before the paths meet."
     return error("scope-mismatch", subject.at_node(node), message, hint=hint)
@@ -70,7 +70,7 @@ def _leak(subject: Subject, finding: ScopeFinding) -> Problem:
     edge = finding.edges[0] if finding.edges else 0
     message = (
         f"{subject.node(node)} comes after the join of {subject.listed(openers)}, "
-        f"and is also reached from inside a branch (over {_ways(subject, finding)})"
+        f"and is also reached from inside a branch (over {_edge_names(subject, finding)})"
     )
     hint = "Connect the branch to the join, or to an end."
     return error("scope-leak", subject.at_edge(edge), message, hint=hint)

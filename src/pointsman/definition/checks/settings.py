@@ -185,7 +185,7 @@ def _people(subject: Subject, config: Config) -> Iterator[Problem]:
         message = "a conversation needs its earlier messages, but `persistence: none` stores none"
         yield warning("session-not-kept", "/config/persistence", message, hint="Set `persistence: session`.")
     if config.persistence == "none":
-        yield from _fleeting(subject)
+        yield from _ephemeral(subject)
     for position, node in enumerate(subject.nodes):
         match node.config:
             case HumanConfig():
@@ -219,7 +219,7 @@ def _waits_for_people(subject: Subject, position: int) -> str:
     return f"{subject.node(position)} waits for a person before it calls {listed(asks)}" if asks else ""
 
 
-def _fleeting(subject: Subject) -> Iterator[Problem]:
+def _ephemeral(subject: Subject) -> Iterator[Problem]:
     """Check ephemeral executions: they cannot wait longer than a process lives, and keep no memory."""
     for position, node in enumerate(subject.nodes):
         match node.config:

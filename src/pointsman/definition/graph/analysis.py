@@ -316,7 +316,7 @@ def concurrent(
             left -= pairs
             if left < 0:
                 break
-            region = _behind(graph, node, after.of(node), always)
+            region = _split_region(graph, node, after.of(node), always)
         left -= sum(max(1, len(graph.out[inside])) for inside in region.branch)
         regions.append(region)
     return Concurrent(tuple(regions), left >= 0)
@@ -342,7 +342,7 @@ def _branches(graph: Graph, opener: int, always: Callable[[int], bool], *, repea
     )
 
 
-def _behind(graph: Graph, split: int, end: int | None, always: Callable[[int], bool]) -> Region:
+def _split_region(graph: Graph, split: int, end: int | None, always: Callable[[int], bool]) -> Region:
     """Build the dominator classes of the nodes between a split and the node where all its routes meet again."""
     stop = [split] if end is None else [split, end]
     inside = sorted(reach(graph.links.targets, graph.links.targets(split), avoid=stop))

@@ -37,7 +37,7 @@ _KINDS: Final = {
 
 
 @dataclass(slots=True)
-class _Known:
+class _AnchoredValue:
     """A finished value with an anchor."""
 
     value: Json
@@ -243,7 +243,7 @@ class _Builder:
     def __init__(self) -> None:
         self.reading = ReadText(is_plain=False)
         self.stack: list[_OpenYaml] = []
-        self.anchors: dict[str, _Known] = {}
+        self.anchors: dict[str, _AnchoredValue] = {}
         self.size = 0
         self.has_document = False
 
@@ -274,7 +274,7 @@ class _Builder:
         place = ValuePosition(event.offset)
         self._attach(value, place, size=1, offset=event.offset)
         if event.anchor is not None:
-            self.anchors[event.anchor] = _Known(value, 1, place)
+            self.anchors[event.anchor] = _AnchoredValue(value, 1, place)
 
     def _expects_key(self) -> bool:
         return bool(self.stack) and isinstance(self.stack[-1].value, dict) and self.stack[-1].key is None
@@ -303,7 +303,7 @@ class _Builder:
     def _close(self) -> None:
         done = self.stack.pop()
         if done.anchor is not None:
-            self.anchors[done.anchor] = _Known(done.value, done.size, done.place)
+            self.anchors[done.anchor] = _AnchoredValue(done.value, done.size, done.place)
         self._attach(done.value, done.place, size=done.size, offset=done.place.offset)
 
     def _alias(self, event: _Event) -> None:

@@ -70,7 +70,7 @@ def write(workflow: WorkflowDefinition) -> Drawn:
     root.append(process)
     ElementTree.indent(root)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
-    return Drawn(text, (*_lost(workflow), *drawing.losses))
+    return Drawn(text, (*_losses(workflow), *drawing.losses))
 
 
 def _process(workflow: WorkflowDefinition) -> Element:
@@ -109,7 +109,7 @@ def _notes_last(containers: dict[int, Element]) -> None:
         container.extend(notes)
 
 
-def _lost(workflow: WorkflowDefinition) -> Iterator[Problem]:
+def _losses(workflow: WorkflowDefinition) -> Iterator[Problem]:
     yield from lost_fields(workflow, _HEAD, "", "bpmn")
     for number, node in enumerate(workflow.nodes):
         yield from lost_fields(node, _NODE, f"/nodes/{number}", "bpmn")
@@ -283,9 +283,9 @@ class Drawing:
         elif ref.kind == "never":
             self.losses.append(loss(f"{at}/condition", "an edge that is never taken", "bpmn"))
         else:
-            self._connect(ref, self._told(ref, at))
+            self._connect(ref, self._condition_flow(ref, at))
 
-    def _told(self, ref: EdgeRef, at: str) -> Flow:
+    def _condition_flow(self, ref: EdgeRef, at: str) -> Flow:
         """Return a flow with the label and condition of an edge, without its ends."""
         edge = self.workflow.edges[ref.number] if ref.number < len(self.workflow.edges) else None
         if edge is None or ref.kind in ("plain", "default", "error"):
@@ -336,15 +336,17 @@ class Drawing:
             caught = made("boundaryEvent", event)
             caught.set("attachedToRef", node)
             ElementTree.SubElement(caught, "errorEventDefinition")
-            self._place(caught, self.regions.around[ref.source][-1] if self.regions.around[ref.source] else PROCESS)
+            self._add_to_region(
+                caught, self.regions.around[ref.source][-1] if self.regions.around[ref.source] else PROCESS
+            )
         return event
 
     def _event(self, tag: str, event_id: str, region: int) -> str:
         if event_id not in self.elements:
-            self._place(made(tag, event_id), region)
+            self._add_to_region(made(tag, event_id), region)
         return event_id
 
-    def _place(self, element: Element, region: int) -> None:
+    def _add_to_region(self, element: Element, region: int) -> None:
         self.elements[element.attrib["id"]] = element
         self.containers[region].append(element)
 

@@ -304,7 +304,7 @@ def _succeeded(
 ) -> bool:
     """Write the result of a step; return False if the outputs cannot be written."""
     try:
-        said = _said(report, decides=decides)
+        said = _journaled_report(report, decides=decides)
         writes = (
             evaluate_outputs(ctx, at.scope, node, report.result, shown=public_view(report.result, said))
             if node.outputs
@@ -340,7 +340,7 @@ def _succeeded(
     return True
 
 
-def _said(report: WorkDone, *, decides: bool) -> JsonObject | None:
+def _journaled_report(report: WorkDone, *, decides: bool) -> JsonObject | None:
     if report.text is None and report.next is None:
         return None
     said: JsonObject = {}

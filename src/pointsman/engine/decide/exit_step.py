@@ -50,7 +50,7 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
         ctx.enqueue(EnterNode(edge.target, step.scope, edge, step, left.lineage, node.id))
         return
     try:
-        taken = _taken(ctx, node, step, left, move.labels)
+        taken = _edges_taken(ctx, node, step, left, move.labels)
         if taken:
             _take(ctx, step, left, taken)
         else:
@@ -84,7 +84,7 @@ def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Fa
         ctx.enqueue(PropagateFailure(step, failure))
 
 
-def _taken(
+def _edges_taken(
     ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput, labels: tuple[str, ...]
 ) -> list[PlanEdge]:
     if node.exits.mode == "label":

@@ -204,7 +204,7 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
     edits = () if by_clock else edits_of(gate, action, data)
     answer: JsonObject = {"response": action, "data": data}
     writes = list(edits)
-    said = _said(at, report, data)
+    said = _node_entry(at, report, data)
     try:
         writes += evaluate_outputs(ctx, scope, node, answer, shown=said)
         check_writes(ctx, scope, node, at.incoming.lineage, tuple(writes), answer)
@@ -229,7 +229,7 @@ def close(ctx: DecisionContext, at: StepState, report: GateAnswered, *, by_clock
     ctx.enqueue(ExitStep(at.step, (action,)))
 
 
-def _said(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
+def _node_entry(at: StepState, report: GateAnswered, data: Json) -> JsonObject:
     """Return the entry `nodes.<id>` of an answer; after a quorum it includes the votes."""
     said: JsonObject = {"branch": report.action, "action": report.action, "response": report.action, "data": data}
     if report.comment:

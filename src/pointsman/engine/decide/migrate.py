@@ -149,14 +149,14 @@ def _waiting(state: ExecutionState) -> Iterable[PendingArrival]:
             yield one
 
 
-def _gone(where: str) -> MigrationMismatch:
+def _missing_node(where: str) -> MigrationMismatch:
     return MigrationMismatch("node-gone", where, "the other definition has no such node")
 
 
 def _step(plan: Plan, state: ExecutionState, at: StepState, was: Plan | None) -> Iterator[MigrationMismatch]:
     where, node = str(at.step), plan.nodes.get(at.step.node)
     if node is None:
-        yield _gone(where)
+        yield _missing_node(where)
         return
     if node.position.parallels != _parallels(at.step.scope):
         yield MigrationMismatch(
@@ -219,7 +219,7 @@ def _arrival(plan: Plan, waits: PendingArrival) -> Iterator[MigrationMismatch]:
         return
     node = plan.nodes.get(waits.node)
     if node is None:
-        yield _gone(where)
+        yield _missing_node(where)
     elif waits.edge and waits.edge not in plan.edge_index:
         yield MigrationMismatch(
             "edge-gone", where, f"control waits behind the edge {waits.edge!r}, which the other definition lacks"
@@ -233,7 +233,7 @@ def _arrival(plan: Plan, waits: PendingArrival) -> Iterator[MigrationMismatch]:
 def _loop(plan: Plan, where: str, node: str, loop: LoopState) -> Iterator[MigrationMismatch]:
     there = plan.nodes.get(node)
     if there is None:
-        yield _gone(where)
+        yield _missing_node(where)
     elif not isinstance(there.action, LoopAction):
         yield MigrationMismatch(
             "kind-changed", where, f"round {loop.round} of a loop is open; in the other definition it is not a loop"

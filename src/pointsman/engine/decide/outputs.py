@@ -424,11 +424,11 @@ def _values(data: JsonObject, pattern: Sequence[str]) -> Iterator[tuple[Path, Js
     """Yield the values at a pattern (`*` is any key), with their paths."""
     found: list[tuple[Path, Json]] = [((), data)]
     for key in pattern:
-        found = [((*path, name), value) for path, held in found for name, value in _held(held, key)]
+        found = [((*path, name), value) for path, held in found for name, value in _members(held, key)]
     yield from found
 
 
-def _held(value: Json, key: str) -> list[tuple[str, Json]]:
+def _members(value: Json, key: str) -> list[tuple[str, Json]]:
     if not isinstance(value, dict):
         return []
     return [*value.items()] if key == "*" else [(key, value[key])] if key in value else []

@@ -264,7 +264,7 @@ def _seen_by_now(ctx: DecisionContext, opening: ParallelFrame) -> JoinProgress:
             place = bisect_left(seen.branches, branch)
             seen.branches.insert(place, branch)
             seen.results.insert(place, one.value)
-            seen.told.insert(place, _told(one))
+            seen.told.insert(place, _branch_view(one))
     seen.settled = len(opening.settled)
     return seen
 
@@ -288,16 +288,16 @@ def _result(fork: ParallelAction, opening: ParallelFrame, branch: int) -> Branch
     return BranchResult(branch=branch, key=key, start=start, outcome=settled.outcome, value=settled.value)
 
 
-def _told(one: BranchResult) -> JsonObject:
+def _branch_view(one: BranchResult) -> JsonObject:
     return {"index": one.branch, "key": one.key, "node": one.start, "outcome": one.outcome, "result": one.value}
 
 
-def _seen(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
+def _aggregate_names(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, Json]:
     """Return the names for the aggregate of a join."""
     seen = results(ctx, opening)
     values: list[Json] = [one.value for one in seen]
     counts: dict[str, Json] = {"arrived": opening.arrived, "total": opening.total}
-    return {"results": values, "items": values, "branches": [_told(one) for one in seen], **counts}
+    return {"results": values, "items": values, "branches": [_branch_view(one) for one in seen], **counts}
 
 
 def fire(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
@@ -344,7 +344,7 @@ def aggregated(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, doe
     """Return the value of a join."""
     seen = results(ctx, opening)
     if does.aggregate_value is not None:
-        env = ctx.environment(opening.scope, join, [one.value for one in seen], _seen(ctx, opening))
+        env = ctx.environment(opening.scope, join, [one.value for one in seen], _aggregate_names(ctx, opening))
         return ctx.value(opening.scope, does.aggregate_value, env)
     if does.aggregate is not None:
         return does.aggregate(seen)

@@ -142,7 +142,7 @@ def settle_branch(state: ExecutionState, event: step_events.BranchSettled) -> No
     gives = event.outcome in ("arrived", "ended")
     opening.settled[event.branch] = BranchState(
         event.outcome,
-        _brought(state, scope, event),
+        _settled_value(state, scope, event),
         [(write, value) for write, value, _ in _in_order(scope)] if gives and scope.writes else (),
         scope.nodes if gives else {},
         event.failure,
@@ -154,7 +154,7 @@ def _in_order(scope: ScopeState) -> list[tuple[Write, Json, Lineage]]:
     return sorted(scope.writes, key=lambda one: one[2]) if scope.write_log else scope.writes
 
 
-def _brought(state: ExecutionState, scope: ScopeState, event: step_events.BranchSettled) -> Json:
+def _settled_value(state: ExecutionState, scope: ScopeState, event: step_events.BranchSettled) -> Json:
     if event.after is not None:
         opening = state.parallel_frames[event.step]
         return opening.incoming.value if event.after == event.step else state.row.outputs[event.after].value

@@ -89,9 +89,9 @@ class DesignRequestContext(NamedTuple):
         """
         if MEDIA_TYPE not in (self.accept or "").lower():
             return await self.whole(work)
-        return await streamed(partial(self._behind, work), self.server.take_stream(self.session.caller))
+        return await streamed(partial(self._result_of, work), self.server.take_stream(self.session.caller))
 
-    async def _behind(self, work: Work, hear: Callable[[Round], None]) -> JsonView:
+    async def _result_of(self, work: Work, hear: Callable[[Round], None]) -> JsonView:
         if self.key is None:
             return await work(hear=hear)
         reply = await self.server.background.finish(self.whole(partial(work, hear=hear)))
@@ -106,13 +106,13 @@ class DesignRequestContext(NamedTuple):
         return await once(self.session.acting, self.request, self.key, answered)
 
 
-async def _asked(
+async def _request_context(
     request: Request, server: CurrentServer, session: CallerSession, key: Key = None, accept: Accept = None
 ) -> DesignRequestContext:
     return DesignRequestContext(server, session, request, key, accept)
 
 
-Designing = Annotated[DesignRequestContext, Depends(_asked)]
+Designing = Annotated[DesignRequestContext, Depends(_request_context)]
 
 
 Name = Annotated[str, Path(min_length=1, max_length=200, description="The id of a saved workflow.")]

@@ -145,7 +145,7 @@ class ResponseBuilder:
     async def events(self) -> AsyncGenerator[bytes, None]:
         """Yield the encoded events. A failure after the first one is reported in the last one."""
         number = 0
-        async for told in self._told():
+        async for told in self._events():
             if told is None:
                 yield BEAT
                 continue
@@ -156,11 +156,11 @@ class ResponseBuilder:
     async def whole(self) -> OpenAiResponse:
         """Return the complete response. Raises what the dialogue raises."""
         async for piece in self.dialogue.pieces():
-            deque(self._heard(piece.kind, piece.text), maxlen=0)
+            deque(self._on_delta(piece.kind, piece.text), maxlen=0)
         deque(self._ended(), maxlen=0)
         return self._completed()
 
-    async def _told(self) -> AsyncGenerator[Told | None, None]:
+    async def _events(self) -> AsyncGenerator[Told | None, None]:
         """Yield the events; None: a heartbeat is due."""
         yield "response.created", {"response": json_of(self._as("in_progress"))}
         yield "response.in_progress", {"response": json_of(self._as("in_progress"))}
@@ -168,7 +168,7 @@ class ResponseBuilder:
             async for piece in self.dialogue.pieces():
                 if piece.kind == "silence":
                     yield None
-                for told in self._heard(piece.kind, piece.text):
+                for told in self._on_delta(piece.kind, piece.text):
                     yield told
         except PointsmanError as why:
             error: JsonObject = {"code": "server_error", "message": sentences(str(why), why.hint)}
@@ -179,7 +179,7 @@ class ResponseBuilder:
             yield told
         yield "response.completed", {"response": json_of(self._completed())}
 
-    def _heard(self, kind: str, text: str) -> Iterator[Told]:
+    def _on_delta(self, kind: str, text: str) -> Iterator[Told]:
         if kind == "words":
             self._spoke = True
             yield from self._grown(MESSAGE, text)
@@ -425,11 +425,11 @@ async def respond(
     session = _session_of(body) or x_session_id
     asked = ChatRequest(body.model, messages_in(cast("str | list[JsonObject]", body.input)), session, _previous(body))
     if not body.stream:
-        telling = _telling(server, body, session, await caller_session.conversations.begin(asked))
+        telling = _builder(server, body, session, await caller_session.conversations.begin(asked))
         return JsonReply(await telling.whole())
     seat = server.take_stream(caller_session.caller)
     try:
-        telling = _telling(server, body, session, await caller_session.conversations.begin(asked))
+        telling = _builder(server, body, session, await caller_session.conversations.begin(asked))
     except BaseException:
         seat.leave()
         raise
@@ -454,7 +454,7 @@ def _previous(body: ResponsesBody) -> ExecutionId | None:
     return ExecutionId(found[1])
 
 
-def _telling(server: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> ResponseBuilder:
+def _builder(server: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> ResponseBuilder:
     envelope: OpenAiResponse = {
         "id": f"resp_{dialogue.execution.id}",
         "object": "response",

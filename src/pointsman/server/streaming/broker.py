@@ -93,7 +93,7 @@ class ExecutionStream:
         if seen.row.seq == self.seq + 1:
             self._put_row(seen.row)
             self.ended = seen.state.status in ENDED
-            self._tell()
+            self._wake_subscribers()
 
     def live(self, seen: Delta) -> None:
         delta = live_told(seen.delta, self._level, self._redact)
@@ -101,7 +101,7 @@ class ExecutionStream:
             return
         told: JsonObject = {**self._about(seen.step), "delta": delta}
         self.ring.put([StreamFrame(None, self._wire.encode(LIVE, told, ""))])
-        self._tell()
+        self._wake_subscribers()
 
     def so_far(self, said: Mapping[Step, str]) -> bytes:
         """Encode the partial output of running steps, for a subscriber that has not received it."""
@@ -119,7 +119,7 @@ class ExecutionStream:
         """Send a heartbeat if nothing was sent since the last call."""
         if self._heard == self.ring.end:
             self.ring.put([StreamFrame(None, self._wire.sign)])
-            self._tell()
+            self._wake_subscribers()
         self._heard = self.ring.end
 
     async def catch_up(self, known: ExecutionState | None = None) -> None:
@@ -131,12 +131,12 @@ class ExecutionStream:
             async for row in self._app.store.journal.read(self.execution, after=self.seq):
                 if row.seq == self.seq + 1:
                     self._put_row(row)
-                    turned = turned or _turns(row)
+                    turned = turned or _changes_status(row)
             if turned:
                 if known is None or known.seq < self.seq:
                     known = await self._app.runtime.load(self.execution)
                 self.ended = known.status in ENDED and known.seq <= self.seq
-            self._tell()
+            self._wake_subscribers()
 
     def frames_of(self, row: Row) -> list[StreamFrame]:
         """Return the frames of a row."""
@@ -149,13 +149,13 @@ class ExecutionStream:
 
     def close(self) -> None:
         self.disconnected = True
-        self._tell()
+        self._wake_subscribers()
 
     def _put_row(self, row: Row) -> None:
         self.ring.put(self.frames_of(row))
         self.seq = row.seq
 
-    def _tell(self) -> None:
+    def _wake_subscribers(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -193,7 +193,7 @@ class SseBroker:
                 if position < ring.begin:  # It begins before the ring, or fell behind it.
                     live = position = ring.end
                     said = self._spoken.so_far(channel.execution)
-                    async for frames in self._kept(channel, after):
+                    async for frames in self._journal_frames(channel, after):
                         after = frames[-1].place or after
                         yield b"".join(frame.data for frame in frames)
                     if said:
@@ -223,7 +223,7 @@ class SseBroker:
         if state.status not in ENDED or place[0] < state.seq:
             return False
         channel = ExecutionStream(self._app, self._wire, name, observability_of(state.setup.options), seq=state.seq)
-        return not [frames async for frames in self._kept(channel, place)]
+        return not [frames async for frames in self._journal_frames(channel, place)]
 
     def listeners(self, execution: str) -> int:
         """Return the number of current subscribers of an execution."""
@@ -235,7 +235,9 @@ class SseBroker:
         """The number of current subscribers of all streams."""
         return self.board.subscribers + sum(channel.listeners for channel in self._open.values())
 
-    async def _kept(self, channel: ExecutionStream, after: StreamPosition) -> AsyncIterator[list[StreamFrame]]:
+    async def _journal_frames(
+        self, channel: ExecutionStream, after: StreamPosition
+    ) -> AsyncIterator[list[StreamFrame]]:
         """Yield frames of the journal after a place, in chunks, including the rest of the row that the place is in."""
         found: list[StreamFrame] = []
         size = 0
@@ -343,7 +345,7 @@ class SseBroker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _turns(row: Row) -> bool:
+def _changes_status(row: Row) -> bool:
     """Return whether the execution may have ended by this row, or have been retried."""
     kinds = ExecutionCompleted | ExecutionFailed | ExecutionCancelled | ExecutionRetried
     return any(isinstance(event, kinds) for event in row.events)
@@ -425,7 +427,7 @@ class PartialOutput:
 
     def hear(self, seen: Committed | Delta) -> None:
         if isinstance(seen, Delta):
-            self._hear(seen)
+            self._on_delta(seen)
         elif (steps := self._said.get(seen.execution)) is not None:
             for event in seen.row.events:
                 if isinstance(event, StepSucceeded | StepFailed | StepCancelled):
@@ -435,7 +437,7 @@ class PartialOutput:
         """Return the partial output of an execution's steps."""
         return {step: "".join(said) for step, said in self._said.get(execution, {}).items() if said}
 
-    def _hear(self, seen: Delta) -> None:
+    def _on_delta(self, seen: Delta) -> None:
         kind = seen.delta.get("kind")
         if kind == "text":
             steps = self._said.pop(seen.execution, {})

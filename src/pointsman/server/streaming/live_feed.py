@@ -185,16 +185,16 @@ class LiveFeed:
         if gone > KEPT:
             del self._changes[:gone]
             self._begin += gone
-        self._tell()
+        self._wake_subscribers()
 
-    def _tell(self) -> None:
+    def _wake_subscribers(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
     def disconnect(self) -> None:
         """Disconnect all subscribers."""
         self._disconnected = True
-        self._tell()
+        self._wake_subscribers()
 
     async def close(self) -> None:
         self.disconnect()

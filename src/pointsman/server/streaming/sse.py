@@ -115,7 +115,7 @@ SHUT: Final = server_sent(CLOSING, {"reason": "the key or login that opened this
 WIRE: Final = StreamEncoder(server_sent, BEAT, farewell)
 
 
-class _Gone(Exception):
+class _ClientClosed(Exception):
     """The client has closed the connection."""
 
 
@@ -148,7 +148,7 @@ class EventStream(Response):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
                 for one in watching:
                     one.cancel()
-        except* _Gone:
+        except* _ClientClosed:
             pass
         except* _Revoked:
             with suppress(OSError):
@@ -161,7 +161,7 @@ class EventStream(Response):
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-    raise _Gone
+    raise _ClientClosed
 
 
 async def _until_revoked(seat: OpenStream) -> None:

@@ -174,7 +174,7 @@ class PostgresLeader:
         self._watching: asyncio.Task[None] | None = None
 
     async def keep(self, holder: str, *, wait: bool) -> Leadership:
-        session, epoch = await self._taken(holder, wait=wait)
+        session, epoch = await self._acquire(holder, wait=wait)
         keep = Leadership(holder, epoch, self.close)
         fence = self._connections.fence
         fence.epoch, fence.told = epoch, keep.lost.set
@@ -202,7 +202,7 @@ class PostgresLeader:
         finally:
             await session.close()
 
-    async def _taken(self, holder: str, *, wait: bool) -> tuple[Connection, int]:
+    async def _acquire(self, holder: str, *, wait: bool) -> tuple[Connection, int]:
         """Return a session that holds the lock, and the epoch it has begun."""
         while True:
             try:

@@ -73,8 +73,8 @@ class HttpToolDescription(BaseModel):
     def schema_of_arguments(self) -> JsonObject:
         if self.parameters:
             return cast("JsonObject", self.parameters)
-        names = list(dict.fromkeys(_places([self.url, self.query, self.headers, self.body])))
-        in_path: list[Json] = [*dict.fromkeys(_places([self.url]))]
+        names = list(dict.fromkeys(_argument_names([self.url, self.query, self.headers, self.body])))
+        in_path: list[Json] = [*dict.fromkeys(_argument_names([self.url]))]
         return {
             "type": "object",
             "properties": {name: {"type": "string"} for name in names},
@@ -87,15 +87,15 @@ class HttpToolDescription(BaseModel):
         return self.method in ("GET", "HEAD", "PUT", "DELETE") if self.idempotent is None else self.idempotent
 
 
-def _places(tree: object) -> list[str]:
+def _argument_names(tree: object) -> list[str]:
     """Return the names of all arguments in a tree."""
     match tree:
         case str():
             return [name for secret, name in PLACE.findall(tree) if not secret]
         case list():
-            return [name for one in cast("list[object]", tree) for name in _places(one)]
+            return [name for one in cast("list[object]", tree) for name in _argument_names(one)]
         case dict():
-            return [name for one in cast("dict[str, object]", tree).values() for name in _places(one)]
+            return [name for one in cast("dict[str, object]", tree).values() for name in _argument_names(one)]
         case _:
             return []
 

@@ -192,7 +192,7 @@ class McpServer:
                     break
             return found[:LISTED_MAX]
 
-        tools = await self._asked(listed, f"its tools (for {needed_by!r})" if needed_by else "its tools")
+        tools = await self._request(listed, f"its tools (for {needed_by!r})" if needed_by else "its tools")
         self._outputs = {tool.name: cast("JsonObject | None", tool.output_schema) for tool in tools}
         return tools
 
@@ -202,7 +202,7 @@ class McpServer:
         async def called(client: Client) -> CallToolResult:
             return await client.call_tool(tool, cast("dict[str, object]", arguments))
 
-        answer = await self._asked(called, repr(tool))
+        answer = await self._request(called, repr(tool))
         if not answer.is_error:
             await self._check(tool, answer)
         return result_of(f"{self.name}__{tool}", answer)
@@ -231,7 +231,7 @@ class McpServer:
         self._drop(self._connection)
         await asyncio.gather(*self._ending)
 
-    async def _asked(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
+    async def _request(self, ask: Callable[[Client], Awaitable[T]], what: str) -> T:
         """Send a request, over a new connection if the present one is broken. A request is never sent twice."""
         if self._connection is None:
             # The import takes more than a second and would block the event loop.
@@ -446,7 +446,7 @@ class _Connection:
         self.process: ServerProcess | None = None
         self._open = asyncio.get_running_loop().create_future()
         self._end = asyncio.Event()
-        self._task = asyncio.create_task(self._hold())
+        self._task = asyncio.create_task(self._stay_connected())
         self._task.add_done_callback(_retrieve)
 
     @property
@@ -506,7 +506,7 @@ class _Connection:
             self._task.cancel()
         await asyncio.wait([self._task])
 
-    async def _hold(self) -> None:
+    async def _stay_connected(self) -> None:
         async with self._opening(self) as client:
             self._open.set_result(client)
             await self._end.wait()

@@ -164,7 +164,7 @@ class Interpreter:
             running = asyncio.get_running_loop().run_in_executor(
                 self._threads, self._run, call, source, {**inputs}, execution
             )
-            running.add_done_callback(_heard)
+            running.add_done_callback(_retrieve_exception)
             try:
                 await asyncio.wait([running], timeout=self._limits.seconds + GRACE_S)
             finally:
@@ -214,7 +214,7 @@ class Interpreter:
                 self._workers.keep(worker)
 
 
-def _heard(running: asyncio.Future[Came]) -> None:
+def _retrieve_exception(running: asyncio.Future[Came]) -> None:
     """Retrieve the exception of an abandoned run, so that asyncio does not log it."""
     if not running.cancelled():
         running.exception()
@@ -246,13 +246,13 @@ def failed(why: BaseException, *, is_late: bool, seconds: Seconds, printed: str)
             code, message, retryable = TOO_LATE, f"the code took longer than {seconds:g} s", False
             hint = "Do less in one step, or raise `timeout` under [sandbox] in the settings."
         case MontySyntaxError():
-            code, message, retryable = "code-failed", f"{_told(why)}", False
+            code, message, retryable = "code-failed", f"{_error_text(why)}", False
         case MontyRuntimeError() if _OVER_TIME.match(str(why.exception())):
-            code, message, retryable = TOO_LATE, f"the code took longer than {seconds:g} s: {_told(why)}", False
+            code, message, retryable = TOO_LATE, f"the code took longer than {seconds:g} s: {_error_text(why)}", False
             hint = "Do less in one step, or raise `timeout` under [sandbox] in the settings."
         case MontyRuntimeError():
             over = isinstance(why.exception(), MemoryError | TimeoutError | RecursionError)
-            code, message, retryable = "code-over-limit" if over else "code-failed", _told(why), False
+            code, message, retryable = "code-over-limit" if over else "code-failed", _error_text(why), False
         case _:
             pass
     if code == "code-over-limit":
@@ -289,7 +289,7 @@ def _place_of(frame: Frame) -> str:
     return f"line {frame.line} of the code{function}"
 
 
-def _told(why: MontySyntaxError | MontyRuntimeError) -> str:
+def _error_text(why: MontySyntaxError | MontyRuntimeError) -> str:
     """Return type, message and line: `ValueError: no such thing (line 3)`."""
     said = masked(f"{type(why.exception()).__name__}: {why.exception()}")
     said = said if len(said) <= MESSAGE_CHARS_MAX else f"{said[:MESSAGE_CHARS_MAX]}…"

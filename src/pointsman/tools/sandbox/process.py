@@ -218,7 +218,7 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
     bound = asyncio.timeout(job.bounds.seconds)
     try:
         async with bound:
-            ended = await _heard(process, _Room(job.bounds.output_bytes), given)
+            ended = await _result_of(process, _Room(job.bounds.output_bytes), given)
     except TimeoutError:
         if not bound.expired():
             raise
@@ -235,14 +235,14 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
     return ended
 
 
-async def _heard(process: Process, room: _Room, given: bytes) -> ProcessResult:
+async def _result_of(process: Process, room: _Room, given: bytes) -> ProcessResult:
     assert process.stdout is not None
     assert process.stderr is not None
     try:
         async with asyncio.TaskGroup() as group:
             output = group.create_task(room.read(process.stdout))
             errors = group.create_task(room.read(process.stderr))
-            group.create_task(_tell(process, given))
+            group.create_task(_write_input(process, given))
             code = await process.wait()
     except ExceptionGroup as why:
         raise why.exceptions[0] from None
@@ -251,7 +251,7 @@ async def _heard(process: Process, room: _Room, given: bytes) -> ProcessResult:
     )
 
 
-async def _tell(process: Process, given: bytes) -> None:
+async def _write_input(process: Process, given: bytes) -> None:
     if process.stdin is None:
         return
     with suppress(BrokenPipeError, ConnectionResetError):  # The program need not read its input.
@@ -265,10 +265,10 @@ async def _end(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    await wait_uninterrupted(lambda: _gone(process))
+    await wait_uninterrupted(lambda: _wait_for_exit(process))
 
 
-async def _gone(process: Process) -> None:
+async def _wait_for_exit(process: Process) -> None:
     """Wait for the process. Its remaining output is read and dropped: otherwise it would not count as ended."""
     for stream in (process.stdout, process.stderr):
         while stream is not None and await stream.read(CHUNK):

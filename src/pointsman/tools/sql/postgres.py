@@ -41,7 +41,7 @@ async def ask_postgres(question: SqlQuery) -> JsonObject:
         async with asyncio.timeout(question.bounds.timeout.seconds):
             connection = await _connected(question)
             try:
-                return await _asked(connection, question)
+                return await _query(connection, question)
             finally:
                 await _let_go(connection)
     except TimeoutError as why:
@@ -49,11 +49,11 @@ async def ask_postgres(question: SqlQuery) -> JsonObject:
     except psycopg.errors.QueryCanceled as why:
         raise too_slow(question) from why
     except (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.InvalidCursorDefinition) as why:
-        raise refused(question, _said(why)) from why
+        raise refused(question, _message_of(why)) from why
     except psycopg.Error as why:
         if _is_lost(why):
-            raise unreachable(question, _said(why)) from why
-        raise failed("sql-failed", f"{question.database!r}: {_said(why)}", hint="Correct the query.") from why
+            raise unreachable(question, _message_of(why)) from why
+        raise failed("sql-failed", f"{question.database!r}: {_message_of(why)}", hint="Correct the query.") from why
     except UnicodeEncodeError as why:
         raise failed("sql-failed", f"the database {question.database!r} cannot accept this text: {why}") from why
 
@@ -77,7 +77,7 @@ async def _let_go(connection: psycopg.AsyncConnection[TupleRow]) -> None:
         await connection.close()
 
 
-async def _asked(connection: psycopg.AsyncConnection[TupleRow], question: SqlQuery) -> JsonObject:
+async def _query(connection: psycopg.AsyncConnection[TupleRow], question: SqlQuery) -> JsonObject:
     cursor = Cursor(connection)
     # In a statement before the query: a query cannot change the timeout that applies to itself.
     await cursor.execute(BOUNDS, [str(max(1, round(question.bounds.timeout.seconds * 1000)))])
@@ -117,7 +117,9 @@ async def _columns(cursor: Cursor, question: SqlQuery, query: str) -> list[str]:
         if "multiple commands" in str(why):
             raise refused(question, "several statements at once") from why
         raise failed(
-            "sql-failed", f"{question.database!r}: {_said(why)}", hint="Use a single SELECT, and correct its syntax."
+            "sql-failed",
+            f"{question.database!r}: {_message_of(why)}",
+            hint="Use a single SELECT, and correct its syntax.",
         ) from why
     await cursor.execute("FETCH FORWARD 0 FROM asked")
     return [column.name for column in cursor.description or ()]
@@ -149,6 +151,6 @@ def _is_lost(why: psycopg.Error) -> bool:
     return why.sqlstate.startswith(("08", "57")) and why.sqlstate != "08P01"
 
 
-def _said(why: psycopg.Error) -> str:
+def _message_of(why: psycopg.Error) -> str:
     """Return the server's message without the statement."""
     return (why.diag.message_primary or str(why).partition("\n")[0]).strip() or type(why).__name__
