@@ -429,5 +429,5 @@ def test_an_error_edge_for_timeouts_takes_timeouts_of_calls() -> None:
 
 
 async def test_refused_arguments_of_a_tool_node_have_a_hint_for_its_author() -> None:
-    failure = failure_in(await failed(divide, by="none"))
+    failure = failure_in(await failed(divide, by="{input.by?}"))
     assert (failure.code, failure.hint) == ("tool-arguments", "Correct `parameters` of node 'work'.")
