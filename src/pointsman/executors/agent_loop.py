@@ -189,7 +189,7 @@ class AgentExecutor:
         async def work(ledger: EffectLedger) -> WorkDone:
             settings = agent_settings(spec)
             await self._world.tools.prepare(settings.tools or ())
-            files = AttachmentSources(self._world.fetch, self._world.stored_file, run.execution)
+            files = AttachmentSources(self._world.fetch, self._world.keep, run.execution)
             loop = AgentLoop(command, spec, run, settings=settings, tools=self._world.tools, ledger=ledger, files=files)
             return await loop.perform()
 
