@@ -119,6 +119,7 @@ def test_a_ping_calls_each_model_once_and_prints_failures(
     failed = prompt("models", "--ping", "--model", "groq:x")
     assert failed.code == 1
     assert "model-unusable: the provider 'groq' has no key" in failed.out
+    assert "→ Set GROQ_API_KEY, or `keys` under [providers.groq]." in failed.out
 
 
 def test_the_scripted_model_is_shown_as_scripted(prompt: Prompt) -> None:

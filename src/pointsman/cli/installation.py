@@ -125,6 +125,9 @@ def _show_models(found: ModelCatalogue, pings: list[ModelPing]) -> None:
             *([] if answer is None else [_ping_result(answer)]),
         ]
         click.echo(f"{shown(one['name']):32} {' · '.join(text for text in told if text)}")
+        failure = None if answer is None else answer.get("failure")
+        if failure is not None and failure["hint"]:
+            click.echo(f"  → {shown(failure['hint'], chars_max=200)}")
     for one in found["providers"]:
         keys = ", ".join(one["masked"])
         told = (
