@@ -32,6 +32,8 @@ Call = Callable[[Session], Awaitable[Any]]
 
 CALLS: Final[dict[str, Call]] = {
     "WorkflowVerbs.list": lambda s: s.workflows.list(),
+    "WorkflowVerbs.ids": lambda s: s.workflows.ids(),
+    "WorkflowVerbs.pipeline": lambda s: s.workflows.pipeline(),
     "WorkflowVerbs.versions": lambda s: s.workflows.versions("letter"),
     "WorkflowVerbs.source": lambda s: s.workflows.source("letter"),
     "WorkflowVerbs.read": lambda s: s.workflows.read("letter"),
@@ -64,6 +66,7 @@ RULES: Final[dict[str, VerbRule]] = {
 }
 OPEN: Final = {
     "WorkflowVerbs.list",
+    "WorkflowVerbs.pipeline",
     "WorkflowVerbs.tools",
     "WorkflowVerbs.check",
     "WorkflowVerbs.convert",
