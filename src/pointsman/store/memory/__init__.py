@@ -178,13 +178,15 @@ class MemoryJournal:
         summary: Summary | None = None,
         effects: Sequence[EffectRecord] = (),
     ) -> None:
-        known = self._rows.get(execution, [])
-        for seq, row in enumerate(rows, start=len(known) + 1):
-            if row.seq != seq:
-                raise JournalMoved(f"execution {execution!r} is at row {seq - 1}; row {row.seq} does not follow")
+        known = self._rows.get(execution)
+        if known is None:
+            known = []
+        end = len(known)
+        if rows[0].seq != end + 1 or rows[-1].seq != end + len(rows):
+            raise JournalMoved(f"execution {execution!r} is at row {end}; row {rows[0].seq} does not follow")
         if not known:
             self._rows[execution] = known
-        known.extend(rows)
+        known += rows
         for effect in effects:
             self._effects.keep(execution, effect)
         if self.followers.any:
