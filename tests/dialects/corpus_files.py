@@ -11,7 +11,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.dialects.graph import dialect as graph
 from pointsman.dialects.plan import dialect as plan
-from pointsman.dialects.results import ImportedDocument, WrittenDocument
+from pointsman.dialects.readers import ImportedDocument, WrittenDocument
 from pointsman.dialects.rows import dialect as rows
 from pointsman.dialects.shapes import unwrapped
 from pointsman.dialects.steps import dialect as steps

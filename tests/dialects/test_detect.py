@@ -11,7 +11,7 @@ import pytest
 from pointsman.definition.model.schema import native_schema
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import ReadDocument, UnknownDialect, read_workflow, read_workflows, write_workflow
-from pointsman.dialects.results import ImportedDocument, Sources
+from pointsman.dialects.readers import ImportedDocument, Sources
 from pointsman.dialects.shapes import dialects_of, unwrapped
 from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL

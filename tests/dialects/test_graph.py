@@ -16,7 +16,7 @@ from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.detect import read_workflows
 from pointsman.dialects.graph import dialect as graph
 from pointsman.dialects.graph.flow import template_expression, with_results
-from pointsman.dialects.results import ImportedDocument
+from pointsman.dialects.readers import ImportedDocument
 from pointsman.errors import PointsmanError
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.dialects.plan import dialect as plan
-from pointsman.dialects.results import ImportedDocument
+from pointsman.dialects.readers import ImportedDocument
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, document, imported, workflow_of
 

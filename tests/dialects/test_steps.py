@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from pointsman.definition.problems import Problem
-from pointsman.dialects.results import ImportedDocument
+from pointsman.dialects.readers import ImportedDocument
 from pointsman.dialects.steps import dialect as steps
 from pointsman.values import Json, JsonObject
 from tests.dialects.corpus_files import changed, codes, document, imported, workflow_of

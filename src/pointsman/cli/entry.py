@@ -35,13 +35,13 @@ COMMANDS: Final[dict[str, CommandLocation]] = {
     "inbox": CommandLocation("control", "inbox", "List open gates that wait for people."),
     "delegate": CommandLocation("control", "delegate", "Pass your right to answer a gate on to another person."),
     "resume": CommandLocation("run", "resume", "Continue an execution after a crash, a pause or a limit."),
-    "retry": CommandLocation("fork", "retry", "Retry the failed step of an execution, or any step in a copy."),
-    "fork": CommandLocation("fork", "fork", "Continue a copy of an execution, from any row of it."),
+    "retry": CommandLocation("control", "retry", "Retry the failed step of an execution, or any step in a copy."),
+    "fork": CommandLocation("control", "fork", "Continue a copy of an execution, from any row of it."),
     "move": CommandLocation(
-        "fork", "move", "Continue an execution with another definition, if everything in progress fits."
+        "control", "move", "Continue an execution with another definition, if everything in progress fits."
     ),
     "replay": CommandLocation(
-        "fork", "replay", "Decide the rows of a journal again and compare, without calling anything."
+        "control", "replay", "Decide the rows of a journal again and compare, without calling anything."
     ),
     "signal": CommandLocation("run", "signal", "Send an event to an execution, and continue it."),
     "publish": CommandLocation("triggers", "publish", "Publish an event to waiting executions and event triggers."),

@@ -16,7 +16,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
 from pointsman.definition.reading.documents import Document
 from pointsman.dialects.detect import ReadDocument, read_workflow
-from pointsman.dialects.results import ImportedDocument
+from pointsman.dialects.readers import ImportedDocument
 from pointsman.values import Json
 
 

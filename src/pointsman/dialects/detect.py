@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias, cast
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import SKETCH_HINT, Document
-from pointsman.dialects.results import (
+from pointsman.dialects.readers import (
     DialectReader,
     DialectWriter,
     ImportedDocument,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from pointsman.definition.problems import pointer_to
-from pointsman.dialects.results import Sources
+from pointsman.dialects.readers import Sources
 from pointsman.values import Json, JsonObject
 
 DIALECTS: Final = ("native", "rows", "graph", "steps", "plan")

@@ -32,8 +32,7 @@ from pointsman.definition.model.nodes import (
 )
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem, pointer_parts, pointer_to, warning
-from pointsman.dialects.readers import FieldWords, member
-from pointsman.dialects.results import ImportedDocument, WrittenDocument, validated
+from pointsman.dialects.readers import FieldWords, ImportedDocument, WrittenDocument, member, validated
 from pointsman.dialects.shapes import Candidate, unwrapped
 from pointsman.values import Json, JsonObject
 

@@ -44,7 +44,9 @@ from pointsman.dialects.graph.flow import (
 from pointsman.dialects.graph.writer import render
 from pointsman.dialects.readers import (
     ForeignReader,
+    ImportedDocument,
     Record,
+    WrittenDocument,
     agents_of,
     is_name,
     key_of,
@@ -54,7 +56,6 @@ from pointsman.dialects.readers import (
     records,
     workflow_id,
 )
-from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.writers import Dialect, write_with
 from pointsman.expressions.environment import ROOTS
 from pointsman.values import Json, JsonObject

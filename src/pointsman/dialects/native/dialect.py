@@ -27,8 +27,17 @@ from pointsman.dialects.native.old_nodes import (
     config_keys,
     document_keys,
 )
-from pointsman.dialects.readers import list_of, member, object_of, slug, text_of
-from pointsman.dialects.results import ImportedDocument, Sources, WrittenDocument, validated
+from pointsman.dialects.readers import (
+    ImportedDocument,
+    Sources,
+    WrittenDocument,
+    list_of,
+    member,
+    object_of,
+    slug,
+    text_of,
+    validated,
+)
 from pointsman.values import Json, JsonObject
 
 _OLD_CONFIG: Final = frozenset({"maxNodes", "maxExecutionTime", "defaultModelId", "maxIterations"})

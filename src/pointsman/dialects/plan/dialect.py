@@ -14,7 +14,9 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.dialects.readers import (
     NO_WORDS,
     ForeignReader,
+    ImportedDocument,
     Record,
+    WrittenDocument,
     field_path,
     list_of,
     literal_text,
@@ -24,7 +26,6 @@ from pointsman.dialects.readers import (
     text_of,
     workflow_id,
 )
-from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.writers import Dialect, Layout, Rendered, extension_of, loss, node_keys, write_with
 from pointsman.values import Json, JsonObject
 

@@ -15,7 +15,9 @@ from pointsman.definition.problems import did_you_mean
 from pointsman.dialects.readers import (
     FieldWords,
     ForeignReader,
+    ImportedDocument,
     Record,
+    WrittenDocument,
     agents_of,
     key_of,
     list_of,
@@ -24,7 +26,6 @@ from pointsman.dialects.readers import (
     text_of,
     workflow_id,
 )
-from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.rows.writer import HANDOFF, LIMITS, NODE_TYPES, WORDS, render
 from pointsman.dialects.writers import Dialect, Layout, flat_layout, write_with
 from pointsman.values import END, Json, JsonObject

@@ -17,7 +17,9 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import did_you_mean, pointer_to
 from pointsman.dialects.readers import (
     ForeignReader,
+    ImportedDocument,
     Record,
+    WrittenDocument,
     agents_of,
     field_path,
     key_of,
@@ -30,7 +32,6 @@ from pointsman.dialects.readers import (
     text_of,
     workflow_id,
 )
-from pointsman.dialects.results import ImportedDocument, WrittenDocument
 from pointsman.dialects.steps.keywords import (
     AGENT_WORDS,
     DEFAULT_ACTIONS,
