@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError
 
 from mcp import Client, MCPError
-from pointsman import Pointsman
+from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.audit import Audit
 from pointsman.definition.model.schema import SCHEMA_ID
 from pointsman.mcp import stdio
@@ -113,6 +113,24 @@ SHOWS: dict[str, Any] = {
     "nodes": [{"id": "ask", "type": "human", "config": {"message": "Send {text}?", "show": ["text"]}}],
     "edges": [],
 }
+
+
+async def test_a_client_sees_which_worker_an_answered_execution_waits_for(tmp_path: Path) -> None:
+    @tool
+    async def polish(text: str) -> str:
+        """Polish a text."""
+        return text.upper()
+
+    store = f"sqlite:///{tmp_path / 'store.db'}"
+    work: Any = {"id": "work", "type": "tool", "config": {"tool": "polish", "parameters": {"text": "abc"}}}
+    document: Any = {**SHOWS, "nodes": [*SHOWS["nodes"], work], "edges": [{"source": "ask", "target": "work"}]}
+    async with Pointsman(store, tools=[polish], model="scripted") as starter:
+        execution = await starter.start(Workflow.of(document), {"text": "x"})
+        await execution.settled()
+    async with at_prompt(store) as client:
+        seen = await call(client, "answer_gate", executionId=execution.id, gate="ask", action="approve")
+        assert (seen["status"], seen["waiting"], seen["errors"]) == ("waiting", [], [])
+        assert [one["reason"] for one in seen["waitingFor"]] == ["a worker with the tool 'polish'"]
 
 
 async def test_an_answer_to_earlier_contents_of_a_gate_is_refused(tmp_path: Path) -> None:

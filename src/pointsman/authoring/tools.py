@@ -108,7 +108,8 @@ class Workbench:
 def _outcome_of(view: JsonObject) -> JsonObject:
     """Return the part of an execution view that a designer needs."""
     keys = ("executionId", "workflowId", "status", "output", "scripted", "waiting", "errors", "path", "usage")
-    return {key: view[key] for key in keys if key in view}
+    waits = ("waitingFor", "awaiting", "timers")
+    return {key: view[key] for key in (*keys, *waits) if key in view and (key in keys or view[key])}
 
 
 A = TypeVar("A", bound=Struct)
