@@ -18,8 +18,8 @@ from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
 from pointsman.executions.families import as_shown, look, view_of
-from pointsman.executions.fork_migrate_replay import ForkOptions, Lives
-from pointsman.executions.opening import PLACES, open_execution, reach_execution
+from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions
+from pointsman.executions.opening import CONCURRENCY, open_execution, reach_execution
 from pointsman.executions.public_events import See, bulletins_of, watcher_for
 from pointsman.executions.start import start
 from pointsman.models.script import Script
@@ -133,8 +133,8 @@ class Pointsman:
         return self.context[LIBRARY]
 
     @property
-    def places(self) -> ConcurrencyLimits:
-        return self.context[PLACES]
+    def concurrency(self) -> ConcurrencyLimits:
+        return self.context[CONCURRENCY]
 
     @property
     def audit(self) -> Audit:
@@ -201,18 +201,18 @@ class Pointsman:
     reach = _forward(reach_execution)
 
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """See `executions.fork_migrate_replay.Lives.fork`."""
-        return await Lives(self.context).fork(execution, **how)
+        """See `executions.fork_migrate_replay.ForkMigrateReplay.fork`."""
+        return await ForkMigrateReplay(self.context).fork(execution, **how)
 
     async def move(
         self, execution: str, to: Workflow | str, *, check_only: bool = False, by: str = "", caller: Caller = LOCAL
     ) -> list[MigrationMismatch]:
-        """See `executions.fork_migrate_replay.Lives.move`."""
-        return await Lives(self.context).move(execution, to, check_only=check_only, by=by, caller=caller)
+        """See `executions.fork_migrate_replay.ForkMigrateReplay.move`."""
+        return await ForkMigrateReplay(self.context).move(execution, to, check_only=check_only, by=by, caller=caller)
 
     async def replay(self, execution: str, *, against: Workflow | str | None = None, caller: Caller = LOCAL) -> Replay:
-        """See `executions.fork_migrate_replay.Lives.replay`."""
-        return await Lives(self.context).replay(execution, against=against, caller=caller)
+        """See `executions.fork_migrate_replay.ForkMigrateReplay.replay`."""
+        return await ForkMigrateReplay(self.context).replay(execution, against=against, caller=caller)
 
     dry_run = _forward(dry_run)
 

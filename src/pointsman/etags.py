@@ -37,7 +37,7 @@ def etag_of(mark: str) -> str:
     return f'"{mark}"'
 
 
-def held(match: str | None, etag: str | None, now: T, moved: RevisionMoved) -> T | None:
+def match_etag(match: str | None, etag: str | None, now: T, moved: RevisionMoved) -> T | None:
     """Return the version that a write must replace: `now` if `match` names its ETag; None: any version.
 
         no match ─▶ replace any version      current ETag, or `*` ─▶ replace only this version      else ─▶ 409

@@ -266,7 +266,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 class Models(Protocol):
     """Client of models."""
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         """Call a model. `on_text` receives text and thoughts as they stream. Raises `ModelFailed` (carries a
         `Failure`)."""
         ...
@@ -278,7 +278,7 @@ class Thought(str):
     __slots__ = ()
 
 
-class Hear(Protocol):
+class TextCallback(Protocol):
     def __call__(self, text: str, /) -> None:
         """Receive a piece of the answer, or a `Thought`."""
         ...

@@ -43,7 +43,7 @@ from pointsman.workflows.scripts import ScriptDiffers, script_of
 from pointsman.workflows.tools import WorkflowTools
 
 if TYPE_CHECKING:
-    from pointsman.chat.semantic_search import StoredEmbedding
+    from pointsman.chat.semantic_search import SemanticIndex
     from pointsman.triggers.triggers import Triggers
 
 
@@ -260,7 +260,7 @@ def wire(
         model=setup.model,
         script=script,
         spending=StoredKeySpending(store),
-        turns=StoredKeyLeases(store, clock),
+        leases=StoredKeyLeases(store, clock),
     )
     meaning = None if is_scripted(setup.model or "") else meaning_of(settings, store, clock, models)
     interpreter = interpreter_of(settings)
@@ -285,7 +285,7 @@ def _executors(
     observed: CallObservers,
     secrets: SecretAccess,
     interpreter: Interpreter,
-    meaning: StoredEmbedding | None,
+    meaning: SemanticIndex | None,
 ) -> Executors:
     """Create the executors of every kind of work."""
     settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
@@ -326,10 +326,10 @@ class WordsOnly:
         return Found(found, ("searched by words only: with the scripted model, no embedding model is called",))
 
 
-def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> StoredEmbedding | None:
+def meaning_of(settings: Settings, store: Store, clock: Clock, models: PydanticModels) -> SemanticIndex | None:
     """Return the semantic index of memory; None: memory is searched by words."""
     if settings.memory.embeddings is None:
         return None
-    from pointsman.chat.semantic_search import StoredEmbedding  # Deferred: most apps do not use it.
+    from pointsman.chat.semantic_search import SemanticIndex  # Deferred: most apps do not use it.
 
-    return StoredEmbedding(store, clock, models.embed, settings.memory.embeddings)
+    return SemanticIndex(store, clock, models.embed, settings.memory.embeddings)

@@ -117,7 +117,7 @@ def completed(prompt: Prompt, monkeypatch: pytest.MonkeyPatch, *words: str) -> l
 def test_commands_ids_and_gates_are_completed(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     prompt("workflows", "save", written("letter.yaml", flows.APPROVAL))
     execution = prompt("run", "letter", "-i", "goal=x", "--json").json["executionId"]
-    assert completed(prompt, monkeypatch, "wor") == ["workflows"]
+    assert completed(prompt, monkeypatch, "wor") == ["worker", "workflows"]
     assert "letter" in completed(prompt, monkeypatch, "run", "let")
     assert completed(prompt, monkeypatch, "show", "exec-") == [execution]
     assert completed(prompt, monkeypatch, "answer", execution, "re") == ["review"]

@@ -58,4 +58,4 @@ def test_an_impossible_partial_run_is_refused_in_one_line(prompt: Prompt) -> Non
     printed = prompt("run", written("line.yaml", LINE), "--until", "nowhere", "--model", "scripted")
     assert printed.code != 0
     assert "'nowhere'" in printed.err
-    assert "Nodes that run: one, two, three." in printed.err
+    assert "Nodes of the workflow: one, two, three." in printed.err

@@ -116,7 +116,7 @@ def test_signals_and_sub_workflows_can_be_tested(prompt: Prompt) -> None:
     [
         ("workflow: letter.yaml\nexpects: {}\n", "one.test.yaml:2:1"),
         ("workflow: letter.yaml\nexpect: {state: 7}\n", "one.test.yaml:2:"),
-        ("workflow: [", "one.test.yaml:1:12"),
+        ("workflow: [", "one.test.yaml:1:11"),
         ("- workflow: letter.yaml\n", "is an object"),
         ("input: {}\n", "names no workflow"),
         ("workflow: letter.yaml\ntimePasses: 7\n", "one.test.yaml:2:1"),

@@ -235,7 +235,7 @@ def test_a_stream_that_ends_early_is_reopened_with_a_growing_delay() -> None:
                 asked += 1
                 return "running" if now() < began + 60 else "completed"
 
-            async def _told(
+            async def _stream(
                 self, *, after: str | None, begin: Begin, patience_s: float
             ) -> AsyncGenerator[StreamEvent, None]:
                 nonlocal heard

@@ -31,7 +31,7 @@ from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.executions.opening import GivenAnswer
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.ports import ModelReply, ModelRequest, TextCallback
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.testing.simulation import Simulation, describe, refolded
@@ -365,7 +365,7 @@ def test_the_model_comes_from_the_node_then_the_workflow_then_the_settings(
 ) -> None:
     found: list[str | None] = []
 
-    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         found.append(request.model or None)
         return ModelReply(text="fine")
 

@@ -15,7 +15,7 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.timeline import timeline
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.ports import ModelReply, ModelRequest, TextCallback
 from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject, json_of
@@ -50,7 +50,7 @@ def overheard() -> Generator[list[ModelRequest]]:
     asked: list[ModelRequest] = []
     ask = PydanticModels.ask
 
-    async def listen(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def listen(self: PydanticModels, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         asked.append(msgspec.structs.replace(request, messages=[*request.messages]))  # the loop goes on with its list
         return await ask(self, request, on_text=on_text)
 

@@ -140,12 +140,12 @@ def test_an_execution_that_progressed_in_another_process_is_still_replaced(stage
 
 
 def test_a_closed_app_does_not_read_the_queue() -> None:
-    """What ends as it is closed sets nobody looking at a store that is closed, too."""
+    """An execution that ends while the app closes does not start a task that reads the closed store."""
 
     async def scene() -> None:
         async with Pointsman("memory:", clock=VirtualClock()) as app:
-            places = app.places
-        places.look(Group("asking", 1))
+            limits = app.concurrency
+        limits.look(Group("asking", 1))
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     run_virtually(scene())

@@ -78,7 +78,7 @@ async def test_memory_without_semantic_search_reports_it() -> None:
         view = await execution.view()
     assert view["errors"] == []
     told = [str(one["message"]) for one in cast("list[JsonObject]", view["warnings"])]
-    assert any("found by words alone" in one for one in told)
+    assert any("searched by words only" in one for one in told)
 
 
 async def test_a_ping_of_the_scripted_model_reports_that_it_is_scripted() -> None:

@@ -15,7 +15,7 @@ from pointsman.errors import PointsmanError
 from pointsman.executions.execution import Execution
 from pointsman.models.provider import KEYS_OF_PROVIDERS
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.ports import ModelReply, ModelRequest, TextCallback
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 
@@ -144,7 +144,7 @@ async def test_retry_is_refused_if_a_later_sub_workflow_needs_an_unavailable_mod
 async def test_only_models_of_later_steps_of_a_started_sub_workflow_are_required(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: bool
 ) -> None:
-    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         return ModelReply(text="fine")
 
     monkeypatch.setattr(PydanticModels, "ask", ask)
@@ -163,7 +163,7 @@ async def test_only_models_of_later_steps_of_a_started_sub_workflow_are_required
 
 
 async def test_models_of_finished_steps_are_not_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self: PydanticModels, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         return ModelReply(text="fine")
 
     monkeypatch.setattr(PydanticModels, "ask", ask)

@@ -13,7 +13,7 @@ from pointsman.executors.memory import MemoryExecutor
 from pointsman.executors.registry import Executors
 from pointsman.models.script import read_script
 from pointsman.models.transport import PydanticModels
-from pointsman.ports import EffectKind, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Quota
+from pointsman.ports import EffectKind, ExecutionPort, ModelReply, ModelRequest, Models, Quota, TextCallback
 from pointsman.store.memory import MemoryStore
 from pointsman.testing.clock import VirtualClock
 from pointsman.tools.registry import ToolRegistry
@@ -81,7 +81,7 @@ class Overheard:
         self.requests: list[ModelRequest] = []
         self.messages: list[list[Json]] = []
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         self.requests.append(request)
         self.messages.append([*request.messages])
         return await self._models.ask(request, on_text=on_text)

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from pointsman.executors.model_answers import Expected, Wrong, taken
+from pointsman.executors.model_answers import Expected, Wrong, coerced_to
 from pointsman.values import Json, JsonObject
 from tests.executors.stage import Stage, agent, execute
 
@@ -144,22 +144,22 @@ SCORE: JsonObject = {"type": "number", "minimum": 0, "maximum": 100, "x-lenient"
     ],
 )
 def test_a_number_is_parsed_and_kept_within_its_bounds(said: Json, meant: Json) -> None:
-    assert taken(said, SCORE) == meant
-    assert type(taken(said, SCORE)) is type(meant)
+    assert coerced_to(said, SCORE) == meant
+    assert type(coerced_to(said, SCORE)) is type(meant)
 
 
 def test_a_fraction_is_scaled_to_the_maximum() -> None:
     share: JsonObject = {"type": "number", "maximum": 1, "x-lenient": True}
-    assert [taken(said, share) for said in ("50 %", "1/4", "0.5")] == [0.5, 0.25, 0.5]
-    assert taken("9/10", {"type": "number", "x-lenient": True}) == "9/10", "of what, nobody says"
-    assert taken("2.6", {"type": "integer", "x-lenient": True}) == 3
+    assert [coerced_to(said, share) for said in ("50 %", "1/4", "0.5")] == [0.5, 0.25, 0.5]
+    assert coerced_to("9/10", {"type": "number", "x-lenient": True}) == "9/10", "of what, nobody says"
+    assert coerced_to("2.6", {"type": "integer", "x-lenient": True}) == 3
 
 
 def test_an_unambiguous_choice_matches_in_any_case() -> None:
-    assert taken(" HIGH", {"enum": ["low", "high"], "x-lenient": True}) == "high"
-    assert taken("a", {"enum": ["A", "a"], "x-lenient": True}) == "a"
-    assert taken("B", {"enum": ["b", "B "], "x-lenient": True}) == "b"
-    assert taken("huge", {"enum": ["low", "high"], "x-lenient": True}) == "huge"
+    assert coerced_to(" HIGH", {"enum": ["low", "high"], "x-lenient": True}) == "high"
+    assert coerced_to("a", {"enum": ["A", "a"], "x-lenient": True}) == "a"
+    assert coerced_to("B", {"enum": ["b", "B "], "x-lenient": True}) == "b"
+    assert coerced_to("huge", {"enum": ["low", "high"], "x-lenient": True}) == "huge"
 
 
 def test_only_fields_marked_lenient_are_parsed_leniently() -> None:

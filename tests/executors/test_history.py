@@ -14,7 +14,7 @@ from pointsman.executors.conversation import HistorySettings, TranscriptWindow
 from pointsman.executors.effect_ledger import EffectLedger, ExecutorDeps
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import call_to_json, calls_of, role_of, tool_message
-from pointsman.ports import Hear, ModelReply, ModelRequest
+from pointsman.ports import ModelReply, ModelRequest, TextCallback
 from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
@@ -133,7 +133,7 @@ class Narrow:
         self.chars_max = chars_max
         self.asked: list[tuple[str, int]] = []
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         chars = sum(len(str(cast("JsonObject", one)["content"])) for one in request.messages)
         self.asked.append((request.purpose, chars))
         if chars > self.chars_max:

@@ -35,7 +35,7 @@ PACE_S = 0.1
 
 
 def pool(store: Store, pacing: Pacing) -> KeyPool:
-    return KeyPool("house", keys=3, pacing=pacing, turns=StoredKeyLeases(store, VirtualClock()))
+    return KeyPool("house", keys=3, pacing=pacing, leases=StoredKeyLeases(store, VirtualClock()))
 
 
 async def calls(number: int, of: KeyPool, count: int, began: list[tuple[float, int, int]]) -> None:
@@ -151,7 +151,7 @@ class Away:
 @pytest.mark.parametrize("how", [Provider(shared=True), Provider(day=DayLimit(calls=1))], ids=["shared", "day"])
 async def test_a_store_outage_does_not_fail_the_model(how: Provider) -> None:
     own = replace(how, base_url="http://own.test/v1")
-    models = PydanticModels(providers={"own": own}, turns=Away(), spending=Away())
+    models = PydanticModels(providers={"own": own}, leases=Away(), spending=Away())
     for _ in range(2):
         with pytest.raises(Outage):
             await models.ask(ModelRequest(model="own:m", messages=[user_message("hello")]))

@@ -13,7 +13,7 @@ from pointsman.auth.callers import Caller
 from pointsman.engine.events.waits import WarningRaised
 from pointsman.executions.usage_rollup import day_of
 from pointsman.operations.health import damage
-from pointsman.operations.usage import BudgetRow, budgets, told_to
+from pointsman.operations.usage import BudgetRow, budgets, usage_audience
 from pointsman.store.memory import MemoryJournal
 from pointsman.testing.clock import run_virtually
 from pointsman.values import ExecutionId, Json
@@ -200,7 +200,7 @@ def test_budgets_count_only_visible_executions() -> None:
                 names.append(told.id)
             found: list[tuple[Json, str | None]] = []
             for who in ("ann", "bob", "eve"):
-                rows = await budgets(app.context, sees=told_to(app.context, Caller(name=who, role="viewer")))
+                rows = await budgets(app.context, sees=usage_audience(app.context, Caller(name=who, role="viewer")))
                 told = by_measure(rows, "talk")["modelCalls"]
                 found.append((told["executions"], None if told["dearest"] is None else who))
                 assert by_measure(rows, "dear")["tokens"]["dearest"] == names[0], "its workflow is everybody's"

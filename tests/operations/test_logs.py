@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from pointsman.executions.opening import GivenAnswer, drive
-from pointsman.operations.logs import EVENTS, logging_to, say
+from pointsman.operations.logs import EVENTS, log_event, logging_to
 from pointsman.settings.sections import LEVELS, LogSettings
 from pointsman.testing.clock import run_virtually
 from pointsman.values import JsonObject
@@ -91,10 +91,10 @@ def test_a_text_log_entry_is_one_line_and_includes_libraries() -> None:
         told = io.StringIO()
         async with installation() as app:
             with logging_to(app.context, LogSettings(), told):
-                say(logging.INFO, "odd", {"a": "two\nlines", "b": 'q"', "c": "plain", "d": None, "e": ""})
+                log_event(logging.INFO, "odd", {"a": "two\nlines", "b": 'q"', "c": "plain", "d": None, "e": ""})
                 logging.getLogger("library").warning("careful: %s", "now")
                 logging.getLogger("library").info("not that much")
-            say(logging.ERROR, "later", {})
+            log_event(logging.ERROR, "later", {})
         return told.getvalue().splitlines()
 
     odd, library = run_virtually(run())

@@ -18,7 +18,7 @@ from pytest_httpserver import HTTPServer
 
 from pointsman.app import Pointsman
 from pointsman.executions.opening import GivenAnswer, drive
-from pointsman.operations.otel import telemetry_of, telling
+from pointsman.operations.otel import exporting, telemetry_of
 from pointsman.operations.tracing import origin_in, traceparent
 from pointsman.settings import Settings
 from pointsman.settings.sections import TelemetrySettings
@@ -54,7 +54,7 @@ class Heard:
     @asynccontextmanager
     async def by(self, app: Pointsman, settings: TelemetrySettings = SETTINGS) -> AsyncGenerator[None]:
         self.reader, exporter = InMemoryMetricReader(), InMemorySpanExporter()
-        async with telling(app.context, settings, SimpleSpanProcessor(exporter), self.reader):
+        async with exporting(app.context, settings, SimpleSpanProcessor(exporter), self.reader):
             yield
         self.spans += exporter.get_finished_spans()
 

@@ -26,7 +26,7 @@ from pointsman import Pointsman, Workflow, tool
 from pointsman.models.script import Script, read_script
 from pointsman.operations.backup import back_up
 from pointsman.operations.logs import logging_to
-from pointsman.operations.otel import telling
+from pointsman.operations.otel import exporting
 from pointsman.settings import Settings
 from pointsman.settings.sections import HttpSettings, LogSettings, TelemetrySettings
 from pointsman.tool_output import apart_from_tools
@@ -230,7 +230,7 @@ async def sinks(
     exporter, printed, log, telemetry = InMemorySpanExporter(), StringIO(), StringIO(), TelemetrySettings(endpoint=HERE)
     async with (
         serving_app(app) as served,
-        telling(app.context, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
+        exporting(app.context, telemetry, SimpleSpanProcessor(exporter), InMemoryMetricReader()),
     ):
         notifier = Notifier(app.context)
         await notifier.round(app.clock.now())

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.executions.families import pause_family, resume_family
+from pointsman.executions.families import pause_with_children, resume_with_children
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, WorkflowId
 from pointsman.workflows.scripts import parse_script
@@ -227,9 +227,9 @@ async def test_called_workflows_pause_and_resume_with_the_caller(world: World) -
         execution = await app.start(parsed(HOST), {})
         await execution.settled()
         driver = app.runtime.drivers[ExecutionId(execution.id)]
-        await pause_family(app.runtime, driver, "ada")
+        await pause_with_children(app.runtime, driver, "ada")
         assert [child.status for child in await below(app, execution.id)] == ["paused"] * 2
-        await resume_family(app.runtime, driver, {}, "ada")
+        await resume_with_children(app.runtime, driver, {}, "ada")
         assert [child.status for child in await below(app, execution.id)] == ["waiting"] * 2
 
 

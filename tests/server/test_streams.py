@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pointsman.executions.pages import place_of
+from pointsman.executions.pages import parse_event_position
 from pointsman.models.script import read_script
 from pointsman.server.routes import executions
 from pointsman.server.streaming import sse as ring
@@ -234,7 +234,7 @@ async def test_many_reconnecting_subscribers_read_the_journal_once(
     first = ids_in(await anext(crowd[0]))
     monkeypatch.setattr(served.app.store.journal, "read", None)
     rest = [ids_in(await anext(one)) for one in crowd[1:]]
-    expected = {number: [id for id, _ in story if place_of(id) > (1, number)] for number in range(2)}
+    expected = {number: [id for id, _ in story if parse_event_position(id) > (1, number)] for number in range(2)}
     assert [first, *rest] == [expected[number % 2] for number in range(50)]
     for one in crowd:
         await one.aclose()

@@ -174,7 +174,7 @@ async def must_run(app: AppContext, caller: Caller, execution: str) -> None:
         )
 
 
-async def must_see_family(app: AppContext, caller: Caller, execution: str) -> None:
+async def must_see_with_children(app: AppContext, caller: Caller, execution: str) -> None:
     """Raise as `must_control` does, and `NotAllowed` if a child execution is hidden from the caller."""
     await must_control(app, caller, execution)
     if not all([await sees_execution(app, caller, one) for one in await with_children(app, execution)]):

@@ -117,7 +117,7 @@ class Earlier(NamedTuple):
     """Whether the author accepted the result; None: unknown."""
 
 
-def told(earlier: Sequence[Earlier], words: str, *, name: str) -> list[Json]:
+def conversation_messages(earlier: Sequence[Earlier], words: str, *, name: str) -> list[Json]:
     """Return the conversation up to the present request as messages. `name`: the name of the assistant."""
     said: list[JsonObject] = []
     verdict = ""
@@ -147,7 +147,7 @@ class NoDesigner(OperatorError):
     code: ClassVar[str] = "no-designer"
 
 
-Hear = Callable[[Round], None]
+RoundListener = Callable[[Round], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ async def design(
     caller: Caller = LOCAL,
     name: str = "",
     earlier: Sequence[Earlier] = (),
-    hear: Hear = lambda _: None,
+    hear: RoundListener = lambda _: None,
 ) -> Designed[Workflow]:
     """Return a workflow that a model designs from the caller's words. `name`: the id that it gets.
 
@@ -205,7 +205,7 @@ async def design(
         return DesignDraft(source if source.outline.head is not None else None, checked.problems)
 
     briefing = await design_briefing(app, caller)
-    return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
+    return await _converse(app, briefing, conversation_messages(earlier, words, name=PURPOSE), read, hear)
 
 
 async def edit_by_words(
@@ -215,7 +215,7 @@ async def edit_by_words(
     *,
     caller: Caller = LOCAL,
     earlier: Sequence[Earlier] = (),
-    hear: Hear = lambda _: None,
+    hear: RoundListener = lambda _: None,
 ) -> Designed[Edited]:
     """Return a change that a model designs from words, as operations. Raises the errors of `design`, and
     `WorkflowInvalid`."""
@@ -233,10 +233,12 @@ async def edit_by_words(
         return DesignDraft(made, made.new)
 
     briefing = await edit_briefing(app, caller, document)
-    return await _converse(app, briefing, told(earlier, words, name=PURPOSE), read, hear)
+    return await _converse(app, briefing, conversation_messages(earlier, words, name=PURPOSE), read, hear)
 
 
-async def _converse(app: AppContext, briefing: str, said: list[Json], read: Read[T], hear: Hear) -> Designed[T]:
+async def _converse(
+    app: AppContext, briefing: str, said: list[Json], read: Read[T], hear: RoundListener
+) -> Designed[T]:
     models = models_for(app.settings, model=app.services.model, script=app.services.script)
     rounds: list[Round] = []
     made: T | None = None

@@ -39,7 +39,7 @@ from pointsman.tools.tool import ToolContext, ToolLimits
 from pointsman.values import Json, JsonObject, JsonView, json_of
 from pointsman.workflows.verbs import WorkflowVerbs
 
-Hear = Callable[[JsonObject], None]
+ProgressListener = Callable[[JsonObject], None]
 """Receives events while a verb waits."""
 Dialect = Literal["native", "rows", "graph", "steps", "plan"]
 
@@ -86,7 +86,7 @@ class Workbench:
         under = f"{KEY}|{key}" if key else None
         return await self.executions.start(workflow, input, session=session, key=under, trigger=trigger)
 
-    async def watched(self, execution: Execution, hear: Hear) -> JsonObject:
+    async def watched(self, execution: Execution, hear: ProgressListener) -> JsonObject:
         """Wait until the execution ends, pauses or waits for a person, and return its state. `hear` receives all its
         events. If another process takes the execution over, return its state at that time."""
         with suppress(TakenOver):
@@ -216,7 +216,7 @@ class VerbCall:
     """One call: the caller's workbench, a listener for events, and the idempotency key."""
 
     bench: Workbench
-    hear: Hear
+    hear: ProgressListener
     key: str = ""
     began: Callable[[str], None] = lambda _: None
     """Receives the id of the execution that the call waits for."""

@@ -28,11 +28,11 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
 from pointsman.engine.instants import instant_text
-from pointsman.etags import NOTHING, delete_after, etag_of, held, mark_at, mark_of, moved, put_after
+from pointsman.etags import NOTHING, delete_after, etag_of, mark_at, mark_of, match_etag, moved, put_after
 from pointsman.executions.deletion import TITLE
 from pointsman.executions.lists import ExecutionEntry, entries_of
 from pointsman.executions.opening import finish_last_turn, new_session, open_turn
-from pointsman.executions.pages import place_in, place_of_list
+from pointsman.executions.pages import list_position, parse_list_position
 from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, observability_of
 from pointsman.store.records import ExecutionQuery, Summary
@@ -97,7 +97,7 @@ async def conversations_page(
         trials=False,
         owner=None if everyone else caller.name,
         workflow=None if workflow is None else WorkflowId(workflow),
-        before=None if before is None else place_of_list(before),
+        before=None if before is None else parse_list_position(before),
         limit=limit,
     )
     found: list[ConversationEntry] = []
@@ -107,7 +107,7 @@ async def conversations_page(
             if await sees(app, caller, one):
                 found.append(await _view(app, one))
             if len(found) == limit:
-                return {"sessions": found, "next": place_in(one)}
+                return {"sessions": found, "next": list_position(one)}
         if len(page) < query.limit:
             return {"sessions": found, "next": None}
         query = replace(query, before=(page[-1].started, page[-1].execution))
@@ -135,14 +135,14 @@ async def found_conversations(
 async def entitle(
     app: AppContext, caller: Caller, session: str, title: str, *, match: str | None = None
 ) -> ConversationEntry:
-    """Set the title of a conversation; an empty title removes it. `match`: see `etags.held`.
+    """Set the title of a conversation; an empty title removes it. `match`: see `etags.match_etag`.
 
     Raises `NotAllowed`, `UnknownSession`, `InputInvalid`, `RevisionMoved`.
     """
     await must_see_session(app, caller, session)
     what = f"the title of {session!r}"
     mark = await mark_at(app.store.entries, TITLE, session)
-    after = held(match, etag_of(mark), mark, moved(what))
+    after = match_etag(match, etag_of(mark), mark, moved(what))
     turns = await app.store.executions.list(ExecutionQuery(session=session, last_of_session=True, limit=1))
     if not turns:
         raise unknown_session(session)

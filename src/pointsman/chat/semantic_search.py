@@ -42,7 +42,7 @@ class Embed(Protocol):
         ...
 
 
-class StoredEmbedding:
+class SemanticIndex:
     """Semantic index of the memory of one store."""
 
     def __init__(self, store: Store, clock: Clock, embed: Embed, settings: EmbeddingSettings) -> None:
@@ -127,7 +127,7 @@ class StoredEmbedding:
 
     async def _vectors_of(self, missing: Sequence[UnembeddedValue]) -> list[Embedding]:
         try:
-            found, _ = await self._embedded([said(one) for one in missing], query=False)
+            found, _ = await self._embedded([embedded_text(one) for one in missing], query=False)
         except ModelFailed as why:
             if why.failure.code not in UNSAID:
                 raise
@@ -141,7 +141,7 @@ class StoredEmbedding:
         return await self._embed(self._settings.model, said, query=query, dimensions=self._settings.dimensions)
 
 
-def said(one: UnembeddedValue) -> str:
+def embedded_text(one: UnembeddedValue) -> str:
     """Return the text of a value, including its key."""
     return " ".join([one.key, *texts(one.value)])[:CHARS_MAX]
 

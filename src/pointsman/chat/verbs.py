@@ -43,7 +43,7 @@ from pointsman.chat.memories import (
     owner_view,
     writer_for,
 )
-from pointsman.chat.workflows import SpeakerPage, SpeakerView, speakers, speakers_page
+from pointsman.chat.workflows import ChatWorkflowPage, ChatWorkflowView, chat_workflows, chat_workflows_page
 from pointsman.errors import CallerError
 from pointsman.executions import deletion
 from pointsman.executions.execution import Execution
@@ -145,15 +145,15 @@ class ConversationVerbs(Verbs):
     @verb("viewer", "see workflows", audit=False)
     async def workflows(
         self, *, search: str = "", ids: Collection[str] | None = None, after: str | None = None, limit: int = 50
-    ) -> SpeakerPage:
-        """Return a page of the workflows that the caller can chat with, see `speakers_page`."""
-        page = await speakers_page(self.app, self.caller, words=search, ids=ids, after=after, limit=limit)
+    ) -> ChatWorkflowPage:
+        """Return a page of the workflows that the caller can chat with, see `chat_workflows_page`."""
+        page = await chat_workflows_page(self.app, self.caller, words=search, ids=ids, after=after, limit=limit)
         return {"workflows": page.entries, "next": page.next}
 
     @verb("viewer", "see workflows", audit=False)
-    async def models(self) -> builtins.list[SpeakerView]:
+    async def models(self) -> builtins.list[ChatWorkflowView]:
         """Return all workflows that the caller can chat with."""
-        return await speakers(self.app, self.caller)
+        return await chat_workflows(self.app, self.caller)
 
     @verb("operator", "run workflows", made=lambda dialogue: {"executionId": dialogue.execution.id})
     async def begin(self, request: ChatRequest) -> Dialogue:
@@ -219,8 +219,9 @@ class ConversationVerbs(Verbs):
 
     @verb("operator", "run workflows", target=("session",))
     async def rename(self, session: str, title: str, *, match: str | None = None) -> ConversationEntry:
-        """Set the title of a conversation; an empty title removes it. `match`: see `etags.held`. Raises the errors of
-        `entitle`."""
+        """Set the title of a conversation; an empty title removes it. `match`: see `etags.match_etag`.
+
+        Raises the errors of `entitle`."""
         return await entitle(self.app, self.caller, session, title, match=match)
 
     @verb("operator", "run workflows", target=("session",))

@@ -45,24 +45,24 @@ class ChatProperties(TypedDict):
     """Fields of its input that receive files."""
 
 
-class SpeakerView(RevisionFacts, ChatProperties):
+class ChatWorkflowView(RevisionFacts, ChatProperties):
     """A workflow that people can chat with."""
 
 
-class SpeakerPage(TypedDict):
+class ChatWorkflowPage(TypedDict):
     """Workflows that people can chat with."""
 
-    workflows: list[SpeakerView]
+    workflows: list[ChatWorkflowView]
     next: str | None
     """The `after` of the next page; null: this was the last."""
 
 
-async def speakers(app: AppContext, caller: Caller) -> list[SpeakerView]:
+async def chat_workflows(app: AppContext, caller: Caller) -> list[ChatWorkflowView]:
     """Return the saved workflows that the caller can chat with, as in lists, with their chat properties."""
-    return (await speakers_page(app, caller, limit=None)).entries
+    return (await chat_workflows_page(app, caller, limit=None)).entries
 
 
-async def speakers_page(
+async def chat_workflows_page(
     app: AppContext,
     caller: Caller,
     *,
@@ -70,7 +70,7 @@ async def speakers_page(
     ids: Collection[str] | None = None,
     after: str | None = None,
     limit: int | None,
-) -> Page[SpeakerView]:
+) -> Page[ChatWorkflowView]:
     """Return a page of those with all these words, by name; `ids`: only these. Reads no more definitions than the page
     needs."""
 
@@ -81,11 +81,11 @@ async def speakers_page(
     page = await page_by(
         PLACES["name"], entries, after=after, limit=len(entries) if limit is None else limit, sees=can_be_talked_to
     )
-    found: list[SpeakerView] = []
+    found: list[ChatWorkflowView] = []
     for entry in page.entries:
         properties = await _chat_properties(app, entry)
         assert properties is not None  # `can_be_talked_to` checked it.
-        found.append(cast("SpeakerView", {**entry, **properties}))  # pyright keeps the replaced `description`.
+        found.append(cast("ChatWorkflowView", {**entry, **properties}))  # pyright keeps the replaced `description`.
     return Page(found, page.next)
 
 

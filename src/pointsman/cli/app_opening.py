@@ -101,7 +101,7 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
     return reference
 
 
-async def known(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
+async def file_or_workflow(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
     """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
     if found is None:
         found = await session_at_prompt(app).workflows.pipeline()

@@ -20,9 +20,9 @@ import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.subjects import check_session, is_conversational
-from pointsman.cli.app_opening import installation, known, named, session_at_prompt
+from pointsman.cli.app_opening import file_or_workflow, installation, named, session_at_prompt
 from pointsman.cli.completion import complete_file_or_workflow
-from pointsman.cli.error_boundary import output_mode, tell
+from pointsman.cli.error_boundary import output_mode, print_error
 from pointsman.cli.options import (
     answer_of,
     by_option,
@@ -124,7 +124,9 @@ def chat(
     with asyncio.Runner() as runner:
         runner.run(app.__aenter__())
         try:
-            talk = Talk(app, runner, runner.run(known(app, found)), workflow, by=by, lenient=lenient, quiet=quiet)
+            talk = Talk(
+                app, runner, runner.run(file_or_workflow(app, found)), workflow, by=by, lenient=lenient, quiet=quiet
+            )
             return talk.talk(session, reopen=reopen)
         finally:
             runner.run(app.__aexit__(None, None, None))
@@ -183,7 +185,7 @@ class Talk:
         except PointsmanError as why:
             if not is_terminal():
                 raise
-            tell(why, output_mode())
+            print_error(why, output_mode())
             return "went on"
 
     def _continue_turn(self) -> Outcome:

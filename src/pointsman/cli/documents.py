@@ -14,9 +14,9 @@ from pointsman.auth.callers import LOCAL
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.cli.app_opening import (
     NothingNamed,
+    file_or_workflow,
     go,
     installation,
-    known,
     named,
     report_problems_of,
     session_at_prompt,
@@ -120,7 +120,7 @@ async def _checked_one(
 
 async def _saved(app: Pointsman, reference: str) -> Workflow:
     """Return a saved or built-in workflow. Raises `NothingNamed`, `UnknownWorkflow`."""
-    await known(app, reference)
+    await file_or_workflow(app, reference)
     source = await session_at_prompt(app).workflows.source(reference)
     report_problems_of(source, reference)
     return source

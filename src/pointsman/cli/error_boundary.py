@@ -88,7 +88,7 @@ def run_guarded(arguments: Sequence[str]) -> int:
             return 0  # The reader of the output closed the pipe.
         except OSError as why:
             _close_pipe()
-            tell(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
+            print_error(OutputUnwritable(f"standard output cannot be written: {why.strerror}"), seen)
             return FAILED
     return code
 
@@ -197,7 +197,7 @@ def _expected_error(why: PointsmanError, seen: OutputMode) -> int:
     if seen.json:
         problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
         print_json(error_object(why.code, str(why), hint=why.hint, problems=problems))
-    tell(why, seen)
+    print_error(why, seen)
     return MISUSED if isinstance(why, CallerError) or seen.unreadable else FAILED
 
 
@@ -213,7 +213,7 @@ def _interrupted(seen: OutputMode) -> int:
     return CANCELLED
 
 
-def tell(why: PointsmanError, seen: OutputMode) -> None:
+def print_error(why: PointsmanError, seen: OutputMode) -> None:
     """Print an error on standard error: message, position and hint."""
     problems = cast("tuple[Problem, ...]", getattr(why, "problems", ()))
     for line in problem_lines(problems, file=seen.file, text=seen.text):

@@ -13,17 +13,17 @@ import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.cli.app_opening import (
+    file_or_workflow,
     go,
     input_schema,
     installation,
-    known,
     named,
     reporting_problems_of,
     session_at_prompt,
     stoppable,
 )
 from pointsman.cli.completion import complete_execution, complete_file_or_workflow, complete_gate
-from pointsman.cli.error_boundary import MISUSED, output_mode, tell
+from pointsman.cli.error_boundary import MISUSED, output_mode, print_error
 from pointsman.cli.options import (
     AnswerPair,
     Decorated,
@@ -114,7 +114,7 @@ async def dry_run(
 ) -> int:
     """Print a dry run; return the exit code."""
     async with app:
-        workflow = await known(app, found)
+        workflow = await file_or_workflow(app, found)
         executions = session_at_prompt(app).executions
         view = json_of(dry_view(await executions.dry_run(workflow, await read(app, workflow), answers=answers)))
     if as_json:
@@ -260,7 +260,7 @@ def run(
         return go(dry_run(app, found, read, answers, as_json=as_json))
 
     async def begin(app: Pointsman) -> Execution:
-        workflow = await known(app, found)
+        workflow = await file_or_workflow(app, found)
         data = await read(app, workflow)
         await _warn(app, workflow, durability)
         how["session"] = session or (None if command is None else await _unused_session(app))
@@ -331,7 +331,7 @@ async def follow(
                 say(f"note: {why}")
             except CallerError as why:  # the gate refuses the answer
                 refused = True
-                tell(why, seen)
+                print_error(why, seen)
             except asyncio.CancelledError:
                 stopped = True
                 _clear_cancellation()

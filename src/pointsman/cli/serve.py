@@ -18,8 +18,8 @@ from pointsman.cli.printing import print_json, say
 from pointsman.cli.results import warn_scripted
 from pointsman.errors import Outage, PointsmanError
 from pointsman.executions.views import SCRIPTED
+from pointsman.operations.logs import log_event as log
 from pointsman.operations.logs import logging_to
-from pointsman.operations.logs import say as log
 from pointsman.operations.otel import telemetry_of
 from pointsman.operations.readiness import model_state
 from pointsman.operations.worker_role import first_of, keeping

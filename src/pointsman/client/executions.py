@@ -81,7 +81,7 @@ class RemoteExecution:
                     yield event.json()
 
     def _stream(self, *, after: str | None, begin: Begin, patience_s: float) -> AsyncGenerator[StreamEvent, None]:
-        return told(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
+        return stream_events(self._calls, f"{self._path}/stream", {"from": begin}, after=after, patience_s=patience_s)
 
     async def journal(self, *, after: str | None = None) -> AsyncIterator[JsonObject]:
         """Yield the events of the journal so far, complete, oldest first."""
@@ -275,7 +275,7 @@ class StreamEvent:
         return {**found, "event": self.event} | ({"id": self.id} if self.id else {})
 
 
-async def told(
+async def stream_events(
     calls: ServerCalls, path: str, query: Query, *, after: str | None, patience_s: float
 ) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a path until the server ends the stream.

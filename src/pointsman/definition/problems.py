@@ -291,6 +291,6 @@ def question(near: str | None, otherwise: str) -> str:
     return otherwise if near is None else f"Did you mean {near!r}?"
 
 
-def meant(pointer: str, near: str | None) -> Repair | None:
+def rename_fix(pointer: str, near: str | None) -> Repair | None:
     """Replace the unknown name with the suggestion."""
     return None if near is None else replace_at(pointer, near)

@@ -65,7 +65,7 @@ def check_document(
 def checked(read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False) -> CheckedDocument:
     """Check a document that has been read."""
     workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
-    return CheckedDocument(workflow, told(read, found), read.dialect, read)
+    return CheckedDocument(workflow, positioned_problems(read, found), read.dialect, read)
 
 
 def found_in(
@@ -81,7 +81,7 @@ def found_in(
     return workflow, [*dropped, *check(workflow, known=known)]
 
 
-def told(read: ReadDocument, found: Iterable[Problem]) -> tuple[Problem, ...]:
+def positioned_problems(read: ReadDocument, found: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return problems with positions in the author's document, together with those of reading, sorted by position. At
     most `PROBLEMS_MAX` are listed; a note counts the rest."""
     own = {id(problem) for problem in read.problems}

@@ -42,7 +42,7 @@ from pointsman.store.errors import EntryMoved
 from pointsman.store.records import SavedWorkflow
 from pointsman.tools.registry import unknown_tool
 from pointsman.values import ExecutionId, Json, JsonObject
-from pointsman.workflows.authors import Party, all_of, author_of, recorded, standing
+from pointsman.workflows.authors import Party, all_of, author_of, present_permissions, recorded
 from pointsman.workflows.library import ACTORS, AUTHORS, LIBRARY, Library
 from pointsman.workflows.tools import PREFIX, tool_name
 
@@ -116,7 +116,7 @@ class AppRights:
     async def may_call(self, parent: ExecutionState, node: str, target: str) -> bool:
         """Return whether the starters of an execution may execute a saved workflow, and the author of the text that
         names it at this node sees it: the author of the revision, or of the saved agent whose list of tools is used."""
-        starters = [await standing(self._app, one) for one in await starters_of(self._app, parent)]
+        starters = [await present_permissions(self._app, one) for one in await starters_of(self._app, parent)]
         if not all([await may_execute(self._app, one, target) for one in starters]):
             return False
         authors = await self._authors_of_call(parent, node, target)
@@ -137,7 +137,7 @@ class AppRights:
     async def acting_for(self, state: ExecutionState, *, node: str = "", cap: Role = "admin") -> Caller:
         """Return the caller that an execution acts as at the moment: its starters, the author of the revision it runs
         on, and, with `node`, the author of the saved agent that the node uses. Its role is at most `cap`."""
-        starters = [await standing(self._app, one) for one in await starters_of(self._app, state)]
+        starters = [await present_permissions(self._app, one) for one in await starters_of(self._app, state)]
         by = state.setup.options.get("by")
         machine = Caller(name=by if isinstance(by, str) and by else UNKNOWN, role="admin", entrance="shell")
         first, *more = starters or [machine]
@@ -187,7 +187,7 @@ class AppRights:
 
     async def _agent_author(self, state: ExecutionState, agent: str) -> Caller:
         author = cast("JsonObject", state.setup.options[AUTHORS])[agent]
-        return await standing(self._app, msgspec.convert(author, Party)) if author is not None else LOCAL
+        return await present_permissions(self._app, msgspec.convert(author, Party)) if author is not None else LOCAL
 
 
 async def may_execute(app: AppContext, caller: Caller, target: str) -> bool:

@@ -51,10 +51,10 @@ async def delete(app: AppContext, executions: Iterable[str]) -> list[ExecutionId
     `ExecutionUnfinished` before any of them is deleted."""
     members: dict[ExecutionId, Summary] = {}
     for execution in executions:
-        top = await known(app, ExecutionId(execution))
+        top = await existing_summary(app, ExecutionId(execution))
         await _parent_must_have_ended(app, top)
-        members.update([(one.execution, one) async for one in family(app, top)])
-    return await delete_family(app, [*members.values()])
+        members.update([(one.execution, one) async for one in with_children(app, top)])
+    return await delete_with_children(app, [*members.values()])
 
 
 async def _parent_must_have_ended(app: AppContext, summary: Summary) -> None:
@@ -66,7 +66,7 @@ async def _parent_must_have_ended(app: AppContext, summary: Summary) -> None:
         )
 
 
-async def delete_family(app: AppContext, members: list[Summary]) -> list[ExecutionId]:
+async def delete_with_children(app: AppContext, members: list[Summary]) -> list[ExecutionId]:
     """Delete executions, the last one first. Raises `ExecutionUnfinished` before anything is deleted.
 
     Messages in their outboxes are delivered first.
@@ -78,7 +78,7 @@ async def delete_family(app: AppContext, members: list[Summary]) -> list[Executi
     return [one.execution for one in members]
 
 
-async def family(app: AppContext, top: Summary) -> AsyncIterator[Summary]:
+async def with_children(app: AppContext, top: Summary) -> AsyncIterator[Summary]:
     """Yield an execution, then its sub-workflows at any depth."""
     pending = [top]
     while pending:
@@ -101,7 +101,7 @@ async def delete_session(app: AppContext, session: str) -> list[ExecutionId]:
     Raises `UnknownSession`, `ExecutionUnfinished`.
     """
     members = [one async for one in summaries(app, ExecutionQuery(session=session, limit=PAGE))]
-    gone = await delete_family(app, members)
+    gone = await delete_with_children(app, members)
     await app.store.memory.forget("session", session)
     await app.store.memory.forget(CACHE, f"session/{session}")
     await app.store.entries.delete(TITLE, session)
@@ -128,7 +128,7 @@ async def _delivered(app: AppContext, summary: Summary) -> Summary:
     return summary
 
 
-async def known(app: AppContext, execution: ExecutionId) -> Summary:
+async def existing_summary(app: AppContext, execution: ExecutionId) -> Summary:
     found = await app.store.executions.find(execution)
     if found is None:
         raise unknown_execution(execution)

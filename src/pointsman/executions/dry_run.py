@@ -44,12 +44,12 @@ from pointsman.ports import (
     Clock,
     ExecutionPort,
     Executor,
-    Hear,
     ModelReply,
     ModelRequest,
     Quota,
     Row,
     SecretRule,
+    TextCallback,
     Tools,
     ToolSpec,
 )
@@ -466,7 +466,7 @@ class QuietModels:
         self._default = default
         self._scripted = ScriptedModel(script)
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         asked = ScriptedRequest.of(request)
         model = request.model or self._default
         hints = {**request.hints}

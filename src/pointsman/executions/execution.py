@@ -27,12 +27,12 @@ from pointsman.executions.families import (
     answer_gate,
     carry_out_due,
     delegate_gate,
-    family_view,
     gate_named,
     gates_of,
     is_still,
-    pause_family,
-    resume_family,
+    pause_with_children,
+    resume_with_children,
+    view_with_children,
     waits_of,
 )
 from pointsman.executions.inputs import check_event, edits_of, event_key
@@ -260,7 +260,7 @@ class Execution:
     async def view(self) -> ExecutionView:
         """Return the view of the execution, built from its journal."""
         rows = await self.rows()
-        return await family_view(self._runtime, folded(self.id, rows), rows)
+        return await view_with_children(self._runtime, folded(self.id, rows), rows)
 
     @property
     def is_kept(self) -> bool:
@@ -404,7 +404,7 @@ class Execution:
 
     async def pause(self, *, by: str = "") -> None:
         """Start no further step here or in its sub-workflows; running steps may finish."""
-        await self._deliver(lambda driver: pause_family(self._runtime, driver, by))
+        await self._deliver(lambda driver: pause_with_children(self._runtime, driver, by))
 
     async def resume(self, *, limits: dict[str, float] | None = None, by: str = "", step: bool = False) -> None:
         """Continue after a pause or a limit, and return once everything that is due is carried out.
@@ -439,7 +439,7 @@ class Execution:
     async def _resume(self, driver: Driver, limits: dict[str, float], by: str, *, step: bool) -> None:
         if not driver.state.is_halted and not driver.state.ended:
             raise self._taken_over()
-        await resume_family(self._runtime, driver, limits, by, step=step)
+        await resume_with_children(self._runtime, driver, limits, by, step=step)
 
     async def _must_go_on(self, driver: Driver) -> None:
         if driver.state.status not in ("completed", "cancelled") and self._runtime.can_go_on is not None:

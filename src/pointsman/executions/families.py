@@ -159,8 +159,8 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
 
 
 async def as_shown(runtime: LocalRuntime, summary: Summary) -> Summary:
-    """Return the entry of a list with the status that `family_view` shows: a stored `running` is `waiting` if the
-    execution and its sub-workflows only wait. Journals are read only if all open sub-workflows wait."""
+    """Return the entry of a list with the status that `view_with_children` shows: a stored `running` is `waiting` if
+    the execution and its sub-workflows only wait. Journals are read only if all open sub-workflows wait."""
     if summary.status != "running":
         return summary
     open_ = frozenset({"pending", "running", "waiting", "paused", "interrupted"})
@@ -193,7 +193,7 @@ def _of(execution: ExecutionId, wait: W) -> W:
     return wait
 
 
-async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> ExecutionView:
+async def view_with_children(runtime: LocalRuntime, state: ExecutionState, rows: list[Row]) -> ExecutionView:
     """Return the view of an execution including what its sub-workflows wait for. Its status is `waiting` if everything
     that is left waits. If a limit stopped it, `limit` contains the value it may be raised to."""
     view = execution_view(state, rows)
@@ -210,16 +210,16 @@ async def family_view(runtime: LocalRuntime, state: ExecutionState, rows: list[R
     return view
 
 
-async def pause_family(runtime: LocalRuntime, driver: Driver, by: str) -> None:
+async def pause_with_children(runtime: LocalRuntime, driver: Driver, by: str) -> None:
     """Pause an execution and its running sub-workflows. A repeated call pauses what a crash left running."""
     await driver.deliver(PauseRequested(by=by))
     for child in await _below(runtime, driver, recover=False):
         await child.decided()
         if child.state.status in ("running", "paused"):
-            await pause_family(runtime, child, by)
+            await pause_with_children(runtime, child, by)
 
 
-async def resume_family(
+async def resume_with_children(
     runtime: LocalRuntime, driver: Driver, limits: dict[str, float], by: str, *, step: bool = False
 ) -> None:
     """Resume a paused or interrupted execution and its paused sub-workflows. `step`: run the execution itself one step
@@ -228,7 +228,7 @@ async def resume_family(
     for child in await _below(runtime, driver, recover=True):
         await child.decided()
         if child.state.status == "paused":
-            await resume_family(runtime, child, {}, by)
+            await resume_with_children(runtime, child, {}, by)
 
 
 async def carry_out_due(runtime: LocalRuntime, driver: Driver) -> None:
@@ -252,16 +252,16 @@ async def _open_below(runtime: LocalRuntime, driver: Driver) -> None:
         await _open_below(runtime, child)
 
 
-async def seen(runtime: LocalRuntime, settings: Settings, execution: str) -> tuple[list[Row], ExecutionView]:
+async def rows_and_view(runtime: LocalRuntime, settings: Settings, execution: str) -> tuple[list[Row], ExecutionView]:
     """Return its journal, and its view as of the last row. Raises `UnknownExecution`."""
     rows = await rows_of(runtime.store, ExecutionId(execution))
-    view = await family_view(runtime, folded(execution, rows), rows)
+    view = await view_with_children(runtime, folded(execution, rows), rows)
     return rows, {**view, "artifacts": await artifacts_of(settings, execution)}
 
 
 async def view_of(app: AppContext, execution: str) -> ExecutionView:
     """Return the view of an execution, without resuming it."""
-    return (await seen(app.runtime, app.settings, execution))[1]
+    return (await rows_and_view(app.runtime, app.settings, execution))[1]
 
 
 async def look(app: AppContext, execution: str) -> tuple[ExecutionState, list[JsonObject]]:

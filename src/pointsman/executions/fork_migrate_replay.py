@@ -342,7 +342,7 @@ class ForkOptions(TypedDict, total=False):
     """The owner of the fork: it acts for this caller, and not for the people its origin acts for."""
 
 
-class Lives:
+class ForkMigrateReplay:
     """Fork, migrate and replay for the executions of one application."""
 
     def __init__(self, app: AppContext) -> None:

@@ -22,7 +22,7 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionForked
 from pointsman.engine.events.steps import Event
 from pointsman.errors import CallerError
-from pointsman.executions.deletion import known
+from pointsman.executions.deletion import existing_summary
 from pointsman.executions.families import as_shown
 from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, need_text, status_shown
@@ -272,7 +272,7 @@ class Relations(TypedDict):
 
 async def relations_of(app: AppContext, execution: str, *, sees: Sees) -> Relations:
     """Return the related executions that `sees` admits. Raises `UnknownExecution`."""
-    summary = await known(app, ExecutionId(execution))
+    summary = await existing_summary(app, ExecutionId(execution))
     forks, all_forks = await _forks(app, summary, sees)
     children = await app.store.executions.list(ExecutionQuery(parent=summary.execution, limit=CHILDREN_MAX + 1))
     shown = await entries_of(app, [one for one in reversed(children[:CHILDREN_MAX]) if await sees(one)])

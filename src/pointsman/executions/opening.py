@@ -99,12 +99,12 @@ async def driver_for(app: AppContext, execution: ExecutionId) -> Driver:
     driver = await app.runtime.open(execution)
     group = group_in(driver.state.setup.options)
     if group is not None and driver.state.status == "pending":
-        app[PLACES].look(group)
+        app[CONCURRENCY].look(group)
     return driver
 
 
-PLACES: Final = Part[ConcurrencyLimits](
-    "places",
+CONCURRENCY: Final = Part[ConcurrencyLimits](
+    "concurrency",
     lambda app: ConcurrencyLimits(app.store, app.clock, partial(driver_for, app)),
     close=ConcurrencyLimits.close,
 )
@@ -116,7 +116,7 @@ async def turn_ended(app: AppContext, state: ExecutionState) -> None:
     await save_turn(app.store, state)
     group = group_in(state.setup.options)
     if group is not None:
-        app[PLACES].look(group)
+        app[CONCURRENCY].look(group)
 
 
 async def must_reach_models(app: AppContext, plan: Plan, state: ExecutionState) -> None:
@@ -343,7 +343,7 @@ class Starts:
         self,
         runtime: LocalRuntime,
         library: Library,
-        places: ConcurrencyLimits,
+        concurrency: ConcurrencyLimits,
         open_: Open,
         models: PydanticModels | None,
     ) -> None:
@@ -351,7 +351,7 @@ class Starts:
         self._models = models
         self._runtime = runtime
         self._library = library
-        self._places = places
+        self._concurrency = concurrency
         self._open = open_
 
     async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
@@ -365,7 +365,7 @@ class Starts:
             return await self._same(name, given, wish.key)
         report = await self._report(runnable, given, wish, turn.history)
         report = await self._with_models(report)
-        place = await self._places.before(definition, given, name)
+        place = await self._concurrency.before(definition, given, name)
         if place is not None:
             options: JsonObject = {**report.options, PLACE_OPTION: place.said}
             report = replace(report, options=options, queued=place.policy != "skip")
@@ -380,7 +380,7 @@ class Starts:
                 raise
             return await self._same(name, given, wish.key)  # another process was faster
         if place is not None and report.queued:
-            await self._places.enter(place.group, driver, replace=place.policy == "replace")
+            await self._concurrency.enter(place.group, driver, replace=place.policy == "replace")
         return Execution(self._runtime, driver)
 
     async def _turn(self, definition: WorkflowDefinition, wish: StartRequest) -> SessionTurn:

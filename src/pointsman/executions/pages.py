@@ -116,7 +116,7 @@ async def executions_page(
         statuses=stored_statuses(statuses),
         workflow=None if workflow is None else WorkflowId(workflow),
         session=session,
-        before=first if before is None else place_of_list(before),
+        before=first if before is None else parse_list_position(before),
         oldest_first=oldest_first,
         trials=trials,
         limit=limit,
@@ -132,12 +132,12 @@ async def executions_page(
             if is_shown_as(shown, statuses) and await sees(one):
                 seen.append(shown)
             if len(seen) == limit:
-                return page_of(seen, place_in(one))
+                return page_of(seen, list_position(one))
         looked_at += len(found)
         if len(found) < query.limit:
             return page_of(seen, None)
         if looked_at >= LOOKED_AT_MAX:
-            return page_of(seen, place_in(found[-1]))
+            return page_of(seen, list_position(found[-1]))
         query = replace(query, before=(found[-1].started, found[-1].execution), limit=max(limit, PAGE))
 
 
@@ -152,7 +152,7 @@ def _is_beyond(one: Summary, *, since: float | None, until: float | None, oldest
     return since is not None and one.started < since
 
 
-def place_in(one: Summary) -> str:
+def list_position(one: Summary) -> str:
     """Return an execution's position in a list, to continue after it."""
     return msgspec.json.encode((one.started, one.execution)).decode()
 
@@ -166,7 +166,7 @@ async def events_page(
     The status was read before the events: if the execution has ended by then, the events are complete.
     """
     name = ExecutionId(execution)
-    seq, number = place_of(after)
+    seq, number = parse_event_position(after)
     known = await app.store.executions.find(name)
     level = await level_of(app, name)
     found: list[EventView] = []
@@ -213,7 +213,7 @@ async def conversation_of(app: AppContext, execution: str) -> tuple[str, str | N
     return state.setup.workflow, state.setup.session
 
 
-def place_of(place: str | None) -> tuple[int, int]:
+def parse_event_position(place: str | None) -> tuple[int, int]:
     """Parse a position `seq.n`, as events are numbered; None: before the first event. Raises `PositionInvalid`."""
     if not place:
         return 0, -1
@@ -230,8 +230,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
 
 
-def place_of_list(before: str) -> tuple[float, ExecutionId]:
-    """Parse a position that `place_in` returned. Raises `PositionInvalid`."""
+def parse_list_position(before: str) -> tuple[float, ExecutionId]:
+    """Parse a position that `list_position` returned. Raises `PositionInvalid`."""
     try:
         started, execution = msgspec.json.decode(before, type=tuple[float, str])
     except (msgspec.DecodeError, UnicodeEncodeError):

@@ -32,8 +32,8 @@ from pointsman.executions.views import (
     approvers_view,
     event_view,
     failure_view,
+    is_progress,
     observability_of,
-    told_progress,
     usage_view,
 )
 from pointsman.ports import Row
@@ -230,7 +230,7 @@ def watch_progress(app: AppContext, see: Callable[[str], None]) -> Callable[[], 
     def watch(seen: Committed | Delta) -> None:
         if isinstance(seen, Committed):
             for event in seen.row.events:
-                if told_progress(event):
+                if is_progress(event):
                     see(str(event.data))
 
     return app.feed.watch(watch)

@@ -46,7 +46,7 @@ from pointsman.executions.authority import OF_DOCUMENT, AppRights, GuardedExecut
 from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
-from pointsman.executions.opening import PLACES, StartRequest, Starts, driver_for, new_id, save_turn
+from pointsman.executions.opening import CONCURRENCY, StartRequest, Starts, driver_for, new_id, save_turn
 from pointsman.runtime.attempts import CACHE_SCOPE as CACHE
 from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import EventSink, IsWaitingFor, LocalRuntime
@@ -57,7 +57,7 @@ from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.authors import Party, all_of, author_of, recorded
 from pointsman.workflows.definitions import model_of, runnable
 from pointsman.workflows.library import ACTORS, LIBRARY, Library, Prepared, RunnableDefinition
-from pointsman.workflows.scripts import keep_script
+from pointsman.workflows.scripts import store_script
 from pointsman.workflows.sources import Workflow, source_of
 
 if TYPE_CHECKING:
@@ -112,12 +112,12 @@ async def start(
     if fleeting is not None:
         return await fleeting.start(prepared.runnable, input, wish)
     if app.services.script is not None:
-        options[SCRIPT_OPTION] = await keep_script(app.store, app.services.script)
+        options[SCRIPT_OPTION] = await store_script(app.store, app.services.script)
 
     async def opened(execution: ExecutionId) -> Driver:
         return await driver_for(app, execution)
 
-    starts = Starts(app.runtime, app[LIBRARY], app[PLACES], opened, app.services.models_to_check)
+    starts = Starts(app.runtime, app[LIBRARY], app[CONCURRENCY], opened, app.services.models_to_check)
     return await starts.start(prepared.runnable, input, wish)
 
 
@@ -292,7 +292,7 @@ class EphemeralExecutions:
             emitted=self._emitted,
         )
         self.runtime.executors = GuardedExecutors(app, self.runtime, self.library, self._services.executors)
-        self._places = ConcurrencyLimits(self.store, app.clock, self.runtime.open)
+        self._concurrency = ConcurrencyLimits(self.store, app.clock, self.runtime.open)
         self._held: WeakValueDictionary[ExecutionId, Execution] = WeakValueDictionary()
         self._ended: dict[ExecutionId, float] = {}
         """Time of the end, in the order of ending."""
@@ -302,14 +302,14 @@ class EphemeralExecutions:
     async def start(self, runnable: RunnableDefinition, input: Json, wish: StartRequest) -> Execution:
         """Start an execution. Raises the errors of `Starts.start`."""
         models = self._app.services.models_to_check
-        starts = Starts(self.runtime, self.library, self._places, self.runtime.open, models)
+        starts = Starts(self.runtime, self.library, self._concurrency, self.runtime.open, models)
         started = await starts.start(runnable, input, wish)
         self._held[started.id] = started
         return started
 
     async def close(self) -> None:
         """Stop all of them, wherever they are."""
-        await self._places.close()
+        await self._concurrency.close()
         await self.runtime.close()
         await self._services.close()
 

@@ -34,8 +34,8 @@ from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.deletion import delete
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution, Signalled
-from pointsman.executions.families import seen
-from pointsman.executions.fork_migrate_replay import ForkOptions, Lives, MigrationView, migration_view
+from pointsman.executions.families import rows_and_view
+from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions, MigrationView, migration_view
 from pointsman.executions.inputs import artifact, artifacts_of
 from pointsman.executions.lists import (
     ExecutionEntry,
@@ -46,7 +46,7 @@ from pointsman.executions.lists import (
     inbox,
     relations_of,
 )
-from pointsman.executions.opening import PLACES, open_execution, outermost, reach_execution
+from pointsman.executions.opening import CONCURRENCY, open_execution, outermost, reach_execution
 from pointsman.executions.pages import (
     EventPage,
     ExecutionDefinition,
@@ -143,13 +143,13 @@ class ExecutionVerbs(Verbs):
     async def read(self, execution: str) -> ExecutionView:
         """Return the view of an execution, at its redaction level and without secrets. It is not resumed."""
         await must_see(self.app, self.caller, execution)
-        return self.shown((await seen(self.app.runtime, self.app.settings, execution))[1])
+        return self.shown((await rows_and_view(self.app.runtime, self.app.settings, execution))[1])
 
     @verb("admin", "read executions without redaction", audit=False)
     async def inspect(self, execution: str) -> ExecutionView:
         """Return the view of an execution with everything in it, for people at the machine. It is not resumed."""
         await must_see(self.app, self.caller, execution)
-        return (await seen(self.app.runtime, self.app.settings, execution))[1]
+        return (await rows_and_view(self.app.runtime, self.app.settings, execution))[1]
 
     @verb("viewer", "read executions", audit=False)
     async def read_at(self, execution: str, row: int | None) -> ExecutionView:
@@ -233,7 +233,7 @@ class ExecutionVerbs(Verbs):
         await must_see(self.app, self.caller, execution)
         if isinstance(against, str):
             await must_see_workflow(self.app, self.caller, against)
-        return await Lives(self.app).replay(execution, against=against, caller=self.caller)
+        return await ForkMigrateReplay(self.app).replay(execution, against=against, caller=self.caller)
 
     # Starting ------------------------------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class ExecutionVerbs(Verbs):
     @verb("viewer", "read executions", audit=False)
     async def queue_position(self, execution: Execution) -> QueuePosition | None:
         """Return the position of an opened execution in its queue; None: it is not queued."""
-        return await self.app[PLACES].standing(execution.state)
+        return await self.app[CONCURRENCY].standing(execution.state)
 
     @verb("operator", "run workflows", audit=False)
     async def dry_run(
@@ -424,7 +424,7 @@ class ExecutionVerbs(Verbs):
         if isinstance(to := how.get("to"), str):
             await must_see_workflow(self.app, self.caller, to)
         mine: ForkOptions = {**how, "by": self.name_for(how.get("by")), "caller": self.caller}
-        return await Lives(self.app).fork(execution, **mine)
+        return await ForkMigrateReplay(self.app).fork(execution, **mine)
 
     @verb("operator", "migrate executions", target=("execution", "by"), unless="check_only")
     async def migrate(
@@ -437,7 +437,9 @@ class ExecutionVerbs(Verbs):
         if not check_only:
             await join(self.app, self.caller, execution)
         name = self.name_for(by)
-        misfits = await Lives(self.app).move(execution, to, check_only=check_only, by=name, caller=self.caller)
+        misfits = await ForkMigrateReplay(self.app).move(
+            execution, to, check_only=check_only, by=name, caller=self.caller
+        )
         return migration_view(execution, misfits, check_only=check_only)
 
     # Many at once, and deleting ------------------------------------------------------------------------------------

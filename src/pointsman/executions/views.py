@@ -547,11 +547,11 @@ def progress_of(rows: Iterable[Row]) -> list[ProgressMessage]:
         {"nodeId": event.step.node, "message": cast("str", event.data), "at": row.at}
         for row in rows
         for event in row.events
-        if told_progress(event)
+        if is_progress(event)
     ]
 
 
-def told_progress(event: events.Event) -> TypeGuard[wait_events.EventEmitted]:
+def is_progress(event: events.Event) -> TypeGuard[wait_events.EventEmitted]:
     """Return whether the event is the message of a progress node."""
     return isinstance(event, wait_events.EventEmitted) and event.name == PROGRESS and isinstance(event.data, str)
 

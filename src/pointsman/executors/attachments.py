@@ -44,7 +44,7 @@ Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
 """Gets a file by its address. Raises a `PointsmanError` if that is refused or fails."""
 
 
-Keep: TypeAlias = Callable[[str, str], Awaitable[bytes]]
+FileReader: TypeAlias = Callable[[str, str], Awaitable[bytes]]
 """Reads a file that an execution keeps, by its path. Raises `ToolFailed`."""
 
 
@@ -52,7 +52,7 @@ class AttachmentSources(NamedTuple):
     """Sources of files; None: files of that kind are not available."""
 
     fetch: Fetch | None = None
-    keep: Keep | None = None
+    keep: FileReader | None = None
     execution: str = ""
 
 

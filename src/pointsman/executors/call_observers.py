@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall
 from pointsman.models.failures import ModelFailed
-from pointsman.ports import Clock, ExecutionPort, Hear, ModelReply, ModelRequest, Models, Tools, ToolSpec
+from pointsman.ports import Clock, ExecutionPort, ModelReply, ModelRequest, Models, TextCallback, Tools, ToolSpec
 from pointsman.tools.tool import ToolFailed
 from pointsman.values import Json
 
@@ -74,7 +74,7 @@ class ObservedModels:
         self._calls = calls
         self._clock = clock
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         if not self._calls.heard:
             return await self._models.ask(request, on_text=on_text)
         begin = self._clock.now()

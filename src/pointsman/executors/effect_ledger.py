@@ -25,7 +25,7 @@ from pointsman.engine.decide.limits import BUDGET_SPENT
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.errors import PointsmanError
-from pointsman.executors.attachments import Fetch, Keep
+from pointsman.executors.attachments import Fetch, FileReader
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed
 from pointsman.executors.secrets import MaskedHearing, Masks, masked_failure, revealed
 from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returned, is_for_others, memory_command
@@ -35,12 +35,12 @@ from pointsman.ports import (
     EffectKind,
     ExecutionPort,
     Executor,
-    Hear,
     ModelReply,
     ModelRequest,
     Models,
     SecretRule,
     Secrets,
+    TextCallback,
     Tools,
     ToolSpec,
 )
@@ -90,7 +90,7 @@ class ExecutorDeps(msgspec.Struct, frozen=True, kw_only=True):
     tools: Tools
     fetch: Fetch | None = None
     """Gets files by their addresses."""
-    keep: Keep | None = None
+    keep: FileReader | None = None
     """Reads files that executions keep."""
     memory: Executor | None = None
     """Performs memory nodes and the memory tools of agents."""
@@ -179,7 +179,7 @@ class EffectLedger:
         self.warnings: list[str] = []
         """Warnings about how the answers were obtained."""
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         """Ask a model. Raises `ModelFailed`, also for the time limit (`model-timeout`)."""
         number = self._next()
         self._asked += 1
@@ -205,7 +205,7 @@ class EffectLedger:
         self.warnings.extend(warning for warning in reply.warnings if warning not in self.warnings)
         return reply
 
-    async def _masked_reply(self, request: ModelRequest, on_text: Hear | None) -> ModelReply:
+    async def _masked_reply(self, request: ModelRequest, on_text: TextCallback | None) -> ModelReply:
         """Ask the model and mask every known secret in the reply, whatever put it into the prompt."""
         redaction = self._world.secrets.redaction
         if not redaction:

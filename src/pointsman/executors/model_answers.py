@@ -79,7 +79,7 @@ class Expected:
     def check(self, value: Json) -> ParsedJson | Wrong:
         """Return the value if it fits the schema."""
         if self._lenient is not None:
-            value = taken(value, self._lenient)
+            value = coerced_to(value, self._lenient)
         problems = "" if self._checker is None else self._checker.correction(value)
         if problems:
             reason = f"the model's answer does not match its schema: {problems}"
@@ -147,7 +147,7 @@ def without_leniency(schema: Json) -> Json:
             return schema
 
 
-def taken(value: Json, schema: Json) -> Json:
+def coerced_to(value: Json, schema: Json) -> Json:
     """Return the value converted as the schema asks, also inside objects and lists."""
     if not isinstance(schema, dict):
         return value
@@ -157,9 +157,9 @@ def taken(value: Json, schema: Json) -> Json:
         case dict():
             fields = schema.get("properties")
             known = fields if isinstance(fields, dict) else {}
-            return {key: taken(part, known.get(key)) for key, part in value.items()}
+            return {key: coerced_to(part, known.get(key)) for key, part in value.items()}
         case list():
-            return [taken(part, schema.get("items")) for part in value]
+            return [coerced_to(part, schema.get("items")) for part in value]
         case _:
             return value
 

@@ -13,7 +13,7 @@ from pointsman.engine.commands import Execute
 from pointsman.engine.reports import ToolCallsProposed, WorkDone, WorkFailed
 from pointsman.errors import OperatorError
 from pointsman.executors.agent_loop import AgentExecutor
-from pointsman.executors.attachments import Fetch, Keep
+from pointsman.executors.attachments import Fetch, FileReader
 from pointsman.executors.decisions import DecisionExecutor, JudgeExecutor, RecoveryExecutor
 from pointsman.executors.effect_ledger import NO_SECRETS, ExecutorDeps
 from pointsman.executors.planner import PlannerExecutor
@@ -92,7 +92,7 @@ class Executors:
         memory: Executor,
         http: Callable[[], Executor] | None = None,
         fetch: Fetch | None = None,
-        keep: Keep | None = None,
+        keep: FileReader | None = None,
         interpreter: Interpreter | None = None,
         secrets: Secrets = NO_SECRETS,
         more: Mapping[str, Executor] | None = None,

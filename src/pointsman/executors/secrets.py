@@ -20,7 +20,7 @@ from pointsman.engine.failures import Failure, failure_by
 from pointsman.errors import OperatorError
 from pointsman.executors.failures import WorkRefused
 from pointsman.expressions.templates import SecretText
-from pointsman.ports import Hear, Secrets
+from pointsman.ports import Secrets, TextCallback
 from pointsman.redaction import CHARS_MIN, NOTHING, Redaction, Stream, redaction_of
 from pointsman.tools.egress.addresses import SecretHosts, refused
 from pointsman.tools.tool import retold
@@ -132,7 +132,7 @@ def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
 class MaskedHearing:
     """Passes on streamed text with secrets masked, also a secret that arrives in two pieces."""
 
-    def __init__(self, hear: Hear, redaction: Redaction) -> None:
+    def __init__(self, hear: TextCallback, redaction: Redaction) -> None:
         self._hear = hear
         self._redaction = redaction
         self._streams: dict[type[str], Stream] = {}

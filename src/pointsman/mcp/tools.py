@@ -21,7 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcp import MCPError
 from pointsman.auth.verbs import rule_of
-from pointsman.authoring.tools import Effect, Hear, Verb, VerbCall, Workbench, error_of, verbs
+from pointsman.authoring.tools import Effect, ProgressListener, Verb, VerbCall, Workbench, error_of, verbs
 from pointsman.errors import PointsmanError
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.values import Json, JsonObject, JsonView
@@ -218,7 +218,7 @@ def _ends_by_leaving(context: Context) -> bool:
 
 
 @asynccontextmanager
-async def progress(context: Context) -> AsyncGenerator[Hear, None]:
+async def progress(context: Context) -> AsyncGenerator[ProgressListener, None]:
     """Report events as progress to a client that asked for it, in order, without delaying the execution."""
     said: asyncio.Queue[str | None] = asyncio.Queue()
 

@@ -65,7 +65,7 @@ from pointsman.models.openai_wire import OpenAIWire
 from pointsman.models.provider_http import RawResponse, answering, as_received, expect_stream, listening
 from pointsman.models.transcript import user_message
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
-from pointsman.ports import Hear, ModelReply, ModelRequest, Thought
+from pointsman.ports import ModelReply, ModelRequest, TextCallback, Thought
 from pointsman.redaction import head
 from pointsman.values import JsonObject
 
@@ -101,7 +101,7 @@ NO_MESSAGES: Final = (user_message("-"),)
 
 
 async def exchange(
-    model: Model, request: ModelRequest, *, on_text: Hear | None, wire: OpenAIWire | None = None
+    model: Model, request: ModelRequest, *, on_text: TextCallback | None, wire: OpenAIWire | None = None
 ) -> ModelReply:
     """Send one request and return the reply. Raises `ModelFailed`. `wire`: sends the requests of this model."""
     with _failures_named(model):
@@ -119,7 +119,9 @@ async def exchange(
             return await _by_client(model, request, replace(request, messages=NO_MESSAGES), answer.resumed(on_text))
 
 
-async def _by_client(model: Model, request: ModelRequest, sent: ModelRequest, on_text: Hear | None) -> ModelReply:
+async def _by_client(
+    model: Model, request: ModelRequest, sent: ModelRequest, on_text: TextCallback | None
+) -> ModelReply:
     """Send a request by pydantic-ai and return the reply, which is read as that of `request`."""
     messages = to_messages(sent)
     settings = to_settings(request, system=model.system, client_retries=model.system not in _RETRIES_OFF)
@@ -138,7 +140,7 @@ async def _streamed(
     messages: list[ModelMessage],
     settings: ModelSettings,
     parameters: ModelRequestParameters,
-    on_text: Hear,
+    on_text: TextCallback,
 ) -> ModelResponse:
     """Return a streamed answer. An answer in one piece, from a service that ignores `stream`, is read as such."""
     sent, answer, has_text = expect_stream(), None, False

@@ -260,11 +260,11 @@ class KeyPool:
         keys: int,
         pacing: Pacing | None = None,
         clock: Clock | None = None,
-        turns: KeyLeases | None = None,
+        leases: KeyLeases | None = None,
     ) -> None:
-        """`name`: the provider, for messages and `turns`. A provider without keys has one nameless key."""
+        """`name`: the provider, for messages and `leases`. A provider without keys has one nameless key."""
         self._name = name
-        self._turns = turns
+        self._leases = leases
         self._clock = clock or LoopClock()
         self._pacing = pacing or Pacing()
         self._keys = [_Key() for _ in range(max(keys, 1))]
@@ -288,7 +288,7 @@ class KeyPool:
         waiter = _Waiter(next(self._tickets))
         while True:
             key = await self._granted(waiter, index)
-            if self._turns is None or await self._agreed(self._turns, key):
+            if self._leases is None or await self._agreed(self._leases, key):
                 break
             # Keep the ticket, and with it the place in the queue.
             waiter = _Waiter(waiter.ticket)
@@ -312,11 +312,13 @@ class KeyPool:
             self._serve()
             raise
 
-    async def _agreed(self, turns: KeyLeases, key: int) -> bool:
+    async def _agreed(self, leases: KeyLeases, key: int) -> bool:
         """Return whether the other processes grant the turn, after any wait. Meanwhile no key is granted here."""
         pacing = self._pacing
         try:
-            turn = await turns.take(self._name, key, interval_s=pacing.interval_s, key_interval_s=pacing.key_interval_s)
+            turn = await leases.take(
+                self._name, key, interval_s=pacing.interval_s, key_interval_s=pacing.key_interval_s
+            )
             if turn.wait_s > 0:
                 await self._clock.sleep_until(self._clock.now() + turn.wait_s)
         except BaseException:
@@ -399,8 +401,8 @@ class KeyPool:
 
     async def tell(self, key: int) -> None:
         """Report to the other processes how long a key rests."""
-        if self._turns is not None:
-            await self._turns.rest(self._name, key, self._keys[key].rests_until - self._clock.now())
+        if self._leases is not None:
+            await self._leases.rest(self._name, key, self._keys[key].rests_until - self._clock.now())
 
     def is_usable(self, key: int) -> bool:
         """Return whether a key can be used within `PATIENCE_S`."""

@@ -39,7 +39,7 @@ from pointsman.models.wire import (
     usage_of,
     without_output_tool,
 )
-from pointsman.ports import EncodedMessages, Hear, ModelReply, ModelRequest, Thought
+from pointsman.ports import EncodedMessages, ModelReply, ModelRequest, TextCallback, Thought
 from pointsman.values import Json, JsonObject
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class UnreadResponse:
     heard: tuple[int, int] = (0, 0)
     """Characters of text and of thoughts that have been streamed."""
 
-    def resumed(self, on_text: Hear | None) -> Hear | None:
+    def resumed(self, on_text: TextCallback | None) -> TextCallback | None:
         """Return a listener that leaves out what has been streamed."""
         if on_text is None or not any(self.heard):
             return on_text
@@ -273,7 +273,7 @@ class OpenAIWire:
             return None, None, ()
         return _RequestParts.of(sent.requests[0], self._format.messages_key), answer, tuple(warnings)
 
-    async def send(self, prepared: PreparedRequest, on_text: Hear | None) -> ModelReply | UnreadResponse:
+    async def send(self, prepared: PreparedRequest, on_text: TextCallback | None) -> ModelReply | UnreadResponse:
         """Send a request and return the reply, or the response if pydantic-ai must read it."""
         frame = prepared.frame
         if on_text is not None:
@@ -301,7 +301,7 @@ class OpenAIWire:
         return httpx2.Request("POST", frame.url, headers=frame.headers, content=body, extensions=frame.extensions)
 
     async def _streamed(
-        self, response: httpx2.Response, prepared: PreparedRequest, on_text: Hear
+        self, response: httpx2.Response, prepared: PreparedRequest, on_text: TextCallback
     ) -> ModelReply | UnreadResponse:
         received, lines, heard = bytearray(), EventLines(), [0, 0]
         reader, chunks = self._format.stream(prepared.frame.dialect), response.aiter_bytes()

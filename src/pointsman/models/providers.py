@@ -55,11 +55,15 @@ class Providers:
     """Opens models and keeps them open: one client per model and key, one key pool per provider."""
 
     def __init__(
-        self, known: Mapping[str, Provider] | None = None, *, clock: Clock | None = None, turns: KeyLeases | None = None
+        self,
+        known: Mapping[str, Provider] | None = None,
+        *,
+        clock: Clock | None = None,
+        leases: KeyLeases | None = None,
     ) -> None:
-        """`turns`: coordinates providers that share keys with other processes."""
+        """`leases`: coordinates providers that share keys with other processes."""
         self._known = dict(known or {})
-        self._turns = turns
+        self._leases = leases
         self._clock = clock
         self._reached: dict[str, tuple[Provider | None, KeyPool]] = {}
         self._open: dict[tuple[str, str, int], Opened] = {}
@@ -81,8 +85,8 @@ class Providers:
                 settings = settings.resolved(provider)
             pacing = None if settings is None else settings.pacing
             keys = 1 if settings is None else len(settings.keys)
-            turns = self._turns if settings is not None and settings.shared else None
-            pool = KeyPool(provider, keys=keys, pacing=pacing, clock=self._clock, turns=turns)
+            leases = self._leases if settings is not None and settings.shared else None
+            pool = KeyPool(provider, keys=keys, pacing=pacing, clock=self._clock, leases=leases)
             self._reached[provider] = settings, pool
         return ModelRoute(provider, model, *self._reached[provider])
 

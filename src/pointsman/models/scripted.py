@@ -25,7 +25,7 @@ from pointsman.engine.reports import ToolCall, Usage
 from pointsman.models.failures import ModelFailed, status_failure, unreachable_failure
 from pointsman.models.script import Fail, Hints, Script, ScriptedAnswer, ScriptedCall, ScriptRule
 from pointsman.models.transcript import as_text, content_of, text_of
-from pointsman.ports import ExecutionPort, Hear, ModelReply, ModelRequest
+from pointsman.ports import ExecutionPort, ModelReply, ModelRequest, TextCallback
 from pointsman.redaction import head
 from pointsman.use_counts import UseCounts
 from pointsman.values import END, Json, JsonObject
@@ -99,7 +99,7 @@ class ScriptedModel:
         self._sleep = sleep
         self._outside = UseCounts()
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         """Return the answer after its delay; stream its text if `on_text` is given. Raises `ModelFailed`."""
         hints: Hints = {**request.hints, "purpose": request.purpose}
         asked = ScriptedRequest.of(request)

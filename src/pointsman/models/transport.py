@@ -46,7 +46,7 @@ from pointsman.models.providers import ModelRoute, Providers
 from pointsman.models.script import Script
 from pointsman.models.scripted import NAME as SCRIPTED
 from pointsman.models.scripted import ScriptedModel, Sleep
-from pointsman.ports import Clock, Hear, ModelReply, ModelRequest
+from pointsman.ports import Clock, ModelReply, ModelRequest, TextCallback
 from pointsman.redaction import Redaction, head, hidden, hiding
 from pointsman.values import Json, JsonObject
 
@@ -117,17 +117,17 @@ class PydanticModels:
         sleep: Sleep = asyncio.sleep,
         clock: Clock | None = None,
         spending: Spending | None = None,
-        turns: KeyLeases | None = None,
+        leases: KeyLeases | None = None,
         prices: Prices | None = None,
     ) -> None:
         """Requests without a model use that of their purpose, or else `default`; requests without a temperature use
         that of their purpose, if any.
 
         `fallback` applies to requests without their own; `only` answers all requests, whatever model they name.
-        `spending` stores the usage of keys; None: in this process only. `turns` coordinates shared providers with other
-        processes; None: no coordination. `prices` are the operator's own.
+        `spending` stores the usage of keys; None: in this process only. `leases` coordinates shared providers with
+        other processes; None: no coordination. `prices` are the operator's own.
         """
-        self._providers = Providers(providers, clock=clock, turns=turns)
+        self._providers = Providers(providers, clock=clock, leases=leases)
         self.days = days = Days(spending)
         prices = prices or Prices()
         self._embedders = Embedders(self._providers, days, prices)
@@ -139,7 +139,7 @@ class PydanticModels:
         self._known: tuple[list[str], float, Redaction] | None = None
         """Keys, until when their redaction can be used, and the redaction."""
 
-    async def ask(self, request: ModelRequest, *, on_text: Hear | None = None) -> ModelReply:
+    async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
         """Call a model; stream its text if `on_text` is given. A model that cannot be called also raises `ModelFailed`.
 
         Fallback models are tried only before the first text was streamed.
@@ -286,12 +286,12 @@ UNANSWERED: Final = frozenset({"model-unavailable", "model-server-error", "model
 class TextListener:
     """Forwards streamed text and records that there was some: a call cannot be retried after that."""
 
-    def __init__(self, hear: Hear | None) -> None:
+    def __init__(self, hear: TextCallback | None) -> None:
         self._hear = hear
         self.heard = False
 
     @property
-    def listening(self) -> Hear | None:
+    def listening(self) -> TextCallback | None:
         return None if self._hear is None else self._listen
 
     def _listen(self, text: str, /) -> None:

@@ -273,7 +273,7 @@ class ArchivedFile(NamedTuple):
     """Whether the content is exported; otherwise only path, size and hash are."""
 
 
-async def kept_by(app: AppContext, members: Iterable[ExecutionId]) -> list[ArchivedFile]:
+async def archived_files(app: AppContext, members: Iterable[ExecutionId]) -> list[ArchivedFile]:
     """Return the files of these executions, each marked with whether the limits leave room for it."""
     if app.settings.files is None:
         return []

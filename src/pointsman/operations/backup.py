@@ -74,7 +74,7 @@ async def back_up(app: AppContext, path: Path) -> Backup:
 
     def work(stop: threading.Event) -> Backup:
         parts = anything(until(stop, copying.read()))
-        said = write_backup(path, parts, lambda some: kept_files(settings, some), made=made, product=VERSION)
+        said = write_backup(path, parts, lambda some: stored_files(settings, some), made=made, product=VERSION)
         return Backup(said, path.stat().st_size)
 
     return await stoppable(work)
@@ -146,7 +146,7 @@ def has_content(part: TransferPart) -> bool:
     return part.table != "last_version"
 
 
-def kept_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[BackupFile]:
+def stored_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[BackupFile]:
     """Yield the files of these executions. A file that is replaced meanwhile is read as it is then; a deleted one is
     skipped."""
     if settings.files is None:

@@ -28,7 +28,7 @@ from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
-from pointsman.executions.deletion import family, known
+from pointsman.executions.deletion import existing_summary, with_children
 from pointsman.executions.fork_migrate_replay import announced, make_room
 from pointsman.operations.archive import (
     DAMAGED,
@@ -45,11 +45,11 @@ from pointsman.operations.archive import (
     RowLine,
     Sizes,
     Tally,
+    archived_files,
     blob_line,
     bring_file,
     content_of,
     file_lines,
-    kept_by,
     learn_file,
     line_of,
     must_have_room,
@@ -74,15 +74,15 @@ async def export(app: AppContext, execution: str) -> AsyncIterator[bytes]:
     exported.
     """
     tally = Tally()
-    top = await known(app, ExecutionId(execution))
-    members = [one.execution async for one in family(app, top)]
+    top = await existing_summary(app, ExecutionId(execution))
+    members = [one.execution async for one in with_children(app, top)]
     async for line in _lines(app, members):
         yield tally.add(line_of(line))
     yield line_of(tally.end)
 
 
 async def _lines(app: AppContext, members: list[ExecutionId]) -> AsyncIterator[Line]:
-    kept = await kept_by(app, members)
+    kept = await archived_files(app, members)
     yield HeaderLine("export", WITH_FILES if kept else FORMAT, tuple(members))
     codec, chains = Codec[Event](Event, UPCASTERS), Chains()
     told: set[bytes] = set()

@@ -104,7 +104,7 @@ def _word(value: Json) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def say(level: int, event: str, fields: JsonObject) -> None:
+def log_event(level: int, event: str, fields: JsonObject) -> None:
     """Log an event."""
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, event, extra={"told": fields})
@@ -136,7 +136,7 @@ class LogThrottle:
             self._kinds.pop(next(iter(self._kinds)))
         self._kinds[name] = (began, count + 1)
         if count < self.each:
-            say(level, event, fields | {"omitted": omitted} if omitted else fields)
+            log_event(level, event, fields | {"omitted": omitted} if omitted else fields)
 
 
 @contextmanager
@@ -182,4 +182,4 @@ def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
         fields["workflowId"] = state.setup.workflow
         if name == "workflow.start" and "trigger" in state.setup.options:
             fields["trigger"] = state.setup.options["trigger"]
-        say(weight, name, fields)
+        log_event(weight, name, fields)

@@ -40,12 +40,12 @@ async def telemetry_of(app: AppContext) -> AsyncGenerator[None, None]:
     spans = BatchSpanProcessor(OTLPSpanExporter(f"{base}/v1/traces", headers=headers)) if settings.traces else None
     exporter = OTLPMetricExporter(f"{base}/v1/metrics", headers=headers) if settings.metrics else None
     reader = None if exporter is None else PeriodicExportingMetricReader(exporter)
-    async with telling(app, settings, spans, reader):
+    async with exporting(app, settings, spans, reader):
         yield
 
 
 @asynccontextmanager
-async def telling(
+async def exporting(
     app: AppContext, settings: TelemetrySettings, spans: SpanProcessor | None, reader: MetricReader | None
 ) -> AsyncGenerator[None, None]:
     """Send spans to a processor and metrics to a reader until the block ends."""

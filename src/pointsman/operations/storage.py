@@ -12,13 +12,13 @@ from pointsman.auth.people import LOGINS
 from pointsman.context import AppContext
 from pointsman.engine.state import ENDED
 from pointsman.executions import deletion
-from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_family, family, summaries
+from pointsman.executions.deletion import PAGE, ExecutionUnfinished, delete_with_children, summaries, with_children
 from pointsman.executions.fork_migrate_replay import interrupted, undo_interrupted
 from pointsman.executions.opening import IdempotencyKeys, finish_last_turn, new_id, open_turn
-from pointsman.operations.archive import kept_by
+from pointsman.operations.archive import archived_files
 from pointsman.operations.export_import import export, import_file
 from pointsman.settings import Settings
-from pointsman.settings.sections import Keep
+from pointsman.settings.sections import RetentionRule
 from pointsman.store.records import Conversation, ExecutionQuery, Summary
 from pointsman.values import ExecutionId, JsonObject
 
@@ -64,11 +64,11 @@ class Storage:
 
     async def left_out(self, execution: str) -> list[JsonObject]:
         """Return the files of an execution and its sub-workflows that are too large for its export."""
-        top = await deletion.known(self._app, ExecutionId(execution))
-        members = [one.execution async for one in deletion.family(self._app, top)]
+        top = await deletion.existing_summary(self._app, ExecutionId(execution))
+        members = [one.execution async for one in deletion.with_children(self._app, top)]
         return [
             {"executionId": one.execution, "path": one.path, "bytes": one.bytes}
-            for one in await kept_by(self._app, members)
+            for one in await archived_files(self._app, members)
             if not one.goes
         ]
 
@@ -136,14 +136,14 @@ async def collect(app: AppContext, *, dry_run: bool = False) -> Collected:
     gone: list[ExecutionId] = []
     # All are collected before any is deleted, because deletions would change the count of the newest ones.
     for top in [one async for one in expired(app)]:
-        members = [one async for one in family(app, top)]
+        members = [one async for one in with_children(app, top)]
         if any(one.status not in ENDED for one in members):
             continue  # A detached sub-workflow is still running.
         if dry_run:
             gone += [one.execution for one in members]
             continue
         try:
-            gone += await delete_family(app, members)
+            gone += await delete_with_children(app, members)
         except ExecutionUnfinished:
             continue  # It was resumed meanwhile.
     copies = len(await interrupted(app)) if dry_run else await undo_interrupted(app)
@@ -163,7 +163,7 @@ async def expired(app: AppContext) -> AsyncIterator[Summary]:
     async for one in summaries(app, query):
         if one.parent is not None and await app.store.executions.find(one.parent) is not None:
             continue
-        keep = kept_for(app.settings, one)
+        keep = retention_rule(app.settings, one)
         newer[one.workflow, one.status] += 1
         if keep is None:
             continue
@@ -172,7 +172,7 @@ async def expired(app: AppContext) -> AsyncIterator[Summary]:
             yield one
 
 
-def kept_for(settings: Settings, summary: Summary) -> Keep | None:
+def retention_rule(settings: Settings, summary: Summary) -> RetentionRule | None:
     """Return the retention rule of an execution: that of its workflow, else the general one. None: kept for ever."""
     own = settings.retention.workflows.get(summary.workflow)
     said = getattr(own, summary.status, None) if own is not None else None

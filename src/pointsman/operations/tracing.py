@@ -30,7 +30,7 @@ from pointsman.engine.state import ENDED, ExecutionState, status_of
 from pointsman.engine.steps import Step
 from pointsman.errors import PointsmanError
 from pointsman.executors.call_observers import ModelCalled, ToolCalled
-from pointsman.operations.logs import say
+from pointsman.operations.logs import log_event
 from pointsman.ports import ExecutionPort, Executor, Row
 from pointsman.runtime.children import child_id
 from pointsman.runtime.dependencies import Committed, Delta, ExecutorsFor
@@ -307,7 +307,7 @@ class Tracing:
             try:
                 await self._take(self._queue.popleft())
             except PointsmanError as why:
-                say(logging.WARNING, "trace.lost", {"code": why.code, "message": str(why)})
+                log_event(logging.WARNING, "trace.lost", {"code": why.code, "message": str(why)})
 
     async def _take(self, one: TracedRow | ModelCalled | ToolCalled) -> None:
         match one:

@@ -201,7 +201,7 @@ def _is_dimension(name: str) -> TypeGuard[Dimension]:
     return name in DIMENSIONS
 
 
-def told_to(app: AppContext, caller: Caller) -> UsageAudience | None:
+def usage_audience(app: AppContext, caller: Caller) -> UsageAudience | None:
     """Return the part of usage that a caller may see; None: everything. Single executions are included if they still
     exist and are listed for the caller."""
     if caller.role == "admin":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pointsman.auth.audit import AUDIT
-from pointsman.auth.policy import must_see_family, with_children
+from pointsman.auth.policy import must_see_with_children, with_children
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.executions.authority import own_fork
 from pointsman.executions.opening import new_id
@@ -16,7 +16,7 @@ from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
 from pointsman.operations.export_import import export, import_file
 from pointsman.operations.health import HealthFinding, damage, findings, mend
 from pointsman.operations.storage import Collected, Storage, collect
-from pointsman.operations.usage import BudgetRow, budgets, narrowed, told_to
+from pointsman.operations.usage import BudgetRow, budgets, narrowed, usage_audience
 from pointsman.settings.display import SettingsView, shown
 from pointsman.store.errors import masked_address
 from pointsman.values import ExecutionId, JsonObject
@@ -64,7 +64,7 @@ class OperationVerbs(Verbs):
         An export is exact, so an execution at the redaction level `minimal` is exported only at the command line.
         Raises `UnknownExecution`, `NotAllowed`, `HiddenByRedaction`.
         """
-        await must_see_family(self.app, self.caller, execution)
+        await must_see_with_children(self.app, self.caller, execution)
         if self.caller.entrance != "shell":
             await must_be_told(self.app, execution, "an export")
         lines = export(self.app, execution)
@@ -73,7 +73,7 @@ class OperationVerbs(Verbs):
     @verb("operator", "run workflows", audit=False)
     async def left_out(self, execution: str) -> list[JsonObject]:
         """Return the files of an execution and its sub-workflows that are too large for its export."""
-        await must_see_family(self.app, self.caller, execution)
+        await must_see_with_children(self.app, self.caller, execution)
         return await Storage(self.app).left_out(execution)
 
     @verb("admin", "import executions", made=lambda execution: {"executionId": execution})
@@ -110,14 +110,14 @@ class OperationVerbs(Verbs):
     ) -> list[UsageRow]:
         """Return the usage of ended executions, as far as the caller may see it. `of`: filters such as `model:gpt-5`;
         the rest as in `UsageRollup.usage`. Raises `PeriodInvalid`, `UsageUnknown`."""
-        audience = told_to(self.app, self.caller)
+        audience = usage_audience(self.app, self.caller)
         return await UsageRollup(self.app).usage(by, since=since, until=until, of=narrowed(of), sees=audience)
 
     @verb("viewer", "see usage", audit=False)
     async def budgets(self, *, since: str = "", until: str = "") -> list[BudgetRow]:
         """Return the budgets of the workflows that the caller sees, the closest to its limit first. Raises
         `PeriodInvalid`."""
-        return await budgets(self.app, since=since, until=until, sees=told_to(self.app, self.caller))
+        return await budgets(self.app, since=since, until=until, sees=usage_audience(self.app, self.caller))
 
     @verb("admin", "compute usage again", audit=False)
     async def rebuild_usage(self) -> int:

@@ -164,7 +164,7 @@ class Driver:
         self.in_a_row = 0
         self.stopped: set[asyncio.Task[Any]] = set()
         """Worker tasks of cancelled attempts, which may take time to wind down."""
-        self.places: dict[Step, attempts.CacheKey] = {}
+        self.cache_keys: dict[Step, attempts.CacheKey] = {}
         """Cache keys for the results of steps that are being performed."""
         self.failure: BaseException | None = None
         self.successor: Driver | None = None
@@ -483,7 +483,11 @@ class Driver:
                     report = WorkerMissing(step=report.step, attempt=report.attempt, failure=report.failure)
                 if report is not None:
                     decided, asked = await self._settle(report, attempt)
-                    if self.places and (place := self.places.pop(report.step, None)) and type(report) is WorkDone:
+                    if (
+                        self.cache_keys
+                        and (place := self.cache_keys.pop(report.step, None))
+                        and type(report) is WorkDone
+                    ):
                         await attempts.cache_result(report, decided, place, self.world.memory)
                     if len(asked) == 1 and type(asked[0]) is Execute and not self.ready:
                         command = asked[0]
@@ -534,7 +538,7 @@ class Driver:
             if place is not None:
                 if (known := await attempts.cached_result(command, place, self.world.memory)) is not None:
                     return known
-                self.places[step] = place
+                self.cache_keys[step] = place
             if command.verdicts or (self.again and step in self.again) or (self.recovered and self.behind_s != 0.0):
                 self.again.discard(step)
                 await attempt.remember(surely=self.behind_s == 0.0)
@@ -591,7 +595,7 @@ class Driver:
         if lane is None:
             self.ready = deque(command for command in self.ready if command.step != step)
             return
-        self.places.pop(step, None)
+        self.cache_keys.pop(step, None)
         self.usage_meter.over(step)
         if isinstance(lane, asyncio.Task):
             self.stopped.add(lane)

@@ -29,7 +29,7 @@ from pointsman.server.mcp_transport import McpMiddleware
 from pointsman.server.middleware.security import OWN_NAMES, Heard, Requests, SecurityMiddleware, counted, turned_away
 from pointsman.server.openapi_document import document_of
 from pointsman.server.operation import ApiRoute, order_by_path
-from pointsman.server.problems import JsonReply, misread
+from pointsman.server.problems import JsonReply, validation_reply
 from pointsman.server.routes import (
     access,
     agents,
@@ -206,7 +206,7 @@ async def _refused(request: Request, why: Exception) -> JsonReply:
 
 async def _validation_reply(request: Request, why: Exception) -> JsonReply:
     await note_refusal(request, "request-invalid")
-    return misread(cast("RequestValidationError", why), request)
+    return validation_reply(cast("RequestValidationError", why), request)
 
 
 async def _http(request: Request, why: Exception) -> JsonReply:

@@ -369,7 +369,7 @@ CallerSession = Annotated[Session, Depends(current_session)]
 
 
 @dataclass(frozen=True, slots=True)
-class RunsVerb:
+class VerbDependency:
     """Dependency that names the verb of an operation. The route requires the role of the verb before the body is read.
 
     The verb checks the role again, and writes the audit entry.

@@ -20,7 +20,7 @@ from starlette.types import Scope
 from pointsman.auth.callers import ROLES, Role
 from pointsman.auth.verbs import VerbRule, rule_of
 from pointsman.server.bodies import JsonRequest, body_of, bytes_for
-from pointsman.server.context import RULE, RunsVerb, current_caller, current_session, open_session
+from pointsman.server.context import RULE, VerbDependency, current_caller, current_session, open_session
 
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
@@ -143,7 +143,7 @@ class Operations(APIRouter):
 def _for_verb(verb: Verb | None, how: dict[str, Any]) -> dict[str, Any]:
     if verb is None:
         return how
-    return {**how, "dependencies": [*how.get("dependencies", ()), Depends(RunsVerb(rule_of(verb)))]}
+    return {**how, "dependencies": [*how.get("dependencies", ()), Depends(VerbDependency(rule_of(verb)))]}
 
 
 ASK_THEMSELVES: Final[dict[str, Role]] = {"/metrics": "admin"}
@@ -165,19 +165,19 @@ def least_of(route: APIRoute) -> Role | None:
     return "viewer" if asks_for_key(route) else ASK_THEMSELVES.get(route.path)
 
 
-def demands_of(route: APIRoute) -> list[RunsVerb]:
+def demands_of(route: APIRoute) -> list[VerbDependency]:
     """Return the role requirements of an operation."""
-    return [call for call in _calls(route.dependant) if isinstance(call, RunsVerb)]
+    return [call for call in _calls(route.dependant) if isinstance(call, VerbDependency)]
 
 
 def verb_of(route: APIRoute) -> VerbRule | None:
     """Return the rule of the verb that an operation calls; None: it calls none."""
-    return next((call.rule for call in _calls(route.dependant) if isinstance(call, RunsVerb)), None)
+    return next((call.rule for call in _calls(route.dependant) if isinstance(call, VerbDependency)), None)
 
 
 def asks_for_key(route: APIRoute) -> bool:
     """Return whether an operation requires an authenticated caller."""
-    return any(call in KNOW_CALLER or isinstance(call, RunsVerb) for call in _calls(route.dependant))
+    return any(call in KNOW_CALLER or isinstance(call, VerbDependency) for call in _calls(route.dependant))
 
 
 KNOW_CALLER: Final[tuple[object, ...]] = (current_caller, current_session)

@@ -311,7 +311,7 @@ JSON_TOLD: Final = "Send JSON, with `Content-Type: application/json`."
 _Errors = Sequence[Mapping[str, object]]
 
 
-def misread(why: RequestValidationError, request: Request) -> JsonReply:
+def validation_reply(why: RequestValidationError, request: Request) -> JsonReply:
     """Return the problem document of a validation error."""
     errors, media_type = cast("_Errors", why.errors()), request.headers.get("content-type", "")
     if errors[0]["loc"] == ("body",) and errors[0]["type"] != "missing" and not is_json(media_type):

@@ -38,7 +38,7 @@ WATCHDOG: Final = "WATCHDOG_USEC"
 WATCHDOG_PID: Final = "WATCHDOG_PID"
 
 
-def tell(*said: str, environment: Mapping[str, str] | None = None) -> bool:
+def notify_service_manager(*said: str, environment: Mapping[str, str] | None = None) -> bool:
     """Send lines such as `READY=1` to the service manager (systemd). False: there is no manager."""
     address = (os.environ if environment is None else environment).get(SOCKET, "")
     if not address.startswith(("/", "@")):
@@ -70,7 +70,7 @@ async def watched() -> AsyncGenerator[None]:
 
     async def living(pause: float) -> None:
         while True:
-            tell("WATCHDOG=1")
+            notify_service_manager("WATCHDOG=1")
             await asyncio.sleep(pause)
 
     task = None if every is None else asyncio.create_task(living(every))
@@ -166,11 +166,11 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
     with listening(host, settings.port) as listener:
         server = Server(configured(application, settings), context.disconnect)
         try:
-            async with kept(app, lifecycle, said, standby=standby), watched():
+            async with leading_store(app, lifecycle, said, standby=standby), watched():
                 with stopped_by_signals(server, lifecycle, hurry):
                     address = f"http://{shown_host(host)}:{listener.getsockname()[1]}"
                     said.serving(address)
-                    tell("READY=1", f"STATUS=Serving {address}")
+                    notify_service_manager("READY=1", f"STATUS=Serving {address}")
                     await server.serve(sockets=[listener])
                     await drain(app.runtime, patience=settings.drain.seconds, hurry=hurry)
         except BaseExceptionGroup as several:
@@ -216,7 +216,7 @@ def configured(application: ASGIApp, settings: ServerSettings = ServerSettings()
 
 
 @asynccontextmanager
-async def kept(
+async def leading_store(
     app: Pointsman, lifecycle: Lifecycle, said: ServerMessages, *, standby: bool
 ) -> AsyncGenerator[None, None]:
     """Lead the store while the context is open: at once, or with `standby` as soon as no other process leads."""
@@ -255,7 +255,7 @@ def stopped_by_signals(server: uvicorn.Server, lifecycle: Lifecycle, hurry: asyn
             return
         lifecycle.stopping = True
         server.should_exit = True
-        tell("STOPPING=1")
+        notify_service_manager("STOPPING=1")
 
     heeded = [one for one in STOPS if signal.getsignal(one) is not signal.SIG_IGN]
     for one in heeded:

@@ -224,7 +224,7 @@ class TelemetrySettings(BaseModel):
     """Whether http nodes and HTTP tools send the header `traceparent`."""
 
 
-class Keep(BaseModel):
+class RetentionRule(BaseModel):
     """How long ended executions are kept. `"30d"` is an age; a plain number is a count."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -245,9 +245,9 @@ class StatusRetention(BaseModel):
     """Retention by status. Executions with an absent status are kept for ever."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    completed: Keep | None = None
-    failed: Keep | None = None
-    cancelled: Keep | None = None
+    completed: RetentionRule | None = None
+    failed: RetentionRule | None = None
+    cancelled: RetentionRule | None = None
 
 
 class Retention(StatusRetention):

@@ -89,7 +89,7 @@ class CommandDescription(BaseModel):
                 raise ValueError(f"{text!r}: a placeholder such as {{name}} must be a whole argument")
         if self.stdin and not PLACE.fullmatch(self.stdin):
             raise ValueError('`stdin` must be one placeholder: "{name}"')
-        if constant := next((one for one in self.argv if isinstance(one, tuple) and not places(one)), None):
+        if constant := next((one for one in self.argv if isinstance(one, tuple) and not placeholder_names(one)), None):
             raise ValueError(f"{[*constant]!r}: a list inside `argv` must contain a placeholder")
         known = self.parameters.get("properties")
         if isinstance(known, dict) and (unknown := {*self.places} - {*cast("dict[str, object]", known)}):
@@ -103,14 +103,16 @@ class CommandDescription(BaseModel):
     @property
     def places(self) -> list[str]:
         """The names of all placeholders, in order."""
-        found = [name for argument in self.argv for name in places(argument)]
-        return list(dict.fromkeys([*found, *places(self.stdin)]))
+        found = [name for argument in self.argv for name in placeholder_names(argument)]
+        return list(dict.fromkeys([*found, *placeholder_names(self.stdin)]))
 
     @property
     def schema_of_arguments(self) -> JsonObject:
         if self.parameters:
             return cast("JsonObject", self.parameters)
-        optional = {name for argument in self.argv if isinstance(argument, tuple) for name in places(argument)}
+        optional = {
+            name for argument in self.argv if isinstance(argument, tuple) for name in placeholder_names(argument)
+        }
         required: list[Json] = [name for name in self.places if name not in optional]
         return {
             "type": "object",
@@ -124,7 +126,7 @@ def _texts(argument: Argument) -> tuple[str, ...]:
     return (argument,) if isinstance(argument, str) else argument
 
 
-def places(argument: Argument) -> list[str]:
+def placeholder_names(argument: Argument) -> list[str]:
     """Return the names of the placeholders in an argument."""
     return [found[1] for text in _texts(argument) if (found := PLACE.fullmatch(text))]
 

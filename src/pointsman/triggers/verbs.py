@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pointsman.auth.policy import must_see_workflow, sees_workflow, visible
 from pointsman.auth.verbs import Verbs, verb
-from pointsman.etags import etag_of, held, moved
+from pointsman.etags import etag_of, match_etag, moved
 from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import has_words, page_by
 from pointsman.triggers.notifications import (
@@ -128,7 +128,7 @@ class ScheduleVerbs(Verbs):
         overlap: Overlap = "skip",
         match: str | None = None,
     ) -> StoredSchedule:
-        """Replace the configuration of a schedule, as its owner or an admin. `match`: see `etags.held`.
+        """Replace the configuration of a schedule, as its owner or an admin. `match`: see `etags.match_etag`.
 
         Raises `NoSuchSchedule`, `NotAllowed`, `UnknownWorkflow`, `RevisionMoved`, `ScheduleInvalid`, `TimingInvalid`.
         """
@@ -161,7 +161,7 @@ class ScheduleVerbs(Verbs):
 
     @verb("editor", "write workflows", target=("schedule",))
     async def delete(self, schedule: str, *, match: str | None = None) -> None:
-        """Delete a schedule, as its owner or an admin. Its executions continue. `match`: see `etags.held`.
+        """Delete a schedule, as its owner or an admin. Its executions continue. `match`: see `etags.match_etag`.
 
         Raises `NoSuchSchedule`, `NotAllowed`, `RevisionMoved`, and `ScheduleInvalid` for a schedule that a document
         declares.
@@ -182,7 +182,7 @@ class ScheduleVerbs(Verbs):
 
 def _match_version(known: StoredSchedule, match: str | None) -> str | None:
     mark = known.schedule.mark
-    return held(match, etag_of(mark), mark, moved(f"the schedule {known.id!r}"))
+    return match_etag(match, etag_of(mark), mark, moved(f"the schedule {known.id!r}"))
 
 
 class TriggerVerbs(Verbs):

@@ -16,7 +16,7 @@ from pointsman.auth.sharing import Audience, Shared, Sharing, share, sharing_mar
 from pointsman.auth.vault import VAULT, SecretInvalid, SecretRuleView, SecretView, Vault, rule_view, secret_view
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.context import AppContext
-from pointsman.etags import NOTHING, etag_of, held, moved
+from pointsman.etags import NOTHING, etag_of, match_etag, moved
 from pointsman.paging import has_words, page_by
 from pointsman.ports import SecretRule
 from pointsman.settings import PREFIX, Settings
@@ -227,7 +227,7 @@ class SecretVerbs(Verbs):
 
     async def _match_version(self, name: str, match: str | None) -> str | None:
         mark = await self._vault.mark(name)
-        return held(match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))
+        return match_etag(match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))
 
 
 class SharingVerbs(Verbs):
@@ -297,5 +297,5 @@ class SharingVerbs(Verbs):
             kind=kind,
             groups=known.groups if audience is None else groups,
             owner=owner,
-            after=held(match, etag_of(mark), mark, moved(f"the sharing of {name!r}")),
+            after=match_etag(match, etag_of(mark), mark, moved(f"the sharing of {name!r}")),
         )

@@ -16,7 +16,7 @@ from pointsman.context import AppContext
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.text_locations import sites_of
 from pointsman.errors import AuthorError
-from pointsman.etags import etag_of, held
+from pointsman.etags import etag_of, match_etag
 from pointsman.paging import page_by, revision_place
 from pointsman.store.errors import RevisionMoved
 from pointsman.values import JsonObject
@@ -131,7 +131,7 @@ def _saved_place(entry: AgentView) -> str:
 
 
 def _match_revision(known: SavedAgent, match: str | None) -> int | None:
-    return held(match, etag_of_agent(known), known.revision, RevisionMoved.of(known.name, known.revision))
+    return match_etag(match, etag_of_agent(known), known.revision, RevisionMoved.of(known.name, known.revision))
 
 
 async def agent_uses(app: AppContext, name: str, sees: Callable[[str], Awaitable[bool]]) -> list[AgentUse]:

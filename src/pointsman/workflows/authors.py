@@ -49,7 +49,7 @@ def owner_of(caller: Caller) -> list[Party]:
     return [msgspec.convert(one, Party) for one in recorded(caller)]
 
 
-async def standing(app: AppContext, party: Party) -> Caller:
+async def present_permissions(app: AppContext, party: Party) -> Caller:
     """Return the present permissions of a recorded person: `NOBODY` if no key and no identity provider lists them any
     more."""
     if party.entrance in MACHINE:
@@ -86,7 +86,7 @@ async def author_of(app: AppContext, saved: SavedWorkflow) -> Caller:
 
 async def all_of(app: AppContext, parties: Iterable[Party]) -> Caller:
     """Return the permissions that all of these people have now; those of the machine if there are no people."""
-    people = [await standing(app, one) for one in parties]
+    people = [await present_permissions(app, one) for one in parties]
     return together(*people) if people else LOCAL
 
 

@@ -12,7 +12,7 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.definition.problems import CheckReport, Problem, did_you_mean, error, pointer_to, warning
-from pointsman.dialects.checking import found_in, told
+from pointsman.dialects.checking import found_in, positioned_problems
 from pointsman.models.prices import Prices
 from pointsman.models.transport import is_scripted
 from pointsman.settings import Settings
@@ -125,7 +125,7 @@ def check_workflow(source: Workflow, facts: CheckFacts) -> CheckResult:
         from pointsman.workflows.calendar import trigger_problems  # Most workflows need no calendar.
 
         found += trigger_problems(workflow)
-    return CheckResult(told(read, found), workflow if facts.lenient else None)
+    return CheckResult(positioned_problems(read, found), workflow if facts.lenient else None)
 
 
 def called_again(source: Workflow, durability: str, settings: Settings, tools: ToolRegistry) -> list[Problem]:

@@ -144,10 +144,10 @@ def patched(source: Workflow, patch: JsonObject) -> Patched:
     found = Workflow.parse(text, name=source.name, dialect=dialect)
     if found.definition.id != source.definition.id:
         raise FieldNotPatched("the id of a workflow is not changed", hint="Save it under another id instead.")
-    return Patched(found, lost_by_patching(source))
+    return Patched(found, losses_by_patching(source))
 
 
-def lost_by_patching(source: Workflow) -> list[str]:
+def losses_by_patching(source: Workflow) -> list[str]:
     """Return the parts of the author's text that a patch does not preserve, one sentence each."""
     dialect = source.read.dialect or "native"
     if source.document.format != "yaml":

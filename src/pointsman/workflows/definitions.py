@@ -289,7 +289,7 @@ async def _workflows_for(app: AppContext, found: Outline, reader: Caller) -> lis
     if len(there) == len(wanted):
         return there
     every: dict[str, WorkflowEntry] = {entry.id: entry for entry in await app.store.workflows.list()}
-    return [*there, *await meant(app, reader, [id for id in wanted if id not in there], every)]
+    return [*there, *await similar_names(app, reader, [id for id in wanted if id not in there], every)]
 
 
 async def _tools_for(app: AppContext, missing: list[str], reader: Caller) -> list[str]:
@@ -298,7 +298,7 @@ async def _tools_for(app: AppContext, missing: list[str], reader: Caller) -> lis
         return []
     every: dict[str, WorkflowEntry] = {entry.id: entry for entry in await app.store.workflows.list()}
     tools = {name: every[id] for name, id in by_tool_name(every.values()).items()}
-    return await meant(app, reader, missing, tools)
+    return await similar_names(app, reader, missing, tools)
 
 
 async def _agents_of(
@@ -320,7 +320,9 @@ SUGGESTED_FROM_MAX: Final = 50
 """Unknown names for which suggestions are made; further ones get none."""
 
 
-async def meant(app: AppContext, reader: Caller, names: Iterable[str], known: Mapping[str, WorkflowEntry]) -> list[str]:
+async def similar_names(
+    app: AppContext, reader: Caller, names: Iterable[str], known: Mapping[str, WorkflowEntry]
+) -> list[str]:
     """Return the `known` names that are similar to one of `names` and whose workflow the reader may see."""
     wrong = sorted({*names})[:SUGGESTED_FROM_MAX]
     near = {one for name in wrong for one in near_to(name, known, most=NEAR_MAX) if one not in wrong}

@@ -90,7 +90,7 @@ def _reply(job: bytes) -> bytes:
         function, arguments = pickle.loads(job)  # noqa: S301 - the server wrote it
         value = function(*arguments)
     except PointsmanError as why:
-        outcome = JobResult("refused", taken_apart(why))
+        outcome = JobResult("refused", picklable_error(why))
     except MemoryError:
         raise
     except Exception:
@@ -115,13 +115,13 @@ def _peak_bytes() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def taken_apart(why: PointsmanError) -> tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]:
+def picklable_error(why: PointsmanError) -> tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]:
     """Return an error as data: exceptions with constructor arguments of their own cannot be pickled directly."""
     return type(why), why.args, why.__dict__
 
 
 def rebuilt(parts: tuple[type[PointsmanError], tuple[object, ...], dict[str, object]]) -> PointsmanError:
-    """Return the error that `taken_apart` converted to data."""
+    """Return the error that `picklable_error` converted to data."""
     kind, arguments, attributes = parts
     make: Callable[..., PointsmanError] = kind.__new__
     why = make(kind, *arguments)

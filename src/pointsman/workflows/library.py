@@ -33,7 +33,7 @@ from pointsman.store.compression import HOLD_S
 from pointsman.store.records import SavedWorkflow
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.agents import agents_named, with_saved_agents
-from pointsman.workflows.builtin import BUILT_IN, IDS, BuiltInLibrary
+from pointsman.workflows.builtin import BUILT_IN, IDS, LibraryWithBuiltIns
 from pointsman.workflows.document_work import beside
 from pointsman.workflows.models import ModelUse, model_uses
 from pointsman.workflows.tools import PREFIX, shipped_among, workflows_named
@@ -174,7 +174,7 @@ class Library:
         self._absent = absent
         self._store = store
         self._saved = store.workflows if workflows is None else workflows
-        self.workflows = BuiltInLibrary(self._saved, settings.language)
+        self.workflows = LibraryWithBuiltIns(self._saved, settings.language)
         self._settings = settings
         self._plans = BoundedCache[tuple[str, str, str, bool, str], Plan](PLANS_MAX)
         self._model_uses = BoundedCache[str, tuple[ModelUse, ...]](PLANS_MAX)

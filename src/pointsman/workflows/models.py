@@ -34,7 +34,7 @@ from pointsman.definition.model.work import (
     VerifierConfig,
 )
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.problems import Problem, error, meant, nearest, pointer_to, question, warning
+from pointsman.definition.problems import Problem, error, nearest, pointer_to, question, rename_fix, warning
 from pointsman.definition.text_locations import sites_of
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
@@ -62,7 +62,7 @@ def models_for(
     model: str | None,
     script: Script | None,
     spending: Spending | None = None,
-    turns: KeyLeases | None = None,
+    leases: KeyLeases | None = None,
 ) -> PydanticModels:
     """Return the models of the settings. Providers are connected to on the first call."""
     return PydanticModels(
@@ -74,7 +74,7 @@ def models_for(
         only=model,
         script=script,
         spending=spending,
-        turns=turns,
+        leases=leases,
         prices=settings.price_list,
     )
 
@@ -317,7 +317,7 @@ def model_name_problems(
         if problem is None:
             continue
         near = None if problem.fix is None else problem.fix[0]["value"]
-        fix = meant(pointer, near) if isinstance(near, str) else None
+        fix = rename_fix(pointer, near) if isinstance(near, str) else None
         yield replace(problem, pointer=pointer, fix=fix, severity="warning" if model else problem.severity)
 
 
@@ -348,7 +348,7 @@ def _problem(name: str, providers: Collection[str], *, suggests: bool) -> Proble
         hint = question(near, "It may be new, or private. See `pointsman models`.")
         message = f"the model {name!r} is not among the known models of {provider!r}"
         found = warning("unknown-model", "", message, hint=hint)
-    return replace(found, fix=meant("", near))
+    return replace(found, fix=rename_fix("", near))
 
 
 def _full(name: str, *, suggests: bool) -> str | None:

@@ -150,7 +150,7 @@ def etag_of_revision(entry: WorkflowEntryView | SavedRevision) -> str:
     return etag_of(f"{entry['revision']}-{entry['digest'][:16]}")
 
 
-def place_of_workflow(entry: WorkflowEntryView) -> str:
+def workflow_sort_key(entry: WorkflowEntryView) -> str:
     """Return the sort key of lists of workflows: the saved ones by id, then the built-in ones."""
     return f"{1 if entry['builtIn'] else 0} {entry['id']}"
 
@@ -247,7 +247,7 @@ def _by_saving(entry: WorkflowEntryView) -> str:
 
 
 PLACES: Final[dict[Sort, Callable[[WorkflowEntryView], str]]] = {
-    "id": place_of_workflow,
+    "id": workflow_sort_key,
     "name": _by_name,
     "saved": _by_saving,
 }

@@ -24,13 +24,13 @@ __all__ = [
     "Script",
     "ScriptDiffers",
     "ScriptGone",
-    "keep_script",
     "load_script",
     "parse_script",
     "script_of",
     "script_text",
     "scripted_by",
     "slowed",
+    "store_script",
 ]
 
 
@@ -91,7 +91,7 @@ def slowed(script: Script, seconds: float) -> Script:
     )
 
 
-async def keep_script(store: Store, script: Script) -> str:
+async def store_script(store: Store, script: Script) -> str:
     """Store a script and return its digest."""
     return await store.blobs.put(msgspec.json.encode(script))
 

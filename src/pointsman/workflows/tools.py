@@ -167,9 +167,18 @@ def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
         from pointsman.tools.mcp.server import McpServer  # Import only if needed, as above.
         from pointsman.tools.mcp.source import McpTools
 
-        door = partial(_mcp_transport, settings, server)
+        open_transport = partial(_mcp_transport, settings, server)
         registry.add_source(
-            McpTools(McpServer(name, server, door=door, resolved=settings.resolved, rule=settings.rule, known=known))
+            McpTools(
+                McpServer(
+                    name,
+                    server,
+                    open_transport=open_transport,
+                    resolved=settings.resolved,
+                    rule=settings.rule,
+                    known=known,
+                )
+            )
         )
     for name, described in settings.client_tools.items():
         registry.add(ClientTool(name, described), origin="client")

@@ -15,7 +15,7 @@ from pointsman.auth.sharing import must_own, sharing_of
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.definition.problems import check_report
 from pointsman.errors import AuthorError
-from pointsman.etags import held
+from pointsman.etags import match_etag
 from pointsman.paging import page_by, revision_place
 from pointsman.ports import ToolSpec
 from pointsman.store.errors import RevisionMoved
@@ -240,7 +240,7 @@ class WorkflowVerbs(Verbs):
             return None
         known = await self._entry(workflow)
         revision = known["revision"]
-        return held(match, etag_of_revision(known), revision, RevisionMoved.of(workflow, revision))
+        return match_etag(match, etag_of_revision(known), revision, RevisionMoved.of(workflow, revision))
 
 
 def _chars_of(value: object) -> int:

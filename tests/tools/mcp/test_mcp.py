@@ -199,7 +199,11 @@ async def test_secrets_in_headers_are_sent_only_to_the_server_and_allowed_hosts(
     values = {"secret.T": "a-long-secret", "sales": "sales"}
     rule = SecretRule(hosts=("other.example",))
     server = McpServer(
-        "desk", described, door=lambda: cast("EgressTransport", Peer()), resolved=values.get, rule=lambda _: rule
+        "desk",
+        described,
+        open_transport=lambda: cast("EgressTransport", Peer()),
+        resolved=values.get,
+        rule=lambda _: rule,
     )
     elsewhere = ("https://evil.example", "http://desk.example", "https://desk.example:8443", "https://a.desk.example")
     async with server.http_client() as client:

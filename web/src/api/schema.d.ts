@@ -2819,6 +2819,49 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description Workflows that people can chat with. */
+        ChatWorkflowPage: {
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
+            workflows: components["schemas"]["ChatWorkflowView"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A workflow that people can chat with. */
+        ChatWorkflowView: {
+            author: string;
+            /** @description Whether it is part of the product: read-only, to be run and cloned. */
+            builtIn: boolean;
+            /** @description Whether it remembers the earlier turns. */
+            conversational: boolean;
+            /** @description Unix seconds; null: it is built in. */
+            createdAt: number | null;
+            /** @description A text, or one by language; null: there is none. */
+            description: string | {
+                [key: string]: string;
+            } | null;
+            dialect: string;
+            digest: string;
+            enabled: boolean;
+            /** @description The field of its input that receives a message. */
+            field: string;
+            /** @description Fields of its input that receive files. */
+            files: string[];
+            id: string;
+            /** @description A text, or one by language. */
+            name: string | {
+                [key: string]: string;
+            };
+            /** @description By language, where the document has more than one. */
+            names: {
+                [key: string]: string;
+            } | null;
+            revision: number;
+            tags: string[];
+            version: string | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description A document to check. */
         CheckBody: {
             /** @description Absent: detected. */
@@ -4731,49 +4774,6 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Workflows that people can chat with. */
-        SpeakerPage: {
-            /** @description The `after` of the next page; null: this was the last. */
-            next: string | null;
-            workflows: components["schemas"]["SpeakerView"][];
-        } & {
-            [key: string]: unknown;
-        };
-        /** @description A workflow that people can chat with. */
-        SpeakerView: {
-            author: string;
-            /** @description Whether it is part of the product: read-only, to be run and cloned. */
-            builtIn: boolean;
-            /** @description Whether it remembers the earlier turns. */
-            conversational: boolean;
-            /** @description Unix seconds; null: it is built in. */
-            createdAt: number | null;
-            /** @description A text, or one by language; null: there is none. */
-            description: string | {
-                [key: string]: string;
-            } | null;
-            dialect: string;
-            digest: string;
-            enabled: boolean;
-            /** @description The field of its input that receives a message. */
-            field: string;
-            /** @description Fields of its input that receive files. */
-            files: string[];
-            id: string;
-            /** @description A text, or one by language. */
-            name: string | {
-                [key: string]: string;
-            };
-            /** @description By language, where the document has more than one. */
-            names: {
-                [key: string]: string;
-            } | null;
-            revision: number;
-            tags: string[];
-            version: string | null;
-        } & {
-            [key: string]: unknown;
-        };
         /** @description An execution that began. */
         StartedExecution: {
             executionId: string;
@@ -5684,7 +5684,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SpeakerPage"];
+                    "application/json": components["schemas"]["ChatWorkflowPage"];
                 };
             };
         };

@@ -13,7 +13,7 @@ from pointsman.definition.model.control import DecisionConfig
 from pointsman.definition.model.nodes import CONFIG_OF, TYPE_ALIASES, Never, OnError
 from pointsman.definition.model.work import UnboundConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.problems import Problem, Repair, error, meant, pointer_to, question, remove_at, warning
+from pointsman.definition.problems import Problem, Repair, error, pointer_to, question, remove_at, rename_fix, warning
 from pointsman.definition.text_locations import TextLocation
 from pointsman.values import END
 
@@ -94,7 +94,7 @@ def _dangling_edges(subject: Subject) -> Iterator[Problem]:
             at,
             f"{subject.edge(position)} {verb} node {name!r}, which does not exist",
             hint=together + question(near, "Add the node, or remove what names it."),
-            fix=meant(at, near) or without,
+            fix=rename_fix(at, near) or without,
         )
 
 
@@ -124,7 +124,7 @@ def _dangling_names(subject: Subject) -> Iterator[Problem]:
             f"{site.parts[-1] if isinstance(site.parts[-1], str) else site.parts[-2]!s} names node {site.text!r}, "
             "which does not exist",
             hint=question(near, "Name a node of this workflow."),
-            fix=meant(site.pointer, near),
+            fix=rename_fix(site.pointer, near),
         )
 
 
@@ -194,7 +194,7 @@ _ADD: Final = {
 
 def _unknown(problem: Problem, site: TextLocation, near: str | None) -> Problem:
     hint = question(near, _ADD[problem.code])
-    return replace(problem, hint=hint, fix=meant(site.pointer, near))
+    return replace(problem, hint=hint, fix=rename_fix(site.pointer, near))
 
 
 _INSTEAD: Final = {
@@ -220,7 +220,7 @@ def _unbound_types(subject: Subject) -> Iterator[Problem]:
             at,
             f"unknown node type {node.type!r} of node {node.id!r}",
             hint=_unbound_hint(node.type, near),
-            fix=meant(at, near),
+            fix=rename_fix(at, near),
         )
 
 

@@ -14,7 +14,7 @@ from pointsman.definition.graph.links import DANGLING, TO_END, EdgeRef, label_of
 from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.control import DecisionConfig, HumanConfig, ParallelConfig
 from pointsman.definition.model.nodes import Edge, Equals, OnLabel, When
-from pointsman.definition.problems import Problem, error, meant, question, remove_at, warning
+from pointsman.definition.problems import Problem, error, question, remove_at, rename_fix, warning
 from pointsman.expressions.failures import ExpressionError
 from pointsman.expressions.formula import compile_expression
 from pointsman.expressions.syntax_tree import COMPARE, Chain, Literal, Prefix
@@ -176,7 +176,7 @@ def _never_emitted(
         message = f"{subject.edge(way)} waits for {label!r}, which {subject.node(position)} never emits: {can}"
         near = subject.nearest(label, emitted)
         hint = question(near, "Use a label it emits, or add this one to it.")
-        yield warning("label-never-emitted", at, message, hint=hint, fix=meant(at, near))
+        yield warning("label-never-emitted", at, message, hint=hint, fix=rename_fix(at, near))
 
 
 def _awaited(subject: Subject, edge: Edge, way: int, routing: str) -> tuple[str | None, str]:

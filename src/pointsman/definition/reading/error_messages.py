@@ -18,10 +18,10 @@ from pointsman.definition.problems import (
     Problem,
     did_you_mean,
     error,
-    meant,
     more_problems,
     pointer_to,
     question,
+    rename_fix,
 )
 from pointsman.values import Json, JsonObject
 
@@ -87,7 +87,7 @@ def _finding(
         given = objection["input"]
         near = near_duration(given) if isinstance(given, str) and "length of time" in message else None
         return error(
-            "bad-value", at, f"{_name(parts, document)} {message}", hint=question(near, ""), fix=meant(at, near)
+            "bad-value", at, f"{_name(parts, document)} {message}", hint=question(near, ""), fix=rename_fix(at, near)
         )
     if kind in _SIZES:
         return error("out-of-range", at, f"{_name(parts, document)} {_SIZES[kind].format(**context)}, not {shown}")

@@ -78,7 +78,7 @@ def _process(workflow: WorkflowDefinition) -> Element:
     process.set("isExecutable", "false")
     process.set("pointsman:id", clean(workflow.id))
     if workflow.description is not None:
-        said(process, "documentation", str(workflow.description))
+        text_element(process, "documentation", str(workflow.description))
     return process
 
 
@@ -153,7 +153,7 @@ def element_of(node: Node, element_id: str, signals: dict[str, int]) -> Element:
     """Return the element of a node without its flows. `signals` numbers the names of events in order of appearance."""
     if isinstance(node.config, NoteConfig):
         note = made("textAnnotation", element_id)
-        said(note, "text", str(node.config.text or node.label))
+        text_element(note, "text", str(node.config.text or node.label))
         return note
     tag = "subProcess" if is_region(node) else _ELEMENTS.get(node.type, "serviceTask")
     if node.type == "decision":
@@ -162,7 +162,7 @@ def element_of(node: Node, element_id: str, signals: dict[str, int]) -> Element:
     element.set("pointsman:id", clean(node.id))
     element.set("pointsman:type", clean(node.type))
     if node.description is not None:
-        said(element, "documentation", str(node.description))
+        text_element(element, "documentation", str(node.description))
     _details(element, node, signals)
     return element
 
@@ -222,14 +222,14 @@ def made(tag: str, element_id: str, *, name: str = "") -> Element:
     return ElementTree.Element(tag, {"id": element_id, **({"name": clean(name)} if name else {})})
 
 
-def said(parent: Element, tag: str, text: str) -> Element:
+def text_element(parent: Element, tag: str, text: str) -> Element:
     child = ElementTree.SubElement(parent, tag)
     child.text = clean(text)
     return child
 
 
 def formal(parent: Element, tag: str, expression: str) -> None:
-    said(parent, tag, expression).set("xsi:type", "tFormalExpression")
+    text_element(parent, tag, expression).set("xsi:type", "tFormalExpression")
 
 
 def clean(text: str) -> str:

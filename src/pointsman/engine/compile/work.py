@@ -395,10 +395,10 @@ def _task_template(config: PlannerConfig, formulas: FormulaCompiler) -> Value | 
         for read in compile_template(str(text), names=places.names, spelling=formulas.spelling).reads
         if read.root not in OF_TASKS
     ]
-    return lambda env: {**fixed, **seen_by(reads, env)}
+    return lambda env: {**fixed, **data_read_by(reads, env)}
 
 
-def seen_by(reads: list[PathRead], env: Environment) -> JsonObject:
+def data_read_by(reads: list[PathRead], env: Environment) -> JsonObject:
     """Return the part of the data that some paths read, grouped by its source."""
     found: dict[str, JsonObject] = {"state": {}, "nodes": {}, "names": {}, "config": {}}
     data: list[tuple[str, Mapping[str, Json]]] = [("state", env.state), ("names", env.names), ("config", env.config)]
@@ -452,7 +452,7 @@ def guardrails_of(config: AgentConfig, formulas: FormulaCompiler) -> Value | Non
             "before": [one(env) for one in before],
             "after": [one(env) for one in after],
             "asNames": as_names,
-            **seen_by(reads, env),
+            **data_read_by(reads, env),
         }
 
     return resolve

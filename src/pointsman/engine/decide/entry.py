@@ -9,7 +9,7 @@ from pointsman.engine.actions import PlanEdge, ProposedCall, WorkAction, Workflo
 from pointsman.engine.commands import AnnounceGate, Command, Execute, SetTimer, StartChild
 from pointsman.engine.decide import limits
 from pointsman.engine.decide.context import DecisionContext, EnterNode, ExitStep, PropagateFailure
-from pointsman.engine.decide.limits import held_below
+from pointsman.engine.decide.limits import halt_children
 from pointsman.engine.events.steps import InstantStepCompleted, StepFailed, StepStarted
 from pointsman.engine.events.waits import TimerSet
 from pointsman.engine.failures import Failure, is_one_of
@@ -194,7 +194,7 @@ def outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
     if state.ended or state.status == "pending":
         return asked
     if state.status == "interrupted":
-        return [*asked, *held_below(state), *_whether_to_go_on(state)]
+        return [*asked, *halt_children(state), *_whether_to_go_on(state)]
     ctx = DecisionContext(plan, state)
     for at in sorted(state.steps.values(), key=lambda a: a.step):
         if at.child:

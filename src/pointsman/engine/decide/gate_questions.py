@@ -54,13 +54,13 @@ def shown_of(ctx: DecisionContext, at: Entry | StepState, does: HumanTaskAction,
         message = str(at.incoming.value)  # which limit was reached
     return GateContent(
         message=message,
-        messages=said(ctx, at, does.messages, message, env),
+        messages=localized_messages(ctx, at, does.messages, message, env),
         shown=None if does.displayed is None else does.displayed(env),
         editable=tuple(path.resolve(env) for path in does.editable),
     )
 
 
-def put(ctx: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
+def announce_gate(ctx: DecisionContext, question: GateOpened, terms: GateTerms) -> None:
     """Open a gate with these terms and announce it."""
     step = question.step
     at = ctx.state.steps[step]
@@ -100,7 +100,7 @@ def _work(ctx: DecisionContext, about: GateAbout, step: Step) -> Json:
             return None
 
 
-def said(
+def localized_messages(
     ctx: DecisionContext, at: Entry | StepState, messages: Mapping[str, Value], usual: str, env: Environment
 ) -> dict[str, str]:
     """Return the message in every language that it is written in.
@@ -205,7 +205,7 @@ def _start_changed(ctx: DecisionContext, at: StepState, gate: GateState) -> Gate
         step=at.step,
         gate=gate.id,
         message=message,
-        messages=said(ctx, at, node.policy.approval.messages, message, env),
+        messages=localized_messages(ctx, at, node.policy.approval.messages, message, env),
         options=gate.options,
         shown=work,
         approvers=_approvers(gate, node.policy.approval.terms),

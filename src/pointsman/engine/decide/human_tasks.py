@@ -21,7 +21,7 @@ from pointsman.engine.commands import AnnounceGate, DropTimer
 from pointsman.engine.decide import human_task_answers, lifecycle, tool_approval
 from pointsman.engine.decide.context import DecisionContext, ExitStep
 from pointsman.engine.decide.entry import Entry, fail_open_step
-from pointsman.engine.decide.gate_questions import put, set_deadline, shown_of, terms_of
+from pointsman.engine.decide.gate_questions import announce_gate, set_deadline, shown_of, terms_of
 from pointsman.engine.decide.human_task_answers import AnswerInvalid, check_answer, edits_of, is_same_answer
 from pointsman.engine.decide.outputs import (
     EditRefused,
@@ -72,7 +72,7 @@ def open_gate(entry: Entry, does: HumanTaskAction) -> None:
     """Evaluate the contents of a gate and open it."""
     now = shown_of(entry.ctx, entry, does, entry.environment())
     entry.open_step()
-    put(
+    announce_gate(
         entry.ctx,
         GateOpened(
             step=entry.step,
@@ -323,7 +323,7 @@ def must_approve(gate: GateState, by: str, groups: tuple[str, ...]) -> None:
     if by in gate.delegations:
         hint = f"The right was delegated to {gate.delegations[by]!r}."
     else:
-        hint = f"Approvers: {asked_of(gate, approvers)}."
+        hint = f"Approvers: {approvers_text(gate, approvers)}."
     raise NotAnApprover(
         f"{by!r} may not answer this gate" if by else "this gate requires the name of the person who answers", hint=hint
     )
@@ -344,7 +344,7 @@ def rightful(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(group for group in asked if group in groups)
 
 
-def asked_of(gate: GateState, approvers: GateApprovers) -> str:
+def approvers_text(gate: GateState, approvers: GateApprovers) -> str:
     """Return the approvers of a gate as text for people."""
     users = sorted({*(approvers.users or ()), *gate.delegates} - {*gate.delegations} | {*gate.delegates})
     names = [repr(user) for user in users] + [f"the group {group!r}" for group in approvers.groups or ()]

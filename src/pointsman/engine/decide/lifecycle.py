@@ -36,7 +36,7 @@ from pointsman.engine.events.lifecycle import (
 )
 from pointsman.engine.events.steps import AttemptStarted, StepCancelled
 from pointsman.engine.events.waits import ChildRequested
-from pointsman.engine.fold.scopes import NOBODY, held_step
+from pointsman.engine.fold.scopes import NOBODY, held_sender
 from pointsman.engine.reports import (
     ResumeRequested,
     RetryRequested,
@@ -143,7 +143,7 @@ def _take_up(ctx: DecisionContext, held: tuple[PendingArrival, ...]) -> None:
     for number, waits in enumerate(held):
         left = waits.incoming
         edge = edges.get(waits.edge)
-        after = held_step(number)
+        after = held_sender(number)
         ctx.enqueue(
             EnterNode(waits.node, waits.scope, edge, after, left.lineage, left.caller, starts_node=waits.starts_node)
         )
@@ -171,7 +171,7 @@ def retry(ctx: DecisionContext, report: RetryRequested) -> None:
             attempt_again(ctx, one)
             continue
         node, scope = (one.step.node, one.step.scope) if isinstance(one, StepState) else (one.node, one.scope)
-        after = held_step(len(held) + position)
+        after = held_sender(len(held) + position)
         merged = tuple(Arrival(was.edge, was.incoming.lineage) for was in _arrived(one))
         ctx.enqueue(
             EnterNode(

@@ -143,7 +143,7 @@ def trip(ctx: DecisionContext, tripped: ReachedLimit) -> None:
     if tripped.limit in dict(ctx.plan.limits.budgets) and ctx.plan.limits.budget_policy == "pause":
         ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=tripped.step))
         ctx.emit(ExecutionPaused(by=f"limits.{tripped.limit}"))
-        ctx.commands += held_below(ctx.state)
+        ctx.commands += halt_children(ctx.state)
         return
     handler = ctx.plan.limits.on_limit if not ctx.state.is_escalated else None
     asked = handler is not None and _asks(ctx.plan.nodes[handler])
@@ -155,7 +155,7 @@ def trip(ctx: DecisionContext, tripped: ReachedLimit) -> None:
         return
     for at in ctx.state.steps.values():
         completion.stop_step(ctx, at, children=False)
-    ctx.commands += held_below(ctx.state)
+    ctx.commands += halt_children(ctx.state)
     ctx.emit(ExecutionInterrupted(limit=tripped.limit, message=tripped.message))
     if handler is not None:
         gate = ctx.visit(ctx.state.root, ctx.plan.nodes[handler], ())
@@ -168,7 +168,7 @@ def _asks(node: PlanNode) -> bool:
     return isinstance(node.action, HumanTaskAction) and bool(node.action.limit_raises)
 
 
-def held_below(state: ExecutionState) -> list[HoldChild]:
+def halt_children(state: ExecutionState) -> list[HoldChild]:
     """Return commands that also halt the child executions of a halted execution."""
     return [
         HoldChild(step=at.step, attempt=at.attempt, call=call) for at in state.steps.values() for call in at.children

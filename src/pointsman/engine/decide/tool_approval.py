@@ -19,7 +19,7 @@ from pointsman.engine.commands import StartChild
 from pointsman.engine.decide import human_task_answers
 from pointsman.engine.decide.context import DecisionContext
 from pointsman.engine.decide.entry import Entry, execute, fail_open_step, set_timer, start_for_call
-from pointsman.engine.decide.gate_questions import put, said
+from pointsman.engine.decide.gate_questions import announce_gate, localized_messages
 from pointsman.engine.decide.human_task_answers import EDIT, REJECT
 from pointsman.engine.decide.outputs import size_of_answer
 from pointsman.engine.digests import digest_of_call, is_about
@@ -57,13 +57,13 @@ def ask_to_start(entry: Entry, *, work: JsonObject, messages: int = 0) -> None:
     if approval.message is not None:
         message = str(ctx.value(entry.scope, approval.message, env) or "")
     entry.open_step(input=work, messages=messages)
-    put(
+    announce_gate(
         ctx,
         GateOpened(
             step=entry.step,
             gate=f"gate-{entry.step}",
             message=message,
-            messages=said(ctx, entry, approval.messages, message, env),
+            messages=localized_messages(ctx, entry, approval.messages, message, env),
             options=START_OPTIONS,
             shown=work,
             about="start",
@@ -78,14 +78,14 @@ def calls_proposed(ctx: DecisionContext, at: StepState, report: ToolCallsPropose
     if not calls:
         return
     if calls[0].wants == "result":
-        put(ctx, human_task_answers.results_gate(at, calls), human_task_answers.terms_of_calls(calls))
+        announce_gate(ctx, human_task_answers.results_gate(at, calls), human_task_answers.terms_of_calls(calls))
         return
     if calls[0].wants == "workflow":
         start_children(ctx, at, calls)
         return
     approval = ctx.node(at.step).policy.approval
     names = ", ".join(repr(name) for name in dict.fromkeys(call.name for call in calls))
-    put(
+    announce_gate(
         ctx,
         GateOpened(
             step=at.step,

@@ -8,7 +8,7 @@ from pointsman.engine.data import Data
 from pointsman.engine.events import lifecycle
 from pointsman.engine.events.lifecycle import LifecycleEvent
 from pointsman.engine.fold import scopes
-from pointsman.engine.fold.scopes import NOBODY, edit, held_step, repark, resume_held
+from pointsman.engine.fold.scopes import NOBODY, edit, held_sender, repark, resume_held
 from pointsman.engine.fold.steps import MESSAGES
 from pointsman.engine.instants import instant_text
 from pointsman.engine.state import Compensation, ExecutionState, ScopeState, StepOutput, StepState
@@ -187,7 +187,7 @@ def _retried(state: ExecutionState, event: lifecycle.ExecutionRetried) -> None:
         elif isinstance(failed, StepState) and position in event.parks:
             repark(failed.scope, failed.arrivals)
         else:
-            state.row.outputs[held_step(held + position)] = failed.incoming
+            state.row.outputs[held_sender(held + position)] = failed.incoming
     state.outcome.failed_work = []
     _all_gates(state)
 

@@ -259,7 +259,7 @@ NOBODY = Step("", (), 0)
 """Pseudo-step used as the sender when the engine routes to the fallback node."""
 
 
-def held_step(number: int) -> Step:
+def held_sender(number: int) -> Step:
     """Return the pseudo-step that stands for the sender of a held arrival."""
     return Step("", (), number + 1)
 
@@ -346,6 +346,6 @@ def resume_held(state: ExecutionState) -> int:
     count = len(state.held_arrivals)
     for number, waiting in enumerate(state.held_arrivals):
         state.scopes[waiting.scope].tokens -= 1
-        state.row.outputs[held_step(number)] = waiting.incoming
+        state.row.outputs[held_sender(number)] = waiting.incoming
     state.held_arrivals = []
     return count

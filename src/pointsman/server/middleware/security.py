@@ -19,7 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pointsman.operations.logs import LogThrottle, say
+from pointsman.operations.logs import LogThrottle, log_event
 from pointsman.operations.metrics import Measuring
 from pointsman.server.problems import JsonReply, problem
 from pointsman.values import JsonObject
@@ -122,7 +122,7 @@ def logged(one: RequestRecord) -> None:
         "caller": one.caller or None,
     }
     if one.caller:
-        say(weight, "http.request", fields)
+        log_event(weight, "http.request", fields)
     else:
         STRANGERS.say(weight, "http.request", fields, kind=str(one.status))
 

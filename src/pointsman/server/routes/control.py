@@ -13,8 +13,8 @@ from pointsman.executions.views import ExecutionView, SignalledExecution, Starte
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.executions import seen, started
-from pointsman.server.routes.parameters import Eid, Key, Limit, Of, once
+from pointsman.server.routes.executions import started, view_reply
+from pointsman.server.routes.parameters import Eid, Key, Limit, Of, reply_once
 from pointsman.server.schemas.answers import Described, answers
 from pointsman.server.schemas.requests import (
     CancelBody,
@@ -67,7 +67,7 @@ async def respond(session: CallerSession, eid: Eid, body: RespondBody, key: Key 
         key=body.key or key or "",
         digest=body.digest or "",
     )
-    return await seen(session, execution)
+    return await view_reply(session, execution)
 
 
 @router.post(
@@ -78,27 +78,29 @@ async def respond(session: CallerSession, eid: Eid, body: RespondBody, key: Key 
 )
 async def delegate(session: CallerSession, eid: Eid, body: DelegateBody) -> Response:
     """Pass the caller's right to answer an open gate on to another person."""
-    return await seen(session, await session.executions.delegate(eid, body.gate_id, body.to, comment=body.comment))
+    return await view_reply(
+        session, await session.executions.delegate(eid, body.gate_id, body.to, comment=body.comment)
+    )
 
 
 @router.post("/pause", verb=ExecutionVerbs.pause, responses=changed(), summary="Pause")
 async def pause(session: CallerSession, eid: Eid) -> Response:
     """Start no further step of the execution and its sub-workflows."""
-    return await seen(session, await session.executions.pause(eid))
+    return await view_reply(session, await session.executions.pause(eid))
 
 
 @router.post("/resume", verb=ExecutionVerbs.resume, responses=changed(), summary="Resume")
 async def resume(session: CallerSession, eid: Eid, body: ResumeBody | None = None) -> Response:
     """Continue after a pause, or after a limit that is raised here; optionally only until the next step."""
     said = body or ResumeBody()
-    return await seen(session, await session.executions.resume(eid, limits=said.limits, step=said.step))
+    return await view_reply(session, await session.executions.resume(eid, limits=said.limits, step=said.step))
 
 
 @router.post("/cancel", verb=ExecutionVerbs.cancel, responses=changed(), summary="Cancel")
 async def cancel(session: CallerSession, eid: Eid, body: CancelBody | None = None) -> Response:
     """Cancel the execution permanently. Its compensation steps run first, unless `now` is true."""
     said = body or CancelBody()
-    return await seen(session, await session.executions.cancel(eid, reason=said.reason, now=said.now))
+    return await view_reply(session, await session.executions.cancel(eid, reason=said.reason, now=said.now))
 
 
 @router.post("/retry", verb=ExecutionVerbs.retry, responses=changed("key-reused", "key-in-use"), summary="Retry")
@@ -108,9 +110,9 @@ async def retry(
     """Run the failed step again, and continue from there."""
 
     async def work() -> Response:
-        return await seen(session, await session.executions.retry(eid, limits=(body or LimitsBody()).limits))
+        return await view_reply(session, await session.executions.retry(eid, limits=(body or LimitsBody()).limits))
 
-    return await once(session.acting, request, key, work)
+    return await reply_once(session.acting, request, key, work)
 
 
 @router.post(
@@ -138,7 +140,7 @@ async def fork(session: CallerSession, request: Request, eid: Eid, body: ForkBod
         forked = await session.executions.fork(eid, at=body.at, before=body.step, set=body.set)
         return await started(session, forked, wait=False)
 
-    return await once(session.acting, request, key, work)
+    return await reply_once(session.acting, request, key, work)
 
 
 @router.post(
@@ -152,9 +154,9 @@ async def steer(session: CallerSession, request: Request, eid: Eid, body: SteerB
 
     async def work() -> Response:
         steered = await session.executions.steer(eid, body.messages, set=body.set, goto=body.goto, reason=body.reason)
-        return await seen(session, steered)
+        return await view_reply(session, steered)
 
-    return await once(session.acting, request, key, work)
+    return await reply_once(session.acting, request, key, work)
 
 
 @router.post(

@@ -36,7 +36,7 @@ from pointsman.expressions.failures import TEMPLATE_CHARS_MAX
 from pointsman.server.context import CallerSession, CurrentCaller, CurrentServer, ServerContext
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply, refusal
-from pointsman.server.routes.parameters import IfMatch, Key, once
+from pointsman.server.routes.parameters import IfMatch, Key, reply_once
 from pointsman.server.schemas.answers import Described, answers, example, json_answer, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import USAGE
@@ -103,7 +103,7 @@ class DesignRequestContext(NamedTuple):
         async def answered() -> Response:
             return JsonReply(await work())
 
-        return await once(self.session.acting, self.request, self.key, answered)
+        return await reply_once(self.session.acting, self.request, self.key, answered)
 
 
 async def _request_context(

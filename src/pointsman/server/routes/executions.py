@@ -23,7 +23,7 @@ from pointsman.operations.tracing import origin_in
 from pointsman.server.context import CallerSession, CurrentServer
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, once
+from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, reply_once
 from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, example, refusals
 from pointsman.server.schemas.requests import Body, ExecuteBody, given, ruled, sample
 from pointsman.server.streaming.broker import Beginning, SubscriptionStart, join
@@ -95,7 +95,7 @@ def triggered(caller: Caller, traceparent: str | None) -> JsonObject:
     return {"kind": "api", "by": caller.name, **trace}
 
 
-async def seen(session: Session, execution: Execution) -> JsonReply:
+async def view_reply(session: Session, execution: Execution) -> JsonReply:
     """Answer with an execution, see `ExecutionVerbs.view`."""
     return JsonReply(await session.executions.view(execution))
 
@@ -104,7 +104,7 @@ async def started(session: Session, execution: Execution, *, wait: bool) -> Resp
     """Answer a start with the settled execution (`wait`), else with its id and status 202."""
     if wait:
         await execution.settled()
-        return await seen(session, execution)
+        return await view_reply(session, execution)
     said: StartedExecution = {
         "executionId": execution.id,
         "status": execution.status,
@@ -428,4 +428,4 @@ async def bulk(session: CallerSession, request: Request, body: BulkBody, key: Ke
         results: BulkResults = {"executions": [bulk_result_view(one) for one in found]}
         return JsonReply(results)
 
-    return await once(session.acting, request, key, work)
+    return await reply_once(session.acting, request, key, work)

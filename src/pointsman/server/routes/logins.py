@@ -25,7 +25,7 @@ from pointsman.auth.oidc_login import (
 )
 from pointsman.auth.people import EndedLogins, LoginPage, LoginView
 from pointsman.errors import PointsmanError
-from pointsman.operations.logs import say
+from pointsman.operations.logs import log_event
 from pointsman.server.context import COOKIE, CallerSession, CurrentServer, ServerContext, address_of
 from pointsman.server.operation import Operations
 from pointsman.server.pages import is_page
@@ -247,7 +247,7 @@ async def come_back(
             raise LoginDenied("the identity provider refused the login", hint="Log in again, or use a key.")
         caller = await _entrant(server, request, provider, visit, code)
     except PointsmanError as why:
-        say(logging.WARNING, "login.refused", {"code": why.code, "message": str(why)})
+        log_event(logging.WARNING, "login.refused", {"code": why.code, "message": str(why)})
         reply = _to_login(why, unquote(to))
     else:
         session = server.app.acting_as(caller, via=f"GET {BACK}", origin=address_of(request))

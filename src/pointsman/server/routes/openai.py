@@ -19,7 +19,7 @@ from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.chat.adapter import ChatRequest, Dialogue
 from pointsman.chat.formatting import Calls
 from pointsman.chat.verbs import ConversationVerbs
-from pointsman.chat.workflows import SpeakerView
+from pointsman.chat.workflows import ChatWorkflowView
 from pointsman.errors import PointsmanError, sentences
 from pointsman.server import problems
 from pointsman.server.context import CallerSession, CurrentServer
@@ -396,7 +396,7 @@ def _calls(calls: Calls) -> list[Json]:
     ]
 
 
-def _model(entry: SpeakerView) -> OpenAiModel:
+def _model(entry: ChatWorkflowView) -> OpenAiModel:
     return {
         "id": entry["id"],
         "object": "model",

@@ -18,7 +18,9 @@ REPEATED: Final = {"idempotent-replayed": "true"}
 """Header of a repeated answer."""
 
 
-async def once(acting: Acting, request: Request, key: str | None, work: Callable[[], Awaitable[Response]]) -> Response:
+async def reply_once(
+    acting: Acting, request: Request, key: str | None, work: Callable[[], Awaitable[Response]]
+) -> Response:
     """Run the work and store its answer under the key, or return the answer already stored. Without a key, run it.
 
     Raises `KeyReused`, `KeyInUse`, and what the work raises; a `PointsmanError` of the work releases the key.

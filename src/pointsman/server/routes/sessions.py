@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pointsman.chat.conversations import TITLE_CHARS_MAX, ConversationEntry, ConversationList, ConversationView
 from pointsman.chat.verbs import ConversationVerbs
-from pointsman.chat.workflows import SpeakerPage
+from pointsman.chat.workflows import ChatWorkflowPage
 from pointsman.executions.deletion import DeletedExecutions
 from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
@@ -41,7 +41,7 @@ SessionId = Annotated[str, Path(min_length=1, max_length=500, description="The s
 example(ConversationEntry, CONVERSATION)
 example(ConversationList, {"sessions": [CONVERSATION], "next": None})
 example(
-    SpeakerPage,
+    ChatWorkflowPage,
     {
         "workflows": [
             {
@@ -91,7 +91,7 @@ class TitleBody(Body):
 @router.get(
     "/api/chat/workflows",
     verb=ConversationVerbs.workflows,
-    responses=answers(SpeakerPage),
+    responses=answers(ChatWorkflowPage),
     summary="List workflows to chat with",
 )
 async def speaking(

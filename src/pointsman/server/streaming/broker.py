@@ -30,8 +30,8 @@ from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompl
 from pointsman.engine.events.steps import StepCancelled, StepFailed, StepSucceeded
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.executions.families import seen
-from pointsman.executions.pages import PositionInvalid, place_of
+from pointsman.executions.families import rows_and_view
+from pointsman.executions.pages import PositionInvalid, parse_event_position
 from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
 from pointsman.executions.views import ExecutionView, observability_of
 from pointsman.ports import Row
@@ -376,13 +376,13 @@ async def join(
     """
     name = ExecutionId(execution)
     if last:
-        place = place_of(last)
+        place = parse_event_position(last)
         await _must_be_told(app, name, place)
         return None if await broker.is_over(name, place) else SubscriptionStart(place)
     if begin == "start":
         return SubscriptionStart(START)
     if begin == "snapshot":
-        rows, view = await seen(app.runtime, app.settings, name)
+        rows, view = await rows_and_view(app.runtime, app.settings, name)
         return SubscriptionStart(_end_of(name, rows[-1]), view)
     state = await app.runtime.load(name)
     if state.status in ENDED:

@@ -518,10 +518,10 @@ def statement(
         parts.append(
             f"{RECORDED}{joined} JOIN written AS w ON w.execution = {number} AND w.seq = g.seq ON CONFLICT DO NOTHING)"
         )
-    return f"WITH {', '.join(parts)} {told(begun=begun, in_runs=in_runs)}"
+    return f"WITH {', '.join(parts)} {select_written(begun=begun, in_runs=in_runs)}"
 
 
-def told(*, begun: bool, in_runs: bool) -> LiteralString:
+def select_written(*, begun: bool, in_runs: bool) -> LiteralString:
     """Return the SELECT of the written rows, by number of their execution, and of the name that got its number here."""
     name: LiteralString = "b.id" if begun else "NULL"
     joined: LiteralString = " LEFT JOIN begun AS b ON b.no = w.execution" if begun else ""

@@ -147,14 +147,14 @@ def rows_of(taking: UsageRecord) -> list[tuple[str | int | bytes, ...]]:
         (
             *(taking.day, taking.execution, taking.workflow, taking.revision, taking.owner),
             *(name.replace("\0", "\ufffd") for name in place),  # PostgreSQL stores no NUL.
-            place_of(taking, place),
+            cursor_bytes(taking, place),
             *msgspec.structs.astuple(taken),
         )
         for place, taken in taking.entries
     ]
 
 
-def place_of(taking: UsageRecord, place: UsagePosition) -> bytes:
+def cursor_bytes(taking: UsageRecord, place: UsagePosition) -> bytes:
     return hashlib.sha256(msgspec.msgpack.encode((taking.workflow, taking.revision, *place))).digest()
 
 

@@ -241,7 +241,7 @@ class WriterThread:
                     self._answered += len(batch)
                     self._in_a_row_s = 0.0
                 # Only after the connection is free: the callback may use it at once.
-                tell(batch)
+                settle_futures(batch)
                 self._checkpoint()
         with self._busy:
             self._connection.close()
@@ -378,7 +378,7 @@ class WriterThread:
             raise StoreMissing(f"another file has replaced {self._path}", hint="Restart, to use the other one.")
 
 
-def tell(batch: list[WriteRequest[object]]) -> None:
+def settle_futures(batch: list[WriteRequest[object]]) -> None:
     """Settle all futures of one loop in one call: waking a loop costs more than settling a future."""
     by_loop: dict[asyncio.AbstractEventLoop, list[WriteRequest[object]]] = {}
     for request in batch:

@@ -269,7 +269,7 @@ class Outgoing:
         self._redirects_max = redirects_max
         self._resolve: Resolve = resolve
 
-    def door(self) -> EgressTransport:
+    def egress_transport(self) -> EgressTransport:
         """Return a transport with the same rules for the HTTP client of a library."""
         return EgressTransport(self.rules, resolve=self._resolve)
 
@@ -302,7 +302,7 @@ class Outgoing:
 
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            transport=self.door(), trust_env=False, follow_redirects=False, timeout=self._timeout_s
+            transport=self.egress_transport(), trust_env=False, follow_redirects=False, timeout=self._timeout_s
         )
 
     async def _status(self, call: HttpCall) -> int:

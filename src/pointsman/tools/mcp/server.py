@@ -149,16 +149,16 @@ class McpServer:
         name: str,
         described: McpServerDescription,
         *,
-        door: Callable[[], EgressTransport],
+        open_transport: Callable[[], EgressTransport],
         resolved: Callable[[str], str | None],
         rule: Callable[[str], SecretRule] = lambda _: SecretRule(),
         known: Callable[[], Redaction] = lambda: NOTHING,
     ) -> None:
-        """`door` makes the transport for an address; `resolved` returns the secret of a handle; `rule` returns where
-        a secret may be sent besides this server; `known` masks all secrets of the app."""
+        """`open_transport` makes the transport for an address; `resolved` returns the secret of a handle; `rule`
+        returns where a secret may be sent besides this server; `known` masks all secrets of the app."""
         self.name = name
         self.described = described
-        self._door = door
+        self._open_transport = open_transport
         self._resolved = resolved
         self._rule = rule
         self._known = known
@@ -348,7 +348,7 @@ class McpServer:
             check_secrets(request, guards, led_on=True)
 
         return httpx2.AsyncClient(
-            transport=self._door(),
+            transport=self._open_transport(),
             headers=headers,
             timeout=httpx2.Timeout(self.timeout_s),
             trust_env=False,

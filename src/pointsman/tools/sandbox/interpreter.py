@@ -84,7 +84,7 @@ class CodeLimits(Struct, frozen=True, kw_only=True):
     """Maximum number of concurrent runs; 0: one per processor."""
 
 
-class Came(Struct, frozen=True, kw_only=True):
+class CodeResult(Struct, frozen=True, kw_only=True):
     """Result of a run: its value and what it printed."""
 
     value: Json
@@ -154,7 +154,7 @@ class Interpreter:
         self._threads: ThreadPoolExecutor | None = None
         self._workers = Workers(memory_bytes=limits.memory_bytes, most=self._at_once, box=box)
 
-    async def run(self, source: str, inputs: Mapping[str, Json], *, execution: str = "") -> Came:
+    async def run(self, source: str, inputs: Mapping[str, Json], *, execution: str = "") -> CodeResult:
         """Run code and return its result. Cancelling the call kills the process. Raises `CodeFailed`,
         `ResultUnusable`, `SandboxMissing`."""
         async with self._room:
@@ -180,7 +180,7 @@ class Interpreter:
             await asyncio.to_thread(threads.shutdown)
         self._workers.close()
 
-    def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str) -> Came:
+    def _run(self, call: _Call, source: str, inputs: JsonObject, execution: str) -> CodeResult:
         """Run code in a worker; called in a thread, because the client of the interpreter blocks."""
         worker = self._workers.take(execution)
         from pydantic_monty import CollectString  # Missing if the extra `code` is not installed: `take` checks that.
@@ -191,7 +191,7 @@ class Interpreter:
             "max_total_sleep_secs": self._limits.seconds,
             "max_memory": self._limits.memory_bytes,
         }
-        came: Came | None = None
+        came: CodeResult | None = None
         try:
             with worker.pool.checkout(limits=limits) as session:
                 call.begun(session.worker_pid, self._limits.seconds)
@@ -201,7 +201,7 @@ class Interpreter:
                 call.over()
             if call.is_late:
                 raise TimeoutError
-            came = Came(value=ResultMeter(self._limits.result_bytes).read(value), printed=printed.output)
+            came = CodeResult(value=ResultMeter(self._limits.result_bytes).read(value), printed=printed.output)
             return came
         except BaseException as why:  # Nothing else interrupts this thread; a panic of the client arrives here too.
             is_late = call.is_late or call.given_up
@@ -214,7 +214,7 @@ class Interpreter:
                 self._workers.keep(worker)
 
 
-def _retrieve_exception(running: asyncio.Future[Came]) -> None:
+def _retrieve_exception(running: asyncio.Future[CodeResult]) -> None:
     """Retrieve the exception of an abandoned run, so that asyncio does not log it."""
     if not running.cancelled():
         running.exception()

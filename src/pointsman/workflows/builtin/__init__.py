@@ -77,7 +77,7 @@ class BuiltIn(CallerError):
     code: ClassVar[str] = "built-in-workflow"
 
 
-class BuiltInLibrary:
+class LibraryWithBuiltIns:
     """The `Workflows` of a store, extended by the built-in workflows. A built-in workflow never hides a saved one."""
 
     def __init__(self, saved: Workflows, language: str) -> None:

@@ -10,13 +10,13 @@ import { type RecordedRequest, Reply, refusal } from "@/testing/server";
 const EXECUTIONS = "/api/workflows/executions";
 const PAGE = 50;
 
-let speakers: Schemas["SpeakerView"][] = [];
+let speakers: Schemas["ChatWorkflowView"][] = [];
 let talks: Schemas["ConversationEntry"][] = [];
 let said: ReturnType<typeof entry>[] = [];
 let words: Record<string, string> = {};
 let humanInLoop = "never";
 
-const speaker = (id: string, name: string, more: Partial<Schemas["SpeakerView"]> = {}) => ({
+const speaker = (id: string, name: string, more: Partial<Schemas["ChatWorkflowView"]> = {}) => ({
   id,
   revision: 1,
   names: null,

@@ -5,7 +5,7 @@ import { allNamed } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
 export type Speaker = Pick<
-  Schemas["SpeakerView"],
+  Schemas["ChatWorkflowView"],
   "id" | "name" | "description" | "conversational" | "field" | "files"
 >;
 export type Session = Schemas["ConversationEntry"];
@@ -15,7 +15,7 @@ export const speakersFound = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["speakers", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["SpeakerPage"]>(`/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`, {
+      ask<Schemas["ChatWorkflowPage"]>(`/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`, {
         signal,
       }),
     initialPageParam: null as string | null,
