@@ -322,7 +322,7 @@ async def test_an_internal_error_has_the_openai_format(served: Served, monkeypat
     async def broken(*_: object) -> None:
         raise ZeroDivisionError("secret")
 
-    monkeypatch.setattr("pointsman.chat.verbs.speakers", broken)
+    monkeypatch.setattr("pointsman.chat.verbs.chat_workflows", broken)
     reply = await served.client.get("/v1/models")
     assert (reply.status_code, reply.json()["error"]["type"]) == (500, "server_error")
     assert reply.json()["error"]["code"] == "engine-bug"

@@ -254,7 +254,7 @@ async def test_several_processes_can_open_a_new_store_concurrently(postgres_url:
 
 async def test_a_schema_of_another_program_is_not_changed(cluster: postgres.Cluster) -> None:
     cluster.sql("CREATE TABLE accounts (id int)")
-    with pytest.raises(StoreForeign, match="something else") as refused:
+    with pytest.raises(StoreForeign, match="another application") as refused:
         await open_store(cluster.url())
     assert "?schema=pointsman" in refused.value.hint
     assert cluster.value("SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace") == "accounts"

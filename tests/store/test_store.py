@@ -90,7 +90,7 @@ async def test_a_database_of_another_program_is_not_changed(tmp_path: Path) -> N
     with sqlite3.connect(file) as other:
         other.execute("CREATE TABLE accounts (id)")
     other.close()
-    with pytest.raises(StoreForeign, match="something else"):
+    with pytest.raises(StoreForeign, match="another application"):
         await open_store(f"sqlite:///{file}")
     other = sqlite3.connect(file)
     assert other.execute("SELECT name FROM sqlite_schema").fetchall() == [("accounts",)]

@@ -219,7 +219,7 @@ async def test_every_dialog_speaks_german_and_fits_the_window(opens: Opens, serv
     await served.save(STEERED)
     waits = await served.execute("wf-7005", {"goal": "Ebbe"})
     found: dict[str, list[str]] = {}
-    async with opens("/workflows", language="de", lenient=True) as page:
+    async with opens("/usage", language="de", lenient=True) as page:
         for path, names in DIALOGS.items():
             await turn_to(page, path.format(waits=waits, failed=harbour.failed))
             for name in names:

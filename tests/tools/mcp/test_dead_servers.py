@@ -76,7 +76,7 @@ async def test_the_output_of_a_server_is_shown_without_its_secrets() -> None:
     ("server", "reason"),
     [
         ({"command": ["/nowhere/server"]}, "No such file or directory: '/nowhere/server'"),
-        ({"url": "http://127.0.0.1:9/mcp"}, "All connection attempts failed"),
+        ({"url": "http://127.0.0.1:9/mcp"}, "the connection was refused"),
     ],
 )
 async def test_the_reason_of_an_unreachable_server_is_a_sentence(server: JsonObject, reason: str) -> None:
