@@ -8,7 +8,7 @@ from typing import Final, Literal, NoReturn
 import pytest
 
 from pointsman.tools.sandbox import process as boxes
-from pointsman.tools.sandbox.process import NoBox, Sandbox, SandboxMissing, find_box
+from pointsman.tools.sandbox.process import Sandbox, SandboxMissing, SandboxUnavailable, find_sandbox
 from pointsman.tools.sandbox.seccomp import Machine
 
 BoxName = Literal["bubblewrap", "landlock"]
@@ -18,7 +18,7 @@ BOXES: Final[tuple[BoxName, ...]] = ("bubblewrap", "landlock")
 def why_no_box() -> str:
     """Empty where there is one."""
     try:
-        find_box()
+        find_sandbox()
     except SandboxMissing as why:
         return str(why)
     return ""
@@ -26,7 +26,7 @@ def why_no_box() -> str:
 
 def box_or_skip(name: BoxName) -> Sandbox:
     try:
-        return find_box(name)
+        return find_sandbox(name)
     except SandboxMissing as why:
         pytest.skip(str(why))
 
@@ -38,8 +38,8 @@ def take_boxes_away(patch: pytest.MonkeyPatch) -> None:
     """As on a machine that has none of them."""
 
     def refuse(machine: Machine) -> NoReturn:
-        raise NoBox("it was taken away")
+        raise SandboxUnavailable("it was taken away")
 
     finders: dict[str, Callable[[Machine], Sandbox]] = dict.fromkeys(BOXES, refuse)
     patch.setattr(boxes, "FINDERS", finders)
-    find_box.cache_clear()
+    find_sandbox.cache_clear()

@@ -94,7 +94,7 @@ def play(
                 written(document), {"message": "Begin."} if given is None else given, lenient=lenient
             )
             await drive(execution, answers)
-            state, events = await app.look(execution.id)
+            state, events = await app.state_and_events(execution.id)
             return Played(cast("JsonObject", await execution.view()), events, state)
 
     return run_virtually(run())

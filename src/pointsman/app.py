@@ -14,13 +14,13 @@ from pointsman.auth.verbs import Acting
 from pointsman.context import AppContext
 from pointsman.engine.decide.migrate import MigrationMismatch
 from pointsman.engine.replay import Replay
+from pointsman.executions.children import state_and_events, view_of, with_shown_status
 from pointsman.executions.concurrency_limits import ConcurrencyLimits
 from pointsman.executions.dry_run import dry_run
 from pointsman.executions.execution import Execution
-from pointsman.executions.families import as_shown, look, view_of
 from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions
 from pointsman.executions.opening import CONCURRENCY, open_execution, reach_execution
-from pointsman.executions.public_events import See, bulletins_of, watcher_for
+from pointsman.executions.public_events import See, public_events_of, watcher_for
 from pointsman.executions.start import start
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
@@ -172,14 +172,14 @@ class Pointsman:
 
         return self.context[TRIGGERS]
 
-    def keeping(self, *, wait: bool = False) -> AbstractAsyncContextManager[Leader]:
+    def leading(self, *, wait: bool = False) -> AbstractAsyncContextManager[Leader]:
         """Execute for this store as its leader until the block ends.
 
         Raises `LeaderExists` if another process is the leader; with `wait` it stands by until it can take over.
         """
-        from pointsman.operations.worker_role import keeping  # Deferred: most processes run only what they start.
+        from pointsman.operations.worker_role import leading  # Deferred: most processes run only what they start.
 
-        return keeping(self.context, wait=wait)
+        return leading(self.context, wait=wait)
 
     async def check(self, workflow: Workflow, *, lenient: bool = False, reader: Caller = ANYBODY) -> CheckedSource:
         """See `workflows.definitions.check`. Before the app is entered, saved workflows are unknown."""
@@ -221,18 +221,18 @@ class Pointsman:
         that stops it. `see` is called on the event loop: it must neither block nor raise."""
         return self.feed.watch(watcher_for(see))
 
-    look = _forward(look)
+    state_and_events = _forward(state_and_events)
     view = _forward(view_of)
 
-    async def bulletins(self, execution: str, *, after: int = 0) -> list[JsonObject]:
+    async def public_events(self, execution: str, *, after: int = 0) -> list[JsonObject]:
         """Return the public events after row `after`, at the level of the workflow's `observability`."""
-        return await bulletins_of(self.runtime, ExecutionId(execution), self.settings, after=after)
+        return await public_events_of(self.runtime, ExecutionId(execution), self.settings, after=after)
 
     async def executions(self, query: ExecutionQuery | None = None) -> list[Summary]:
         """Return executions, newest first, with the statuses of their views. A `query` selects by stored statuses,
         where an execution whose sub-workflows wait is `running`."""
         found = await self.store.executions.list(query if query is not None else ExecutionQuery())
-        return [await as_shown(self.runtime, one) for one in found]
+        return [await with_shown_status(self.runtime, one) for one in found]
 
     async def schedule(self, workflow: str, **how: Unpack[ScheduleTimes]) -> StoredSchedule:
         """Start a saved workflow by cron, at an interval, or once. See `ScheduleTimes`."""

@@ -23,12 +23,12 @@ REVISION: Final = re.compile(r'\s*(?:W/)?"(\d{1,15})-')
 """The ETag of a revision of a workflow."""
 
 
-def mark_of(kept: Json) -> str:
+def content_etag(kept: Json) -> str:
     """Return the ETag of stored content; None stands for no content."""
     return sha256(msgspec.json.encode(kept, order="deterministic")).hexdigest()[:16]
 
 
-NOTHING: Final = mark_of(None)
+NOTHING: Final = content_etag(None)
 """The ETag of what does not exist."""
 
 
@@ -42,8 +42,9 @@ def match_etag(match: str | None, etag: str | None, now: T, moved: RevisionMoved
 
         no match ─▶ replace any version      current ETag, or `*` ─▶ replace only this version      else ─▶ 409
 
-    `match` is what `If-Match` contains: ETags, separated by commas. `etag`: None if nothing exists. Raises `moved` if
-    `match` names something else; the same error as if the version changes between the check and the write.
+    `match` is what `If-Match` contains: ETags, separated by commas. `etag`: None if nothing exists. Raises
+    `RevisionMoved` if `match` names something else; the same error as if the version changes between the check and
+    the write.
     """
     if match is None:
         return None
@@ -62,10 +63,10 @@ def revision_of(match: str | None) -> int | None:
     return int(found[1]) if found else 0
 
 
-async def mark_at(entries: ConfigStore, kind: str, key: str) -> str:
+async def entry_etag(entries: ConfigStore, kind: str, key: str) -> str:
     """Return the ETag of an entry of the store."""
     entry = await entries.find(kind, key)
-    return NOTHING if entry is None else mark_of(entry.value)
+    return NOTHING if entry is None else content_etag(entry.value)
 
 
 async def put_after(entries: ConfigStore, kind: str, key: str, value: Json, *, after: str | None, what: str) -> None:
@@ -75,7 +76,7 @@ async def put_after(entries: ConfigStore, kind: str, key: str, value: Json, *, a
     try:
         await entries.put(kind, key, value, after=version)
     except EntryMoved:
-        raise moved(what) from None
+        raise revision_moved(what) from None
 
 
 async def delete_after(entries: ConfigStore, kind: str, key: str, *, after: str | None, what: str) -> bool:
@@ -85,10 +86,10 @@ async def delete_after(entries: ConfigStore, kind: str, key: str, *, after: str 
     try:
         return await entries.delete(kind, key, after=version)
     except EntryMoved:
-        raise moved(what) from None
+        raise revision_moved(what) from None
 
 
-def moved(what: str) -> RevisionMoved:
+def revision_moved(what: str) -> RevisionMoved:
     """Return the error for a writer that read another version."""
     return RevisionMoved(f"{what} was changed since it was read", hint="Read it again, and change that.")
 
@@ -99,6 +100,6 @@ async def _version(entries: ConfigStore, kind: str, key: str, after: str | None,
     entry = await entries.find(kind, key)
     if entry is not None and after == NOTHING:
         raise RevisionMoved(f"{what} is there already", hint="Read it, and change that.")
-    if after != (NOTHING if entry is None else mark_of(entry.value)):
-        raise moved(what)
+    if after != (NOTHING if entry is None else content_etag(entry.value)):
+        raise revision_moved(what)
     return 0 if entry is None else entry.version

@@ -61,7 +61,7 @@ async def told(flow: Workflow, given: Settings, *tools: Tool, store: str = "memo
             execution = await app.start(flow, {})
             await execution.settled()
         rows = [row async for row in app.storage.export(execution.id)]
-        return str(await app.look(execution.id)) + b"".join(rows).decode()
+        return str(await app.state_and_events(execution.id)) + b"".join(rows).decode()
 
 
 def calling(name: str, **parameters: Json) -> Workflow:

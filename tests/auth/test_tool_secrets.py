@@ -49,8 +49,8 @@ def knocking(parameters: JsonObject, **node: Json) -> Workflow:
 async def everything_said(app: Pointsman, execution: str, folder: Path) -> str:
     """What anybody can be told of an execution, and every byte that is kept of it."""
     exported = b"".join([line async for line in app.storage.export(execution)])
-    _, events = await app.look(execution)
-    told: list[Json] = [json_of(await app.view(execution)), [*events], [*await app.bulletins(execution)]]
+    _, events = await app.state_and_events(execution)
+    told: list[Json] = [json_of(await app.view(execution)), [*events], [*await app.public_events(execution)]]
     return str(told) + (exported + kept_in(folder)).decode(errors="replace")
 
 
@@ -97,7 +97,7 @@ async def test_a_failure_contains_no_secret() -> None:
         assert await execution.settled() == "failed"
         view = await app.view(execution.id)
         assert "wrong key ***" in str(view["errors"])
-        assert CANARY not in str(view) + str(await app.look(execution.id))
+        assert CANARY not in str(view) + str(await app.state_and_events(execution.id))
 
 
 async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:

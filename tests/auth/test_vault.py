@@ -111,7 +111,11 @@ async def test_no_stored_shown_logged_exported_or_backed_up_data_has_the_secret(
         execution = await app.start(FLOW, {})
         await execution.output()
         exported = b"".join([line async for line in app.storage.export(execution.id)])
-        told = [await app.view(execution.id), await app.look(execution.id), await app.bulletins(execution.id)]
+        told = [
+            await app.view(execution.id),
+            await app.state_and_events(execution.id),
+            await app.public_events(execution.id),
+        ]
         await back_up(app.context, tmp_path / "backup")
         kept = b"".join(file.read_bytes() for file in (tmp_path / "store").iterdir())
         assert CANARY not in str(told) + str(seen) + caplog.text + str(shown(app.settings))

@@ -263,7 +263,7 @@ async def began(place: Path, turns: int) -> None:
     async with Pointsman(f"sqlite:///{place}/talk.db") as app:
         while True:
             for one in await app.executions():
-                state, _ = await app.look(one.execution)
+                state, _ = await app.state_and_events(one.execution)
                 if len(await app.executions()) == turns and not state.ended and state.steps:
                     return
 

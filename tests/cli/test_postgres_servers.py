@@ -73,7 +73,7 @@ def test_a_worker_resumes_executions_of_a_killed_process_and_ends_on_a_signal(
     store = ["--store", postgres_url]
     execution = killed_run(prompt, store)
     with going("worker", "--script", written("quick.yaml", QUICK), *store) as keeper:
-        said(keeper, "keeping postgresql://")
+        said(keeper, "leading postgresql://")
         until(prompt, execution, "completed", store, keeper)
         refused = prompt("worker", *store)
         assert (refused.code, "[store-kept]" in refused.err) == (1, True)
@@ -91,11 +91,11 @@ def test_a_standby_worker_takes_over_from_a_killed_leader(prompt: Prompt, postgr
     store = ["--store", postgres_url]
     execution = killed_run(prompt, store)
     with going("worker", "--script", written("slow.yaml", SLOW_SECOND), *store) as first:
-        said(first, "keeping")
+        said(first, "leading")
         with going("worker", "--wait", "--script", written("quick.yaml", QUICK), *store) as second:
             first.kill()
             first.wait()
-            said(second, "keeping")
+            said(second, "leading")
             until(prompt, execution, "completed", store, second)
             second.send_signal(signal.SIGTERM)
             assert second.wait(timeout=WAITS_S) == 0
@@ -139,7 +139,7 @@ def test_a_worker_reports_an_unreachable_database_once_and_continues_later(promp
     store = ["--store", server.url(schema="keeps", patience="0.2")]
     execution = killed_run(prompt, store)
     with going("worker", "--script", written("slow.yaml", SLOW_SECOND.replace("20s", "1h")), *store) as keeper:
-        said(keeper, "keeping")
+        said(keeper, "leading")
         server.stop()
         assert "[store-unreachable]" in said(keeper, "retrying")
         server.start()

@@ -129,7 +129,7 @@ def test_a_standby_server_serves_and_takes_over_from_a_killed_leader(any_store: 
         first.kill()
         first.wait()
         assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["status"] == "ready"
-        assert "keeping" in said(second, "keeping")
+        assert "leading" in said(second, "leading")
         until(other, execution, ENDED)
         assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["keeper"] == "here"
 

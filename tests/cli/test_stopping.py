@@ -112,7 +112,7 @@ def test_a_run_cancelled_during_ctrl_c_does_not_suggest_resume(prompt: Prompt) -
 
 def test_a_stopped_worker_with_json_option_prints_json(prompt: Prompt) -> None:
     with alive("worker", "--json", *STORE) as keeper:
-        assert "keeping sqlite:///store.db" in line_with(keeper, "keeping")
+        assert "leading sqlite:///store.db" in line_with(keeper, "leading")
         with alive("worker", "--json", *STORE) as second:
             out, _ = second.communicate(timeout=60)
         assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (1, "store-kept")

@@ -121,7 +121,7 @@ def test_a_worker_starts_due_schedules_until_it_is_stopped(prompt: Prompt) -> No
         finally:
             keeper.kill()
     assert keeper.returncode == 0
-    assert said.startswith("keeping sqlite:///")
+    assert said.startswith("leading sqlite:///")
     assert said.endswith("stopped\n")
     executions = prompt("list", "--json", *store).json["executions"]
     assert {one["status"] for one in executions} == {"completed"}
@@ -149,14 +149,14 @@ def test_one_process_leads_a_store_and_another_may_stand_by(prompt: Prompt) -> N
     prompt("workflows", "save", "report.yaml", *store)
     with started("worker", *store) as first:
         assert first.stderr is not None
-        assert first.stderr.readline().startswith("keeping")
+        assert first.stderr.readline().startswith("leading")
         refused = prompt("worker", *store)
         assert (refused.code, "[store-kept]" in refused.err) == (1, True)
         with started("worker", "--wait", *store) as second:
             try:
                 first.kill()
                 assert second.stderr is not None
-                assert second.stderr.readline().startswith("keeping")
+                assert second.stderr.readline().startswith("leading")
                 second.send_signal(signal.SIGTERM)
                 assert second.wait(timeout=120) == 0
             finally:

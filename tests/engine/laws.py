@@ -19,7 +19,7 @@ from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.commands import Execute
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.compile.partial_run import PartialRunInvalid, tried
+from pointsman.engine.compile.partial_run import PartialRunInvalid, partial_run_plan
 from pointsman.engine.decide.context import Decision
 from pointsman.engine.decide.dispatch import advance, begin
 from pointsman.engine.events.lifecycle import LimitsRaised, UndoBegan, UndoEnded
@@ -388,9 +388,9 @@ def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
     if stops:
         said["breakpoints"] = [id for id in nodes if random.random() < 0.3]
     try:
-        return tried(plan, said)
+        return partial_run_plan(plan, said)
     except PartialRunInvalid:  # a parallel that nothing joins is nowhere over; and some nodes are never reached
-        return tried(plan, {key: value for key, value in said.items() if key != "until"})
+        return partial_run_plan(plan, {key: value for key, value in said.items() if key != "until"})
 
 
 def must_come_to_the_same_in_every_trial(plan: Plan, seed: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from pointsman.engine.plan import Plan
-from pointsman.engine.replay import at_once, replay, row_of, short_of
+from pointsman.engine.replay import replay, replay_until_step, row_of, run_parts
 from pointsman.engine.reports import ForkRequested
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
@@ -55,7 +55,7 @@ def must_run_any_step_again(plan: Plan, seed: int) -> None:
     number, found = row_of(calm.rows, str(step))
     hold(found == step, "another step was found")
     begun = refolded("simulated", list(calm.rows[:number]))
-    events = at_once(short_of(plan, begun, calm.rows[number], step))
+    events = run_parts(replay_until_step(plan, begun, calm.rows[number], step))
     rows = (*calm.rows[:number], stored(Row(begun.seq, begun.at, events, calm.rows[number].cause)))
     report = ForkRequested(origin="simulated", row=number + 1, before=step)
     outcome = forked(plan, rows, report, seed).go_on()

@@ -315,7 +315,7 @@ async def test_a_step_is_stored_before_the_next_one_starts(tmp_path: Path) -> No
         """What another process would find in the store."""
         async with Pointsman(settings=settings, model="scripted") as other:
             (summary,) = await other.executions()
-            _, events = await other.look(summary.execution)
+            _, events = await other.state_and_events(summary.execution)
         seen.append([str(event["kind"]) for event in events])
         return len(events)
 
@@ -329,7 +329,7 @@ edges: [{source: a, target: b}]
     async with Pointsman(settings=settings, model="scripted", tools=[peek]) as app:
         execution = await app.start(written(document), {}, durability="step")
         assert await execution.settled() == "completed"
-        whole = [str(event["kind"]) for event in (await app.look(execution.id))[1]]
+        whole = [str(event["kind"]) for event in (await app.state_and_events(execution.id))[1]]
     assert seen == [["started", "step_started", "step_succeeded", "step_started"]]
     assert whole[-1] == "completed"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pointsman.engine.compile.partial_run import PartialRunInvalid, tried
+from pointsman.engine.compile.partial_run import PartialRunInvalid, partial_run_plan
 from pointsman.engine.events.lifecycle import ExecutionCompleted, ExecutionPaused, ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted
 from pointsman.engine.replay import replay
@@ -17,7 +17,7 @@ FAN = "start -> fan1; fan1 -> tool1; tool1 -> tool2; tool2 -> join1; join1 -> to
 
 
 def trial(drawing: str, *, input: JsonObject | None = None, nodes: More | None = None, **said: Json) -> World:
-    return World(tried(plan_of(drawing, nodes=nodes), said)).begin(input)
+    return World(partial_run_plan(plan_of(drawing, nodes=nodes), said)).begin(input)
 
 
 def step(world: World) -> World:
@@ -135,7 +135,7 @@ def test_any_execution_can_continue_one_step_at_a_time() -> None:
 
 
 def test_replay_of_a_partial_run_gives_the_same_journal() -> None:
-    plan = tried(plan_of(LINE), {"pinned": {"tool1": 1}, "breakpoints": ["tool2"], "until": ["tool3"]})
+    plan = partial_run_plan(plan_of(LINE), {"pinned": {"tool1": 1}, "breakpoints": ["tool2"], "until": ["tool3"]})
     world = World(plan).begin()
     step(world.resume().done("tool2"))
     world.done("tool3")
@@ -163,7 +163,7 @@ def test_the_start_event_of_a_full_run_has_no_partial_run() -> None:
 )
 def test_an_impossible_partial_run_is_refused_before_it_starts(said: JsonObject, message: str) -> None:
     with pytest.raises(PartialRunInvalid, match=message):
-        tried(plan_of(FAN, nodes={"fan1": {"config": {"items": "input.all"}}}), said)
+        partial_run_plan(plan_of(FAN, nodes={"fan1": {"config": {"items": "input.all"}}}), said)
 
 
 SCHEMA: JsonObject = {"type": "object", "required": ["score"], "properties": {"score": {"type": "integer"}}}
@@ -187,6 +187,6 @@ def test_a_pin_that_the_node_could_never_return_is_refused(pinned: JsonObject, m
         "decision1": {"config": {"expression": "1 == 1"}},
     }
     with pytest.raises(PartialRunInvalid, match=message):
-        tried(plan_of(ROUTED, nodes=nodes), {"pinned": pinned})
+        partial_run_plan(plan_of(ROUTED, nodes=nodes), {"pinned": pinned})
     fits: JsonObject = {"agent1": {"score": 7, "next": "ask1"}, "ask1": {"action": "YES"}, "decision1": True}
-    assert World(tried(plan_of(ROUTED, nodes=nodes), {"pinned": fits})).begin().working == ["tool2"]
+    assert World(partial_run_plan(plan_of(ROUTED, nodes=nodes), {"pinned": fits})).begin().working == ["tool2"]

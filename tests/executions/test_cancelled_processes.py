@@ -17,7 +17,7 @@ LINGERS = '''
 import asyncio
 import sys
 from pointsman import Pointsman, Workflow, tool
-from pointsman.executions.execution import TakenOver
+from pointsman.executions.execution import OwnershipLost
 from pointsman.settings import Settings
 
 CALL = {"id": "work", "type": "tool", "config": {"tool": "linger"}}
@@ -43,7 +43,7 @@ async def main() -> None:
         print(execution.id, flush=True)
         try:
             print(await execution.settled(), flush=True)
-        except TakenOver:
+        except OwnershipLost:
             print("taken over", flush=True)
 
 asyncio.run(main())

@@ -132,7 +132,7 @@ async def test_a_wait_for_a_late_event_times_out(place: Place) -> None:
     async with place.opened() as app:
         execution = await resumed(app, name)
         assert execution.status != "running"
-        assert execution.is_still
+        assert execution.is_idle
         assert execution.state.counters.running_steps == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 from pointsman.app import Pointsman
 from pointsman.errors import PointsmanError
 from pointsman.executions.fork_migrate_replay import COPY_KIND, COPY_S_MAX
-from pointsman.operations.health import findings, mend
+from pointsman.operations.health import findings, repair
 from pointsman.ports import Row
 from pointsman.runtime import local
 from pointsman.settings import Settings
@@ -100,7 +100,7 @@ async def test_the_doctor_repairs_an_interrupted_fork(
     await fork_that_dies(opened, monkeypatch)
     clock.move(HOUR + 1)
     async with opened() as app:
-        await mend(app.context, await findings(app.context))
+        await repair(app.context, await findings(app.context))
         assert (await told(app), await app.store.journal.last(COPY)) == ([], 0)
 
 

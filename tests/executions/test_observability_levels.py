@@ -8,7 +8,7 @@ import pytest
 
 from pointsman.auth.redaction import MASK, Redactor, redactor_for
 from pointsman.executions.opening import GivenAnswer, drive
-from pointsman.executions.public_events import live_told, observability_of
+from pointsman.executions.public_events import observability_of, public_delta
 from pointsman.settings import Settings
 from pointsman.settings.sections import LEVELS, Level
 from pointsman.testing.clock import run_virtually
@@ -35,7 +35,7 @@ def story(level: Level, given: JsonObject, **settings: object) -> str:
         async with installation(settings=settings) as app:
             execution = await app.start(written(FLOW % level), given)
             await drive(execution, (GivenAnswer("review", "go"),))
-            return await app.bulletins(execution.id)
+            return await app.public_events(execution.id)
 
     return str(run_virtually(run()))
 
@@ -81,13 +81,13 @@ def test_settings_give_the_default_level_and_an_upper_bound() -> None:
 def test_live_events_follow_the_level_too() -> None:
     call: JsonObject = {"kind": "tool_call", "tool": "post", "arguments": {"to": "Ada", "password": "hunter2"}}
     redact = redactor_for(Settings())
-    assert [live_told(call, level, redact) for level in LEVELS] == [
+    assert [public_delta(call, level, redact) for level in LEVELS] == [
         None,
         {"kind": "tool_call", "tool": "post"},
         {"kind": "tool_call", "tool": "post", "arguments": {"to": "Ada", "password": MASK}},
     ]
     text: JsonObject = {"kind": "text", "text": "Dear"}
-    assert [live_told(text, level, redact) for level in LEVELS] == [None, text, text]
+    assert [public_delta(text, level, redact) for level in LEVELS] == [None, text, text]
 
 
 def test_secrets_are_masked_in_texts_and_names_longest_first() -> None:

@@ -43,7 +43,7 @@ async def test_plan_research_document_and_report_are_stored_and_found_by_session
     async with Pointsman(settings=Settings(store=store)) as app:
         (found,) = await app.executions(ExecutionQuery(session=SESSION))
         assert (found.execution, found.session) == (execution, SESSION)
-        _, events = await app.look(execution)
+        _, events = await app.state_and_events(execution)
         view = await app.view(execution)
     began, first, *_ = events
     assert (began["kind"], began["session"], first["kind"]) == ("started", SESSION, "step_started")

@@ -35,7 +35,7 @@ tools: {post: {results: [{fail: {message: the box is full}}]}}
 async def told(app: Pointsman, level: str = "standard", *answers: GivenAnswer) -> list[JsonObject]:
     execution = await app.start(written(LETTER % level), {"goal": "tides"})
     await drive(execution, answers)
-    return await app.bulletins(execution.id)
+    return await app.public_events(execution.id)
 
 
 def feed(level: str = "standard", *answers: GivenAnswer, script: str = SCRIPT) -> list[JsonObject]:
@@ -115,7 +115,7 @@ def test_actions_of_people_are_public_events() -> None:
             endless = written(LETTER % "standard, limits: {steps: 1}")
             limited = await app.start(endless, {"goal": "tides"})
             await limited.settled()
-            return await app.bulletins(execution.id), await app.bulletins(limited.id)
+            return await app.public_events(execution.id), await app.public_events(limited.id)
 
     stopped, limited = run_virtually(run())
     assert names(stopped)[-3:] == ["workflow.paused", "workflow.resumed", "workflow.cancelled"]
@@ -135,7 +135,7 @@ edges: [{source: a, target: b}]
         async with installation() as app:
             execution = await app.start(written(document), {})
             await execution.settled()
-            return await app.bulletins(execution.id)
+            return await app.public_events(execution.id)
 
     skipped = [one["nodeId"] for one in run_virtually(run()) if one["event"] == "workflow.node.skipped"]
     assert skipped == ["a"]
@@ -147,10 +147,10 @@ def test_a_reconnected_subscriber_receives_only_new_events() -> None:
         async with installation(GOOD) as app:
             execution = await app.start(written(LETTER % "standard"), {"goal": "tides"})
             await execution.settled()
-            before = await app.bulletins(execution.id)
+            before = await app.public_events(execution.id)
             await drive(execution, (APPROVED,))
-            after = await app.bulletins(execution.id, after=cast(int, before[-1]["seq"]))
-            return before, after, await app.bulletins(execution.id)
+            after = await app.public_events(execution.id, after=cast(int, before[-1]["seq"]))
+            return before, after, await app.public_events(execution.id)
 
     before, after, whole = run_virtually(run())
     assert before + after == whole
@@ -179,7 +179,7 @@ edges: [{source: a, target: ask}, {source: a, target: knock}]
             await drive(execution, (GivenAnswer("ask", "go"),))
             broken = await app.start(written(LETTER % "standard"), {"goal": "y"})
             await drive(broken, (APPROVED,))
-            _, events = await app.look(execution.id)
+            _, events = await app.state_and_events(execution.id)
             return waiting, await execution.view(), await broken.view(), events
 
     waiting, ended, broken, events = run_virtually(run())

@@ -12,7 +12,7 @@ import pytest
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
 from pointsman.authoring.tools import Workbench
-from pointsman.executions.execution import Execution, TakenOver
+from pointsman.executions.execution import Execution, OwnershipLost
 from pointsman.runtime import workers
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.sse import WIRE
@@ -87,9 +87,9 @@ async def test_a_cancel_from_another_process_stops_the_tool_and_notifies_waiters
         await soon(here.begun)
         await (await other.reach(execution.id)).cancel(reason="enough")
         await soon(here.cancelled)
-        with pytest.raises(TakenOver):
+        with pytest.raises(OwnershipLost):
             await asyncio.wait_for(waiting, PATIENCE_S)
-        with pytest.raises(TakenOver):
+        with pytest.raises(OwnershipLost):
             await asyncio.wait_for(heard(execution), PATIENCE_S)
         assert (await asyncio.wait_for(watching, PATIENCE_S))["status"] == "cancelled"
         assert (await app.view(execution.id))["status"] == "cancelled"
@@ -109,7 +109,7 @@ async def test_a_request_to_an_execution_that_progressed_meanwhile_is_applied(
             await execution.signal(name)
         await (reached.signal("d") if verb == "signal" else getattr(reached, verb)())
         assert (await app.view(execution.id))["status"] == becomes
-        _, events = await app.look(execution.id)
+        _, events = await app.state_and_events(execution.id)
         taken = [event["name"] for event in events if event["kind"] == "event_taken"]
         assert taken == ["a", "b", "c", *(["d"] if verb == "signal" else [])]
 
@@ -120,7 +120,7 @@ async def test_one_of_two_concurrent_resumes_succeeds_and_the_other_is_refused(u
         await execution.pause()
         reached = await other.reach(execution.id)
         await execution.resume()
-        with pytest.raises(TakenOver):
+        with pytest.raises(OwnershipLost):
             await reached.resume()
         assert (await app.view(execution.id))["status"] == "waiting"
 
@@ -220,7 +220,7 @@ async def child_of(app: Pointsman, execution: ExecutionId) -> str:
 
 async def test_a_leader_yields_an_execution_and_resumes_it_later(url: str) -> None:
     here, there = Lingering(), Lingering()
-    async with here.opened(url) as app, there.opened(url) as other, app.keeping():
+    async with here.opened(url) as app, there.opened(url) as other, app.leading():
         await app.save(SLOW)
         execution = await app.start(ABOVE)
         await soon(here.begun)

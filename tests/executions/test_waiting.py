@@ -44,7 +44,7 @@ def test_a_timer_from_before_a_restart_fires_in_the_leader(tmp_path: Path) -> No
         async with Pointsman(store, clock=VirtualClock()) as app:
             begun = await app.start(Workflow.of(NAPS), {})
             name, due = begun.id, begun.state.setup.started_at + 1800
-        async with Pointsman(store, clock=VirtualClock()) as app, app.keeping():
+        async with Pointsman(store, clock=VirtualClock()) as app, app.leading():
             view = await ended(app, name)
             assert (view["status"], app.clock.now() >= due) == ("completed", True)
             while name in app.runtime.drivers:  # The thread that writes takes no part in virtual time.
@@ -63,7 +63,7 @@ def test_an_event_of_one_process_wakes_an_execution_that_another_evicted(tmp_pat
             tells = await app.start(Workflow.of(TELLS), {})
             assert await tells.settled() == "completed"
             assert (await app.view(hears.id))["status"] == "running", "it heard; nobody has gone on with it"
-        async with Pointsman(store) as app, app.keeping() as keeper:
+        async with Pointsman(store) as app, app.leading() as keeper:
             await keeper.recover()
             view = await app.view(hears.id)
             while view["status"] == "running":
@@ -78,11 +78,11 @@ def test_a_store_has_one_leader_and_others_stand_by(tmp_path: Path) -> None:
     async def story() -> None:
         store = f"sqlite:///{tmp_path}/store.db"
         async with Pointsman(store) as first, Pointsman(store) as second:
-            async with first.keeping():
+            async with first.leading():
                 with pytest.raises(LeaderExists):
-                    async with second.keeping():
+                    async with second.leading():
                         pass
-                stands_by = asyncio.create_task(second.keeping(wait=True).__aenter__())
+                stands_by = asyncio.create_task(second.leading(wait=True).__aenter__())
                 await asyncio.sleep(0.05)
                 assert not stands_by.done()
             await stands_by
@@ -96,7 +96,7 @@ def test_an_execution_held_by_a_caller_can_be_evicted_and_answered(tmp_path: Pat
 
     async def story() -> None:
         store = f"sqlite:///{tmp_path}/store.db"
-        async with Pointsman(store) as app, app.keeping() as keeper:
+        async with Pointsman(store) as app, app.leading() as keeper:
             held = await app.start(Workflow.of(flow(gate, SET, name="asks")), {})
             assert await held.settled() == "waiting"
             await keeper.passivate_idle()

@@ -313,7 +313,7 @@ async def test_a_leader_with_the_tool_resumes_the_execution(url: str) -> None:
     name = await began(url)
     async with opened(url) as other:
         await answered(other, name)
-    async with opened(url, polish) as worker, worker.keeping():
+    async with opened(url, polish) as worker, worker.leading():
         async with asyncio.timeout(PATIENCE_S):
             while (await worker.view(name))["status"] != "completed":  # noqa: ASYNC110 - the keeper does it
                 await asyncio.sleep(0.02)
@@ -327,7 +327,7 @@ async def test_a_leader_without_the_tool_checks_again_every_minute(tmp_path: Pat
     async with opened(url, clock=clock) as other:
         execution = await answered(other, name)
         rows = len(await execution.rows())
-        async with other.keeping() as keeper:
+        async with other.leading() as keeper:
             await keeper.look()
             await keeper.look()
             (listed,) = await other.executions()

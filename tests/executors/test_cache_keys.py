@@ -62,7 +62,7 @@ async def is_cached(
     async with Pointsman(url, settings=known, model=model, script=script, tools=tools) as app:
         execution = await app.start(flow(node, **more))
         assert await execution.settled() == "completed"
-        _, events = await app.look(execution.id)
+        _, events = await app.state_and_events(execution.id)
     (done,) = [event for event in events if event["kind"] == "step_succeeded"]
     return done.get("cached") is True
 

@@ -16,7 +16,7 @@ STREAMING: Final = "src/pointsman/server/streaming/"
 TYPES_OF: Final[dict[str, set[str]]] = {
     "pointsman.auth.policy": set(),
     "pointsman.auth.audit": {"Audit", "AuditEntryView", "AuditPage", "AuditState"},
-    "pointsman.auth.sharing": {"AUDIENCES", "Audience", "Sharing", "SharingView", "sharing_mark", "sharing_view"},
+    "pointsman.auth.sharing": {"AUDIENCES", "Audience", "Sharing", "SharingView", "sharing_etag", "sharing_view"},
 }
 """Types of answers, which faces document and print. `Audit` counts failed logins, which have no caller."""
 WRITING: Final = {"asked", "refused", "made"}
@@ -68,7 +68,7 @@ def test_faces_write_no_audit_entry() -> None:
 
 
 OF_THE_PROCESS: Final = {
-    "keeping": "the worker role",
+    "leading": "the worker role",
     "logging_to": "logs",
     "telemetry_of": "telemetry",
     "model_state": "the warning about scripted answers at the start of a server",
@@ -97,8 +97,20 @@ def test_faces_give_the_context_to_services_of_the_process_only() -> None:
 
 
 EMBEDDED: Final = {
-    *("bulletins", "dry_run", "executions", "fork", "library", "look", "memory", "move", "open", "places", "publish"),
-    *("reach", "replay", "save", "schedule", "source", "start", "storage", "triggers", "view"),
+    *(
+        "public_events",
+        "dry_run",
+        "executions",
+        "fork",
+        "library",
+        "look",
+        "memory",
+        "move",
+        "open",
+        "places",
+        "publish",
+    ),
+    *("reach", "replay", "save", "schedule", "source", "start", "state_and_events", "storage", "triggers", "view"),
 }
 """Members of the app for programs that embed it: they check no rights. Faces call verbs instead."""
 

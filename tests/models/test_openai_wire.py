@@ -17,7 +17,7 @@ from bench.openai_server import running
 from pointsman import Pointsman, Workflow, tool
 from pointsman.models import exchange as exchanges
 from pointsman.models import openai_wire
-from pointsman.models.clients import Opened
+from pointsman.models.clients import OpenedModel
 from pointsman.models.exchange import exchange
 from pointsman.models.failures import ModelFailed
 from pointsman.models.openai_formats import SPECIAL_TOKEN, ChatFormat, WireDialect
@@ -143,7 +143,7 @@ REFUSED: Sent = (400, {"content-type": "application/json"}, [b'{"error": {"messa
 
 
 @asynccontextmanager
-async def opened(service: Service, kind: str, model: str) -> AsyncGenerator[Opened]:
+async def opened(service: Service, kind: str, model: str) -> AsyncGenerator[OpenedModel]:
     provider = Provider(kind=kind, base_url="http://house.test/v1", keys=("k",), http=service, headers={"x-team": "a"})
     providers = Providers({"house": provider})
     yield providers.model(providers.line("house", model))
@@ -162,7 +162,7 @@ def heard_as(heard: Sequence[str]) -> list[tuple[bool, str]]:
     return found
 
 
-async def outcome(model: Opened, request: ModelRequest, *, own: bool, streams: bool) -> tuple[object, object]:
+async def outcome(model: OpenedModel, request: ModelRequest, *, own: bool, streams: bool) -> tuple[object, object]:
     heard: list[str] = []
     wire = model.wire if own else None
     try:

@@ -181,7 +181,7 @@ async def test_an_execution_is_collected_with_its_children_and_its_definition(
     async with opened(tmp_path, clock, settings=keeping(completed="1d")) as app:
         await app.save(noting())
         execution = await ran(app, calling(), {"text": "x"})
-        (state, _) = await app.look(execution)
+        (state, _) = await app.state_and_events(execution)
         digest = state.setup.definition
         assert await app.store.blobs.get(digest) is not None
         assert (await app.storage.collect()).executions == ()

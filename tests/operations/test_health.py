@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pointsman.app import Pointsman, Workflow
 from pointsman.operations import health
-from pointsman.operations.health import box_in_use, damage, findings, mend
+from pointsman.operations.health import damage, findings, repair, sandbox_in_use
 from pointsman.settings import Settings
 from pointsman.store.sqlite import writer
 from pointsman.values import ExecutionId, Json, JsonObject
@@ -84,7 +84,7 @@ async def test_stuck_executions_are_reported(tmp_path: Path) -> None:
         assert str(asked.id) not in "".join(one.message for one in found.values()), "a gate may wait for ever"
         assert all(found[code].hint for code in ("overdue", "stuck", "orphans", "nobody-keeps"))
         async with opened(tmp_path, clock) as other:
-            keep = await other.store.keep("another process")
+            keep = await other.store.lead("another process")
             codes_now = {one.code: one for one in await findings(app.context)}
             assert "another process" in codes_now["kept"].message
             assert "nobody-keeps" not in codes_now
@@ -97,7 +97,7 @@ async def test_unused_blobs_are_reported_and_deleted(tmp_path: Path, monkeypatch
         digest = await app.store.blobs.put(b"nobody")
         found = await findings(app.context)
         assert [one.code for one in found if one.mendable] == ["unused-contents"]
-        assert [one.code for one in await mend(app.context, found)] == ["unused-contents"]
+        assert [one.code for one in await repair(app.context, found)] == ["unused-contents"]
         assert await app.store.blobs.get(digest) is None
         assert "unused-contents" not in await codes(app)
 
@@ -130,10 +130,10 @@ async def test_the_doctor_shows_the_sandbox_in_use(tmp_path: Path, monkeypatch: 
     async with Pointsman(settings=settings) as app:
         if why := why_no_box():
             pytest.skip(why)
-        assert await box_in_use(settings) in ("bubblewrap", "landlock")
+        assert await sandbox_in_use(settings) in ("bubblewrap", "landlock")
         assert ("command-missing", "error") in [(one.code, one.severity) for one in await findings(app.context)]
         take_boxes_away(monkeypatch)
-        assert await box_in_use(settings) == ""
+        assert await sandbox_in_use(settings) == ""
         (found,) = [one for one in await findings(app.context) if one.code == "sandbox-missing"]
         assert found.severity == "error"
         assert "it was taken away" in found.message

@@ -56,8 +56,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 async def everything_is_read(app: Pointsman, execution: str) -> None:
     assert [one.execution for one in await app.executions()] == [execution]
     assert (await app.view(execution))["status"] == "completed"
-    assert (await app.look(execution))[1]
-    assert await app.bulletins(execution)
+    assert (await app.state_and_events(execution))[1]
+    assert await app.public_events(execution)
     assert [line async for line in app.storage.export(execution)]
     operations = app.acting_as(LOCAL).operations
     assert [line async for line in await operations.export(execution)]
@@ -73,7 +73,7 @@ async def nothing_is_written(app: Pointsman, execution: str) -> None:
     verbs: list[Callable[[], Awaitable[object]]] = [
         lambda: app.start(FLOW, {"x": 2}),
         lambda: app.save(FLOW),
-        lambda: app.store.keep("here"),
+        lambda: app.store.lead("here"),
         lambda: app.vault.set("NAME", "a-long-value"),
         lambda: app.store.memory.put("workflow", "one", "key", "value"),
         lambda: app.storage.delete(execution),

@@ -237,7 +237,7 @@ def test_minimal_executions_are_not_searchable_but_counted(level: str, count: in
 
 def test_the_leader_counts_ended_executions_automatically() -> None:
     async def run() -> int:
-        async with installation(SCRIPT) as app, app.keeping():
+        async with installation(SCRIPT) as app, app.leading():
             await ran(app)
             await app.clock.sleep_until(app.clock.now() + 90)
             return len(await app.store.usage.sums(UsageQuery(by=("execution",))))

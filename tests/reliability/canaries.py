@@ -110,8 +110,8 @@ async def doors(address: str, folder: Path) -> dict[str, str]:
         except PointsmanError as why:
             behind["the error"] = f"{why!r} {why} {why.hint}"
         behind["the view"] = str(await execution.view())
-        behind["the events"] = str((await pointsman.look(execution.id))[1])
-        behind["the feed"] = str(await pointsman.bulletins(execution.id))
+        behind["the events"] = str((await pointsman.state_and_events(execution.id))[1])
+        behind["the feed"] = str(await pointsman.public_events(execution.id))
         behind["the export"] = plain(b"".join([line async for line in export(pointsman.context, execution.id)]))
         if execution.status != "failed":
             behind["the provider was not asked"] = KEY

@@ -16,7 +16,7 @@ from typing import Final
 from pointsman import Pointsman, Workflow
 from pointsman.engine.events.waits import GateClosed
 from pointsman.errors import PointsmanError
-from pointsman.executions.execution import Execution, TakenOver
+from pointsman.executions.execution import Execution, OwnershipLost
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding
@@ -86,9 +86,9 @@ class Race:
             self.told[why.code] += 1
 
     async def judge(self, here: Pointsman, execution: Execution, *, elsewhere: bool) -> list[str]:
-        with suppress(TakenOver):
+        with suppress(OwnershipLost):
             await execution.settled()
-        state, _ = await here.look(execution.id)
+        state, _ = await here.state_and_events(execution.id)
         rows = [row async for row in here.store.journal.read(execution.id)]
         closed = [event for row in rows for event in row.events if isinstance(event, GateClosed)]
         wrong: list[str] = []

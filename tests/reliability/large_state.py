@@ -101,7 +101,7 @@ async def go_on(store: str, name: str) -> Seen:
 async def look(store: str, name: str) -> Seen:
     async with Pointsman(store, model="scripted") as pointsman:
         before = peak_mb()
-        state, _ = await pointsman.look(name)
+        state, _ = await pointsman.state_and_events(name)
         peak = peak_mb() - before
         return Seen(state.status, "", digest(cast("JsonObject", state.outcome.output)["kept"]), peak, name)
 

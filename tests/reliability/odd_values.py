@@ -69,7 +69,7 @@ async def through(store: str, value: Json) -> tuple[str, Json]:
             await execution.settled()
             name = execution.id
         async with Pointsman(store, model="scripted") as pointsman:
-            state, _ = await pointsman.look(name)
+            state, _ = await pointsman.state_and_events(name)
     except PointsmanError as why:
         return f"refused {why.code}", None
     if state.outcome.failure is not None:

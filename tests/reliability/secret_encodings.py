@@ -187,7 +187,7 @@ async def places(folder: Path) -> dict[str, str]:
             found["the export"] = plain(
                 b"".join([line async for line in app.storage.export(found["execution"]) if SCRIPT not in line])
             )
-            found["the state"] = str((await app.look(found["execution"]))[0])
+            found["the state"] = str((await app.state_and_events(found["execution"]))[0])
             await back_up(app.context, folder / "backup")
         found["mails"] = "".join(one.as_string() for one in mail.taken)
     for name, must in {"standard error": "***", "mails": "***", "spans": "repeats", "the log": "repeats"}.items():
@@ -246,7 +246,7 @@ async def sinks(
             await notifier.round(app.clock.now())
             frames = await streamed
         found = {
-            "the feed": str(await app.bulletins(execution.id)),
+            "the feed": str(await app.public_events(execution.id)),
             "live events": frames,
             "live texts": "".join(texts_of(frames)),
             "notifications": "".join(one for one in peer.asked if one.startswith("POST /notify")),

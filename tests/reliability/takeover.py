@@ -18,7 +18,7 @@ from typing import Final
 
 from pointsman import Pointsman, Workflow
 from pointsman.errors import PointsmanError
-from pointsman.executions.execution import TakenOver
+from pointsman.executions.execution import OwnershipLost
 from pointsman.runtime.dependencies import Committed, Delta
 from pointsman.store.api import Store
 from pointsman.store.errors import LeaderSuperseded
@@ -89,7 +89,7 @@ async def finished(owner: Pointsman, execution: str) -> str:
     for _ in range(2 * STEPS):
         try:
             return await (await owner.open(execution)).settled()
-        except TakenOver:
+        except OwnershipLost:
             continue
     return "taken over again and again"
 
@@ -108,7 +108,7 @@ async def take_over(number: int, seed: int) -> list[str]:
         ):
             before.feed.watch(old.see)
             after.feed.watch(new.see)
-            lost = (await before.store.keep("old")).lost if keeps else None
+            lost = (await before.store.lead("old")).lost if keeps else None
             execution = await before.start(Workflow.of(SHAPES[number % 2]), INPUT)
             await asyncio.sleep(random.uniform(0, EFFECT_S * 3))
             old.awake.clear()
@@ -118,7 +118,7 @@ async def take_over(number: int, seed: int) -> list[str]:
             told, wrong = "", list[str]()
             if lost is not None:
                 (Path(name) / "store.db-keeper").unlink()
-                await after.store.keep("new")
+                await after.store.lead("new")
             status = await finished(after, execution.id)
             old.awake.set()
             try:

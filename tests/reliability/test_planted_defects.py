@@ -28,7 +28,7 @@ from pointsman.engine.state import ExecutionState, StepState
 from pointsman.engine.steps import Step
 from pointsman.executions import verbs as execution_verbs
 from pointsman.executions.execution import Execution
-from pointsman.executors.secrets import MaskedHearing
+from pointsman.executors.secrets import MaskedListener
 from pointsman.models import transport
 from pointsman.models.key_pool import KeyPool
 from pointsman.operations import model_catalogue
@@ -408,7 +408,7 @@ def untouched(self: object, value: Json) -> Json:
     return value
 
 
-def spoken_as_it_is(self: MaskedHearing, text: str) -> None:
+def spoken_as_it_is(self: MaskedListener, text: str) -> None:
     self._hear(text)  # pyright: ignore[reportPrivateUsage] - the defect
 
 
@@ -428,7 +428,7 @@ def test_the_encodings_row_detects_every_sink_that_does_not_mask(monkeypatch: py
 
 
 def test_the_encodings_row_detects_unmasked_words_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MaskedHearing, "__call__", spoken_as_it_is)
+    monkeypatch.setattr(MaskedListener, "__call__", spoken_as_it_is)
     monkeypatch.setattr(redacting.Redactor, "json", untouched)
     violations = secret_encodings.examine(1, 1).violations
     assert any(line.endswith(" in live texts") for line in violations)

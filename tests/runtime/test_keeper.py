@@ -155,7 +155,7 @@ def test_an_answer_reaches_an_evicted_gate_and_awaited_executions_stay_in_memory
 def test_an_emitted_event_reaches_evicted_executions() -> None:
     async def story() -> None:
         runtime, _, keeper = await here(MemoryStore())
-        runtime.keeping = True
+        runtime.is_leading = True
         hears = [await begun(runtime, "hears", number) for number in range(3)]
         await looks(keeper)
         assert runtime.drivers == {}
@@ -206,7 +206,7 @@ def test_an_event_emitted_before_a_crash_is_delivered_once_after_it() -> None:
         assert (told, state.status, [*state.outbox]) == (["lost"], "completed", ["emit:tell"])
         await crashes.close()
         await runtime.clock.sleep_until(runtime.clock.now() + 31)
-        runtime.keeping = True
+        runtime.is_leading = True
         await looks(keeper)
         assert (await runtime.load(hears)).status == "completed"
         assert (await runtime.load(tells)).outbox == {}

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from pointsman import Pointsman, Workflow
-from pointsman.executions.families import pause_with_children, resume_with_children
+from pointsman.executions.children import pause_with_children, resume_with_children
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, WorkflowId
 from pointsman.workflows.scripts import parse_script

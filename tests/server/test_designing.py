@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pointsman.authoring.design import Earlier, Round, conversation_messages
+from pointsman.authoring.design import EarlierRequest, Round, conversation_messages
 from pointsman.authoring.verbs import AuthoringVerbs
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script
@@ -205,7 +205,9 @@ async def test_the_design_model_receives_earlier_messages_and_their_results() ->
 
 def test_a_design_conversation_is_listed_in_order_with_the_result_of_each_answer() -> None:
     said = conversation_messages(
-        [Earlier("a", "A"), Earlier("b", "B", accepted=True), Earlier("c", "C", accepted=False)], "d", name="x"
+        [EarlierRequest("a", "A"), EarlierRequest("b", "B", accepted=True), EarlierRequest("c", "C", accepted=False)],
+        "d",
+        name="x",
     )
     assert [(one["role"], one["content"]) for one in said if isinstance(one, dict)] == [
         ("user", "a"),

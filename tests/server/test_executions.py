@@ -146,7 +146,7 @@ async def test_lists_come_in_pages_and_events_without_a_stream(served: Served) -
         after = f"&after={page['last']}"
     assert page["status"] == "completed"
     assert len(told) == len(set(told))
-    _, events = await served.app.look(every[0])
+    _, events = await served.app.state_and_events(every[0])
     assert told == [f"{event['seq']}.{event['n']}" for event in events]
 
 

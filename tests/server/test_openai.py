@@ -13,7 +13,7 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from pointsman.models.script import read_script
-from pointsman.server.routes.openai import error_told
+from pointsman.server.routes.openai import error_body
 from pointsman.settings import Settings
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER, WAITS, secret_of
@@ -274,7 +274,7 @@ async def test_many_conversations_run_concurrently() -> None:
     ],
 )
 def test_the_message_of_an_error_includes_its_hint_as_a_sentence(detail: str, hint: str, message: str) -> None:
-    assert error_told(404, "code", detail, hint)["error"] == {
+    assert error_body(404, "code", detail, hint)["error"] == {
         "message": message,
         "type": "invalid_request_error",
         "param": None,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pointsman.app import Pointsman
-from pointsman.auth.callers import NOBODY, Caller, together
+from pointsman.auth.callers import NOBODY, Caller, combined_caller
 from pointsman.authoring.tools import offer_verbs
 from pointsman.executions.start import acting_for
 from pointsman.models.script import Script
@@ -375,10 +375,10 @@ async def test_an_export_is_audited() -> None:
 def test_the_role_of_several_people_is_their_lowest() -> None:
     ada = Caller(name="ada", role="admin", groups=("desk",))
     bob = Caller(name="bob", role="operator")
-    both = together(ada, bob, cap="editor")
+    both = combined_caller(ada, bob, cap="editor")
     assert (both.name, both.role, both.has("editor"), both.is_among(["desk"])) == ("ada", "operator", False, False)
     assert [one.role for one in both.people] == ["editor", "operator"]
-    assert together(both, NOBODY).role == "viewer"
+    assert combined_caller(both, NOBODY).role == "viewer"
 
 
 async def test_a_user_who_lost_a_workflow_reads_their_executions_and_cannot_rerun_steps() -> None:

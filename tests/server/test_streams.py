@@ -44,7 +44,7 @@ def ids_in(chunk: bytes) -> list[str]:
 
 async def told(served: Served, execution: str) -> list[tuple[str, str]]:
     """What there is to tell, from the journal."""
-    return [(str(one["id"]), str(one["event"])) for one in await served.app.bulletins(execution)]
+    return [(str(one["id"]), str(one["event"])) for one in await served.app.public_events(execution)]
 
 
 @pytest.mark.requirement("S1-84", "S1-125")

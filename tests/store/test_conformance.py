@@ -11,12 +11,12 @@ from uuid import uuid4
 import pytest
 
 from pointsman.store.sqlite.database import load_extension
-from pointsman.testing.journals import DURABLE_KEEPER_RULES, DURABLE_RULES, JOURNAL_RULES, Rule
+from pointsman.testing.journals import DURABLE_LEADER_RULES, DURABLE_RULES, JOURNAL_RULES, Rule
 from pointsman.testing.memories import VECTOR_RULES
 from pointsman.testing.stores import DURABLE_FOLLOWER_RULES, STORE_RULES
 from tests.postgres import Cluster
 
-ALL_RULES: Final = [*JOURNAL_RULES, *DURABLE_RULES, *DURABLE_KEEPER_RULES, *DURABLE_FOLLOWER_RULES, *STORE_RULES]
+ALL_RULES: Final = [*JOURNAL_RULES, *DURABLE_RULES, *DURABLE_LEADER_RULES, *DURABLE_FOLLOWER_RULES, *STORE_RULES]
 
 
 def name_of(rule: Rule) -> str:

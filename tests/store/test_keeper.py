@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from pointsman.errors import PointsmanError
-from pointsman.store import coordination as keeping
+from pointsman.store import coordination
 from pointsman.store.api import Store
 from pointsman.store.coordination import Leadership
 from pointsman.store.errors import LeaderExists, LeaderSuperseded
@@ -33,7 +33,7 @@ BREAK = f"SELECT pg_terminate_backend(pid) {HELD}"
 
 async def a_zombie_is_refused(url: str, take_over: Takeover) -> None:
     async with opened(url) as old, opened(url) as new:
-        kept = await old.keep("old")
+        kept = await old.lead("old")
         await old.journal.append(ONE, row_of(1))
         fresh = await take_over(new)
         assert fresh.epoch == kept.epoch + 1
@@ -62,7 +62,7 @@ async def a_zombie_is_refused(url: str, take_over: Takeover) -> None:
 async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
     """The old keeper writes for sixteen executions as fast as it can while the new one takes over."""
     async with opened(url) as old, opened(url) as new:
-        await old.keep("old")
+        await old.lead("old")
         executions = [ExecutionId(f"exec-{number}") for number in range(16)]
         under_way = asyncio.Event()
 
@@ -93,7 +93,7 @@ async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
 async def test_a_leader_on_sqlite_that_lost_its_lock_writes_nothing(rule: Refusal, tmp_path: Path) -> None:
     async def take_over(new: Store) -> Leadership:
         (tmp_path / "store.db-keeper").unlink()
-        return await new.keep("new")
+        return await new.lead("new")
 
     await rule(f"sqlite:///{tmp_path}/store.db", take_over)
 
@@ -106,7 +106,7 @@ async def test_a_leader_on_postgresql_that_lost_its_session_writes_nothing(
 
     async def take_over(new: Store) -> Leadership:
         await asyncio.to_thread(cluster.sql, BREAK)
-        return await new.keep("new", wait=True)
+        return await new.lead("new", wait=True)
 
     await rule(cluster.url(), take_over)
 
@@ -117,7 +117,7 @@ async def test_a_leader_that_loses_its_session_stays_leader_without_a_rival(
     monkeypatch.setattr(keeper, "WATCH_S", 0.01)
     monkeypatch.setattr(keeper, "STANDBY_S", 0.01)
     async with opened(cluster.url()) as store:
-        kept = await store.keep("first")
+        kept = await store.lead("first")
         before = await asyncio.to_thread(cluster.value, f"SELECT pid {HELD}")
         await asyncio.to_thread(cluster.sql, BREAK)
         while await asyncio.to_thread(cluster.value, f"SELECT pid {HELD}") in ("", before):
@@ -131,8 +131,8 @@ async def test_a_standby_survives_a_restart_of_the_database(
 ) -> None:
     monkeypatch.setattr(keeper, "STANDBY_S", 0.01)
     async with opened(cluster.url()) as one, opened(cluster.url()) as other:
-        kept = await one.keep("one")
-        waiting = asyncio.ensure_future(other.keep("other", wait=True))
+        kept = await one.lead("one")
+        waiting = asyncio.ensure_future(other.lead("other", wait=True))
         await asyncio.sleep(0)
         await asyncio.to_thread(cluster.stop)
         await asyncio.to_thread(cluster.start)
@@ -152,7 +152,7 @@ of_sqlite.BEAT_S = of_postgres.WATCH_S = 0.1
 
 async def lead(url, works):
     async with opened(url) as store:
-        keep = await store.keep("leader")
+        keep = await store.lead("leader")
         print("keeps", flush=True)
         seq = 0
         while not keep.lost.is_set():
@@ -177,7 +177,7 @@ LEASE_S: Final = 1.5
 async def test_a_stopped_leader_of_an_sqlite_store_loses_its_role(
     does: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "LEASE_S", LEASE_S)
+    monkeypatch.setattr(coordination, "LEASE_S", LEASE_S)
     await a_stopped_leader_loses_its_role(f"sqlite:///{tmp_path}/store.db", does)
 
 
@@ -185,7 +185,7 @@ async def test_a_stopped_leader_of_an_sqlite_store_loses_its_role(
 async def test_a_stopped_leader_of_a_postgresql_store_loses_its_role(
     does: str, cluster: postgres.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "LEASE_S", LEASE_S)
+    monkeypatch.setattr(coordination, "LEASE_S", LEASE_S)
     await a_stopped_leader_loses_its_role(cluster.url(), does)
 
 
@@ -194,7 +194,7 @@ async def a_stopped_leader_loses_its_role(url: str, does: str) -> None:
     leader = await asyncio.to_thread(_leading, url, does)
     try:
         async with opened(url) as store:
-            standby = asyncio.ensure_future(store.keep("standby", wait=True))
+            standby = asyncio.ensure_future(store.lead("standby", wait=True))
             await asyncio.sleep(LEASE_S * 2)
             assert not standby.done(), "a leader that works keeps its role"
             os.kill(leader.pid, signal.SIGSTOP)
@@ -210,7 +210,7 @@ async def a_stopped_leader_loses_its_role(url: str, does: str) -> None:
             assert not fresh.lost.is_set()
             with pytest.raises(LeaderExists):
                 async with opened(url) as third:
-                    await third.keep("third")
+                    await third.lead("third")
     finally:
         leader.kill()
         leader.wait()

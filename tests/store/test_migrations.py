@@ -72,7 +72,7 @@ async def test_a_user_without_rights_to_change_tables_can_use_a_store(postgres_u
         await store.journal.append(ONE, row_of(1), summary=summary_of(1))
         await store.memory.put("user", "ann", "tone", "short")
         assert await store.entries.put("schedule", "daily", {"at": 7}) == 1
-        leadership = await store.keep("clerk")
+        leadership = await store.lead("clerk")
         await leadership.release()
         assert await store.verify() == []
         await store.close()

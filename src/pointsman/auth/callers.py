@@ -91,14 +91,14 @@ NOBODY: Final = Caller(name="\0", role="viewer")
 """Stands for a person whose key was revoked or who was never known: no owner and no group has this name."""
 
 
-def lesser(one: Role, other: Role) -> Role:
+def lower_role(one: Role, other: Role) -> Role:
     return ROLES[min(ROLES.index(one), ROLES.index(other))]
 
 
-def together(starter: Caller, *others: Caller, cap: Role = "admin") -> Caller:
+def combined_caller(starter: Caller, *others: Caller, cap: Role = "admin") -> Caller:
     """Return one caller for an execution that acts for several people, with their lowest role, at most `cap`."""
     everybody = (*starter.people, *(person for one in others for person in one.people))
-    parties = tuple(dict.fromkeys(replace(one, role=lesser(one.role, cap), parties=()) for one in everybody))
+    parties = tuple(dict.fromkeys(replace(one, role=lower_role(one.role, cap), parties=()) for one in everybody))
     role = min((one.role for one in parties), key=ROLES.index)
     return replace(starter, role=role, parties=parties)
 

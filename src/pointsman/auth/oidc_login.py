@@ -356,7 +356,7 @@ class LoginRefused(CallerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class ProviderLogin:
     """One browser login at the provider, from the redirect to the answer."""
 
     secret: str
@@ -382,13 +382,13 @@ class Visit:
         return _encoded(sha256(f"{of}|{self.secret}".encode()).digest())
 
 
-def begin_visit() -> Visit:
-    return Visit(secrets.token_urlsafe(RANDOM_BYTES))
+def begin_provider_login() -> ProviderLogin:
+    return ProviderLogin(secrets.token_urlsafe(RANDOM_BYTES))
 
 
-def visit_of(cookie: str, state: str) -> Visit:
+def provider_login_of(cookie: str, state: str) -> ProviderLogin:
     """Return the visit that an answer belongs to. Raises `LoginExpired`."""
-    visit = Visit(cookie)
+    visit = ProviderLogin(cookie)
     if len(cookie) != SECRET_CHARS or not compare_digest(visit.state.encode(), state.encode()):
         raise LoginExpired("this answer belongs to no login that started here", hint="Log in again.")
     return visit
@@ -415,7 +415,7 @@ class IdentityProvider:
         if issuer != self._settings.issuer and (names_itself or issuer is not None):
             raise LoginExpired("this answer is from another provider", hint="Log in again.")
 
-    async def address(self, visit: Visit, back: str) -> str:
+    async def address(self, visit: ProviderLogin, back: str) -> str:
         """Return the URL to which the browser is redirected to log in; the provider redirects it to `back`. Raises
         `IssuerUnreachable`."""
         place = await self._tokens.endpoint("authorization_endpoint")
@@ -431,7 +431,7 @@ class IdentityProvider:
         }
         return f"{place}{'&' if '?' in place else '?'}{urlencode(asked)}"
 
-    async def caller(self, visit: Visit, code: str, back: str) -> Caller:
+    async def caller(self, visit: ProviderLogin, code: str, back: str) -> Caller:
         """Return the caller for a code. The settings determine how long the login lasts, not the token, which expires
         within minutes.
 
@@ -454,7 +454,7 @@ class IdentityProvider:
             ) from None
         return Caller(name=said.name, role=said.role, groups=said.groups, entrance="token")
 
-    async def _token(self, visit: Visit, code: str, back: str) -> str:
+    async def _token(self, visit: ProviderLogin, code: str, back: str) -> str:
         """Exchange a code and its verifier for an ID token. The provider accepts a code once."""
         from pointsman.tools.egress.http_calls import HttpCall  # Deferred: imports an HTTP client.
 

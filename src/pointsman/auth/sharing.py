@@ -24,7 +24,7 @@ from typing_extensions import TypedDict
 from pointsman.auth.callers import Caller, NotAllowed
 from pointsman.context import AppContext
 from pointsman.errors import CallerError
-from pointsman.etags import mark_at, mark_of, moved, put_after
+from pointsman.etags import content_etag, entry_etag, put_after, revision_moved
 from pointsman.store.errors import EntryMoved
 
 Audience: TypeAlias = Literal["private", "groups", "everyone"]
@@ -79,9 +79,9 @@ async def sharing_of(app: AppContext, name: str, kind: Shared = "workflow") -> S
     return EVERYONES if entry is None else msgspec.convert(entry.value, Sharing, strict=False)
 
 
-def sharing_mark(sharing: Sharing) -> str:
+def sharing_etag(sharing: Sharing) -> str:
     """Return the ETag that `share` takes. No sharing has the ETag of sharing with everyone."""
-    return mark_of(msgspec.to_builtins(sharing))
+    return content_etag(msgspec.to_builtins(sharing))
 
 
 async def claim(app: AppContext, caller: Caller, name: str, kind: Shared = "workflow") -> bool:
@@ -94,7 +94,7 @@ async def claim(app: AppContext, caller: Caller, name: str, kind: Shared = "work
     return True
 
 
-async def disclaim(app: AppContext, name: str, kind: Shared = "workflow") -> None:
+async def release_claim(app: AppContext, name: str, kind: Shared = "workflow") -> None:
     """Undo the claim of a workflow or agent that could not be saved."""
     await app.store.entries.delete(KINDS[kind], name)
 
@@ -116,7 +116,7 @@ async def share(
     `RevisionMoved`.
     """
     bare, entries = name.partition("@")[0], app.store.entries
-    looked_at = await mark_at(entries, KINDS[kind], bare)
+    looked_at = await entry_etag(entries, KINDS[kind], bare)
     known = await must_own(app, caller, bare, "share it", kind)
     if (audience == "groups") != bool(groups):
         raise SharingInvalid(
@@ -124,8 +124,8 @@ async def share(
             hint="Name groups with the audience `groups`, and only with it.",
         )
     what = f"the sharing of {bare!r}"
-    if after not in (None, sharing_mark(known)):
-        raise moved(what)
+    if after not in (None, sharing_etag(known)):
+        raise revision_moved(what)
     changed = Sharing(owner=known.owner if owner is None else owner, audience=audience, groups=groups)
     # Writes only over the version read above: a former owner must not take back what they gave away in between.
     await put_after(entries, KINDS[kind], bare, msgspec.to_builtins(changed), after=looked_at, what=what)

@@ -23,7 +23,7 @@ from pointsman.auth.redaction import known_redaction
 from pointsman.context import Part
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import CallerError, OperatorError
-from pointsman.etags import NOTHING, delete_after, etag_of, mark_at, mark_of, moved, put_after
+from pointsman.etags import NOTHING, content_etag, delete_after, entry_etag, etag_of, put_after, revision_moved
 from pointsman.ports import Clock, ExecutionPort, SecretRule, Tools, ToolSpec
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
 from pointsman.settings.sections import VaultSettings
@@ -176,10 +176,10 @@ class Vault:
             rule=rule if rule is not None else known.rule if known is not None else SecretRule(),
         )
         # Arguments that are not given are copied from the record read above, so it must still be the stored one.
-        read = NOTHING if before is None else mark_of(before.value)
+        read = NOTHING if before is None else content_etag(before.value)
         what = f"the secret {name!r}"
         if after not in (None, read):
-            raise moved(what)
+            raise revision_moved(what)
         await put_after(self._store, KIND, name, msgspec.to_builtins(kept), after=read, what=what)
         await self._changed()
 
@@ -205,7 +205,7 @@ class Vault:
 
     async def mark(self, name: str) -> str:
         """Return the ETag of a secret; `NOTHING` if there is none."""
-        return await mark_at(self._store, KIND, name)
+        return await entry_etag(self._store, KIND, name)
 
     async def all(self) -> list[StoredSecret]:
         """Return all secrets by name, encrypted."""
@@ -213,7 +213,7 @@ class Vault:
 
     async def marked(self) -> list[tuple[StoredSecret, str]]:
         """Return all secrets by name, encrypted, each with its ETag."""
-        return [(_read(entry), mark_of(entry.value)) for entry in await self._store.list(KIND)]
+        return [(_read(entry), content_etag(entry.value)) for entry in await self._store.list(KIND)]
 
     async def delete(self, name: str, *, after: str | None = None) -> None:
         """Delete a secret. `after` is the ETag that it must have. Raises `NoSuchSecret`, `RevisionMoved`."""
@@ -225,12 +225,12 @@ class Vault:
     async def rotate(self) -> int:
         """Encrypt all secrets again with the newest key and return their number. If one cannot be decrypted, raises and
         changes nothing. A secret that another process changes meanwhile is not overwritten."""
-        from pointsman.auth.vault_keys import box_of  # Deferred: imports a library of ciphers.
+        from pointsman.auth.vault_keys import sealing_keys_of  # Deferred: imports a library of ciphers.
 
         entries, done = await self._store.list(KIND), 0
         if not entries:
             return 0
-        box = box_of(self._settings)
+        box = sealing_keys_of(self._settings)
         kept = [(entry, one) for entry in entries if (one := _read(entry)).sealed]
         opened = [(entry, one, box.open(one.name, one.sealed)) for entry, one in kept]
         for entry, one, value in opened:
@@ -255,24 +255,24 @@ class Vault:
     async def _sealing(self) -> SealingKeys:
         """Return the keys to encrypt with. A key is created only if the vault is empty: existing secrets need their own
         key."""
-        from pointsman.auth.vault_keys import VaultLocked, box_of, make_key  # Deferred as above.
+        from pointsman.auth.vault_keys import VaultLocked, make_key, sealing_keys_of  # Deferred as above.
 
         try:
-            return box_of(self._settings)
+            return sealing_keys_of(self._settings)
         except VaultLocked:
             if await self._store.list(KIND):
                 raise
         make_key(self._settings)
-        return box_of(self._settings)
+        return sealing_keys_of(self._settings)
 
     def _open_all(self) -> None:
         self._values, self._closed = {}, {}
         if not self._sealed:
             return
-        from pointsman.auth.vault_keys import box_of  # Deferred as above.
+        from pointsman.auth.vault_keys import sealing_keys_of  # Deferred as above.
 
         try:
-            box = box_of(self._settings)
+            box = sealing_keys_of(self._settings)
         except OperatorError as why:
             self._closed = dict.fromkeys(self._sealed, why)
             return

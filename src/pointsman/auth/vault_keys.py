@@ -72,7 +72,7 @@ class SealingKeys(NamedTuple):
         return found.value
 
 
-def box_of(settings: VaultSettings) -> SealingKeys:
+def sealing_keys_of(settings: VaultSettings) -> SealingKeys:
     """Return the configured keys. Raises `VaultLocked` if there are none, and `VaultKeyInvalid`."""
     given = os.environ.get(VARIABLE, "").replace(",", " ").split() or [*settings.keys]
     source = VARIABLE if os.environ.get(VARIABLE, "").strip() else "[vault] keys"

@@ -107,7 +107,7 @@ def evidence_of(rounds: Sequence[Round]) -> Evidence:
     }
 
 
-class Earlier(NamedTuple):
+class EarlierRequest(NamedTuple):
     """An earlier request of the same conversation, and its result."""
 
     words: str
@@ -117,7 +117,7 @@ class Earlier(NamedTuple):
     """Whether the author accepted the result; None: unknown."""
 
 
-def conversation_messages(earlier: Sequence[Earlier], words: str, *, name: str) -> list[Json]:
+def conversation_messages(earlier: Sequence[EarlierRequest], words: str, *, name: str) -> list[Json]:
     """Return the conversation up to the present request as messages. `name`: the name of the assistant."""
     said: list[JsonObject] = []
     verdict = ""
@@ -180,7 +180,7 @@ async def design(
     *,
     caller: Caller = LOCAL,
     name: str = "",
-    earlier: Sequence[Earlier] = (),
+    earlier: Sequence[EarlierRequest] = (),
     hear: RoundListener = lambda _: None,
 ) -> Designed[Workflow]:
     """Return a workflow that a model designs from the caller's words. `name`: the id that it gets.
@@ -214,7 +214,7 @@ async def edit_by_words(
     words: str,
     *,
     caller: Caller = LOCAL,
-    earlier: Sequence[Earlier] = (),
+    earlier: Sequence[EarlierRequest] = (),
     hear: RoundListener = lambda _: None,
 ) -> Designed[Edited]:
     """Return a change that a model designs from words, as operations. Raises the errors of `design`, and
@@ -263,7 +263,7 @@ async def _converse(
             if not errors or errors in met:
                 break
             met.add(errors)
-            said += [assistant_message(reply, name=PURPOSE), user_message(complaint(attempt.problems))]
+            said += [assistant_message(reply, name=PURPOSE), user_message(problems_message(attempt.problems))]
     finally:
         await models.close()
     return Designed(made, tuple(rounds))
@@ -287,7 +287,7 @@ def _must_be_able(app: AppContext, names: tuple[str, ...]) -> None:
         )
 
 
-def complaint(problems: tuple[Problem, ...]) -> str:
+def problems_message(problems: tuple[Problem, ...]) -> str:
     """Return the message with problems that the model must correct: errors first, each with its position and hint."""
     ordered = sorted(problems, key=lambda one: one.severity != "error")[:TOLD_MAX]
     lines = [f"- {one.severity} at {one.pointer or 'the top'}: {sentences(one.message, one.hint)}" for one in ordered]

@@ -29,7 +29,7 @@ from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
 from pointsman.errors import PointsmanError
 from pointsman.executions.authority import attempt_at_work
-from pointsman.executions.execution import Execution, TakenOver
+from pointsman.executions.execution import Execution, OwnershipLost
 from pointsman.executions.start import acting_for, state_of
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.ports import ToolSpec
@@ -89,7 +89,7 @@ class Workbench:
     async def watched(self, execution: Execution, hear: ProgressListener) -> JsonObject:
         """Wait until the execution ends, pauses or waits for a person, and return its state. `hear` receives all its
         events. If another process takes the execution over, return its state at that time."""
-        with suppress(TakenOver):
+        with suppress(OwnershipLost):
             async for event in execution.events():
                 hear(event)
             await execution.settled()
@@ -129,26 +129,26 @@ class Arguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, r
     """Base of the arguments of a tool."""
 
 
-class Nothing(Arguments, frozen=True):
+class NoArguments(Arguments, frozen=True):
     """No arguments."""
 
 
-class Named(Arguments, frozen=True):
+class WorkflowArguments(Arguments, frozen=True):
     workflow: WorkflowRef
 
 
-class CheckReply(Arguments, frozen=True):
+class CheckArguments(Arguments, frozen=True):
     document: Given
     dialect: Dialect | None = None
 
 
-class Saved(Arguments, frozen=True):
+class SaveArguments(Arguments, frozen=True):
     document: Given
     dialect: Dialect | None = None
     draft: Annotated[bool, Meta(description="Save it although it has errors; it cannot be run then.")] = False
 
 
-class Edits(Arguments, frozen=True):
+class EditArguments(Arguments, frozen=True):
     workflow: WorkflowName
     operations: Annotated[
         list[Any],
@@ -161,35 +161,35 @@ class Edits(Arguments, frozen=True):
     revision: Annotated[int | None, Meta(description="Apply only to this revision.")] = None
 
 
-class Wished(Arguments, frozen=True):
+class DesignArguments(Arguments, frozen=True):
     words: Annotated[str, Meta(description="Description of the workflow.", min_length=1, max_length=20_000)]
     id: Annotated[str, Meta(description="The id of the workflow.", max_length=200)] = ""
     save: Annotated[bool, Meta(description="Save the workflow if it has no errors.")] = False
 
 
-class Compared(Arguments, frozen=True):
+class CompareArguments(Arguments, frozen=True):
     workflow: WorkflowName
     since: Annotated[int | None, Meta(description="A revision; absent: the previous one.")] = None
     to: Annotated[int | None, Meta(description="A revision; absent: the latest.")] = None
 
 
-class TakenBack(Arguments, frozen=True):
+class RollbackArguments(Arguments, frozen=True):
     workflow: WorkflowName
     revision: Annotated[int, Meta(description="The revision whose document is restored.", ge=1)]
 
 
-class VerbFunction(Arguments, frozen=True):
+class StartArguments(Arguments, frozen=True):
     workflow: WorkflowRef
     input: Annotated[Any, Meta(description="The input, as the workflow's `input` schema describes it.")] = None
     session_id: Annotated[str, Meta(description="The conversation of this turn.", max_length=200)] | None = None
     wait: Annotated[bool, Meta(description="Wait until it ends or waits for a person; otherwise return its id.")] = True
 
 
-class Looked(Arguments, frozen=True):
+class ExecutionArguments(Arguments, frozen=True):
     execution_id: ExecutionRef
 
 
-class ToolReply(Arguments, frozen=True):
+class AnswerArguments(Arguments, frozen=True):
     execution_id: ExecutionRef
     gate: Annotated[str, Meta(description="The gate's id, or its node's if that has one open gate.", min_length=1)]
     action: Annotated[str, Meta(description="One of the gate's options.", min_length=1)]
@@ -201,12 +201,12 @@ class ToolReply(Arguments, frozen=True):
     wait: Annotated[bool, Meta(description="Wait until it ends or waits again.")] = True
 
 
-class Resumed(Arguments, frozen=True):
+class ResumeArguments(Arguments, frozen=True):
     execution_id: ExecutionRef
     wait: Annotated[bool, Meta(description="Wait until it ends or waits again.")] = True
 
 
-class Cancelled(Arguments, frozen=True):
+class CancelArguments(Arguments, frozen=True):
     execution_id: ExecutionRef
     reason: Annotated[str, Meta(max_length=1000)] = ""
 
@@ -298,51 +298,51 @@ def _named(schema: JsonObject) -> str:
     return ", ".join(f"{name} (required)" if name in required else name for name in fields) or "no arguments"
 
 
-async def _list(call: VerbCall, given: Nothing) -> JsonView:
+async def _list(call: VerbCall, given: NoArguments) -> JsonView:
     return {"workflows": (await call.bench.workflows.list(include_disabled=True))["workflows"]}
 
 
-async def _get(call: VerbCall, given: Named) -> JsonView:
+async def _get(call: VerbCall, given: WorkflowArguments) -> JsonView:
     return await call.bench.authoring.describe(given.workflow)
 
 
-async def _check(call: VerbCall, given: CheckReply) -> JsonView:
+async def _check(call: VerbCall, given: CheckArguments) -> JsonView:
     return await call.bench.workflows.check(document_of(given.document, dialect=given.dialect))
 
 
-async def _save(call: VerbCall, given: Saved) -> JsonView:
+async def _save(call: VerbCall, given: SaveArguments) -> JsonView:
     source = document_of(given.document, dialect=given.dialect)
     saved = await call.bench.workflows.save(source, draft=given.draft)
     return {**saved, **await call.bench.authoring.described(source)}
 
 
-async def _edit(call: VerbCall, given: Edits) -> JsonView:
+async def _edit(call: VerbCall, given: EditArguments) -> JsonView:
     operations = read_operations(given.operations)
     return await call.bench.authoring.edit(given.workflow, operations, apply=given.apply, revision=given.revision)
 
 
-async def _design(call: VerbCall, given: Wished) -> JsonView:
+async def _design(call: VerbCall, given: DesignArguments) -> JsonView:
     return await call.bench.authoring.design(given.words, name=given.id, save=given.save)
 
 
-async def _delete(call: VerbCall, given: Named) -> JsonView:
+async def _delete(call: VerbCall, given: WorkflowArguments) -> JsonView:
     await call.bench.workflows.delete(given.workflow)
     return {"deleted": given.workflow}
 
 
-async def _versions(call: VerbCall, given: Named) -> JsonView:
+async def _versions(call: VerbCall, given: WorkflowArguments) -> JsonView:
     return {"versions": (await call.bench.workflows.versions(given.workflow))["workflows"]}
 
 
-async def _diff(call: VerbCall, given: Compared) -> JsonView:
+async def _diff(call: VerbCall, given: CompareArguments) -> JsonView:
     return await call.bench.authoring.compare(given.workflow, given.since, given.to)
 
 
-async def _rollback(call: VerbCall, given: TakenBack) -> JsonView:
+async def _rollback(call: VerbCall, given: RollbackArguments) -> JsonView:
     return await call.bench.authoring.restore(given.workflow, given.revision)
 
 
-async def _run(call: VerbCall, given: VerbFunction) -> JsonView:
+async def _run(call: VerbCall, given: StartArguments) -> JsonView:
     execution = await call.bench.start(given.workflow, given.input, session=given.session_id, key=call.key)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
@@ -350,11 +350,11 @@ async def _run(call: VerbCall, given: VerbFunction) -> JsonView:
     return await call.bench.watched(execution, call.hear)
 
 
-async def _look(call: VerbCall, given: Looked) -> JsonView:
+async def _look(call: VerbCall, given: ExecutionArguments) -> JsonView:
     return await call.bench.execution(given.execution_id)
 
 
-async def _answer(call: VerbCall, given: ToolReply) -> JsonView:
+async def _answer(call: VerbCall, given: AnswerArguments) -> JsonView:
     execution = await call.bench.executions.answer(
         given.execution_id, given.gate, given.action, given.data, comment=given.comment, digest=given.digest
     )
@@ -363,14 +363,14 @@ async def _answer(call: VerbCall, given: ToolReply) -> JsonView:
     return await call.bench.watched(execution, call.hear)
 
 
-async def _resume(call: VerbCall, given: Resumed) -> JsonView:
+async def _resume(call: VerbCall, given: ResumeArguments) -> JsonView:
     execution = await call.bench.executions.resume(given.execution_id)
     if not given.wait:
         return {"executionId": execution.id, "status": execution.status}
     return await call.bench.watched(execution, call.hear)
 
 
-async def _cancel(call: VerbCall, given: Cancelled) -> JsonView:
+async def _cancel(call: VerbCall, given: CancelArguments) -> JsonView:
     return await call.bench.cancel(given.execution_id, given.reason)
 
 
@@ -382,27 +382,27 @@ def _tool(
 
 
 VERBS: Final[tuple[Verb[Any], ...]] = (
-    _tool(WorkflowVerbs.list, "list_workflows", "List the saved workflows.", Nothing, _list),
+    _tool(WorkflowVerbs.list, "list_workflows", "List the saved workflows.", NoArguments, _list),
     _tool(
         AuthoringVerbs.describe,
         "get_workflow",
         "Read a saved workflow: its document, a diagram (Mermaid), its problems.",
-        Named,
+        WorkflowArguments,
         _get,
     ),
     _tool(
         WorkflowVerbs.check,
         "check_workflow",
         "List all problems of a workflow, with positions and hints. Saves nothing.",
-        CheckReply,
+        CheckArguments,
         _check,
     ),
-    _tool(WorkflowVerbs.save, "save_workflow", "Save a workflow as a new revision.", Saved, _save, "changes"),
+    _tool(WorkflowVerbs.save, "save_workflow", "Save a workflow as a new revision.", SaveArguments, _save, "changes"),
     _tool(
         AuthoringVerbs.design,
         "design_workflow",
         "Let the configured model design a workflow.",
-        Wished,
+        DesignArguments,
         _design,
         "changes",
     ),
@@ -410,24 +410,30 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         AuthoringVerbs.edit,
         "edit_workflow",
         "Change a workflow by operations; returns the changes and problems.",
-        Edits,
+        EditArguments,
         _edit,
         "changes",
     ),
-    _tool(WorkflowVerbs.delete, "delete_workflow", "Delete a saved workflow.", Named, _delete, "destroys"),
-    _tool(WorkflowVerbs.versions, "workflow_versions", "List all revisions of a saved workflow.", Named, _versions),
+    _tool(WorkflowVerbs.delete, "delete_workflow", "Delete a saved workflow.", WorkflowArguments, _delete, "destroys"),
+    _tool(
+        WorkflowVerbs.versions,
+        "workflow_versions",
+        "List all revisions of a saved workflow.",
+        WorkflowArguments,
+        _versions,
+    ),
     _tool(
         AuthoringVerbs.compare,
         "diff_workflow",
         "Compare two revisions of a workflow, as operations.",
-        Compared,
+        CompareArguments,
         _diff,
     ),
     _tool(
         AuthoringVerbs.restore,
         "rollback_workflow",
         "Save an old revision as the latest one.",
-        TakenBack,
+        RollbackArguments,
         _rollback,
         "changes",
     ),
@@ -435,7 +441,7 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         ExecutionVerbs.start,
         "run_workflow",
         "Run a workflow until it ends or waits for a person.",
-        VerbFunction,
+        StartArguments,
         _run,
         "changes",
     ),
@@ -443,14 +449,14 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         ExecutionVerbs.read,
         "get_execution",
         "Read the state of an execution: status, output, what it waits for.",
-        Looked,
+        ExecutionArguments,
         _look,
     ),
     _tool(
         ExecutionVerbs.answer,
         "answer_gate",
         "Answer an open gate of an execution.",
-        ToolReply,
+        AnswerArguments,
         _answer,
         "changes",
     ),
@@ -458,12 +464,17 @@ VERBS: Final[tuple[Verb[Any], ...]] = (
         ExecutionVerbs.resume,
         "resume_execution",
         "Resume an execution that is paused, stopped or interrupted.",
-        Resumed,
+        ResumeArguments,
         _resume,
         "changes",
     ),
     _tool(
-        ExecutionVerbs.cancel, "cancel_execution", "Cancel an execution permanently.", Cancelled, _cancel, "destroys"
+        ExecutionVerbs.cancel,
+        "cancel_execution",
+        "Cancel an execution permanently.",
+        CancelArguments,
+        _cancel,
+        "destroys",
     ),
 )
 

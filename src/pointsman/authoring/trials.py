@@ -44,7 +44,7 @@ class DraftRun(NamedTuple):
     """Its authors, if the document is a saved one."""
 
 
-async def drafted(
+async def draft_source(
     app: AppContext, caller: Caller, workflow: str, *, operations: Sequence[AnyOperation] = (), document: Json = None
 ) -> DraftRun:
     """Return a saved workflow, or a given document with its id, changed by operations. Nothing is saved.
@@ -71,7 +71,7 @@ async def drafted(
 async def try_draft(
     app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject, *, model: str | None = None
 ) -> Execution:
-    """Start a partial run of a result of `drafted`.
+    """Start a partial run of a result of `draft_source`.
 
     Raises `PartialRunInvalid`, `WorkflowInvalid`, `TooManyRequests`.
     """
@@ -79,7 +79,7 @@ async def try_draft(
     return await try_out(app, draft.source, input, trial, caller=caller, written_by=draft.written_by, model=model)
 
 
-async def play_draft(app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject) -> DryRun:
+async def dry_run_draft(app: AppContext, caller: Caller, draft: DraftRun, input: Json, trial: JsonObject) -> DryRun:
     """Return the path that the partial run would take, past its breakpoints, and its estimated cost. Nothing is called
     or stored."""
     shown: JsonObject = {**trial, "breakpoints": []}

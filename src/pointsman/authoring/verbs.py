@@ -14,10 +14,10 @@ from typing_extensions import TypedDict
 from pointsman.auth.policy import must_see_workflow
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.authoring.comparison import operations_between
-from pointsman.authoring.design import Earlier, Evidence, Round, RoundView, evidence_of
+from pointsman.authoring.design import EarlierRequest, Evidence, Round, RoundView, evidence_of
 from pointsman.authoring.edits import Edited, EditView, edit, native_of
 from pointsman.authoring.operations import AnyOperation, written_operations
-from pointsman.authoring.trials import TrialTurn, drafted, play_draft, try_agent, try_draft
+from pointsman.authoring.trials import TrialTurn, draft_source, dry_run_draft, try_agent, try_draft
 from pointsman.definition.graph.analysis import GraphView
 from pointsman.definition.problems import ProblemView
 from pointsman.errors import AuthorError, CallerError
@@ -138,7 +138,7 @@ class AuthoringVerbs(Verbs):
         *,
         name: str = "",
         save: bool = False,
-        earlier: Sequence[Earlier] = (),
+        earlier: Sequence[EarlierRequest] = (),
         hear: Callable[[Round], None] = lambda _: None,
     ) -> DesignedWorkflow:
         """Return a workflow that a model designs from words, with its rounds; with `save` save it if it has no errors.
@@ -198,7 +198,7 @@ class AuthoringVerbs(Verbs):
         on: Sequence[AnyOperation] = (),
         apply: bool = False,
         revision: int | None = None,
-        earlier: Sequence[Earlier] = (),
+        earlier: Sequence[EarlierRequest] = (),
         hear: Callable[[Round], None] = lambda _: None,
         text: str | None = None,
     ) -> EditedWorkflow:
@@ -263,9 +263,9 @@ class AuthoringVerbs(Verbs):
         Raises `UnknownWorkflow`, `OperationRefused`, `PartialRunInvalid`, `WorkflowInvalid`, `TooManyRequests`.
         """
         await must_see_workflow(self.app, self.caller, workflow)
-        draft = await drafted(self.app, self.caller, workflow, operations=operations, document=document)
+        draft = await draft_source(self.app, self.caller, workflow, operations=operations, document=document)
         if dry_run:
-            return await play_draft(self.app, self.caller, draft, input, trial)
+            return await dry_run_draft(self.app, self.caller, draft, input, trial)
         return await try_draft(self.app, self.caller, draft, input, trial, model=model)
 
     @verb("editor", "write workflows", target=("name",), made=lambda turn: {"executionId": turn.execution.id})

@@ -31,15 +31,15 @@ from pointsman.chat.formatting import (
     call_of,
     calls_at,
     digest_in,
+    gate_mark,
     history_of,
-    mark_of,
     output_text,
     question,
     reference_in,
-    referring,
     result_of,
-    spoken_in,
+    spoken_messages,
     text_of,
+    with_reference,
 )
 from pointsman.context import AppContext
 from pointsman.definition.model.workflow import WorkflowDefinition
@@ -49,7 +49,7 @@ from pointsman.engine.digests import SHORT_CHARS
 from pointsman.engine.events.steps import StepStarted, StepSucceeded
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
-from pointsman.executions.families import OpenGate
+from pointsman.executions.children import OpenGate
 from pointsman.executions.inputs import text_field
 from pointsman.executions.opening import open_execution, open_turn
 from pointsman.executions.public_events import HEARTBEAT_S
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from pointsman.executions.execution import Execution
 
 
-class DialogueFailed(PointsmanError):
+class AnswerFailed(PointsmanError):
     """The execution that should have answered failed; nothing of the turn stays in its conversation."""
 
     code: ClassVar[str] = "dialogue-failed"
@@ -121,7 +121,7 @@ class ChatListener:
 
 
 @dataclass(slots=True)
-class Dialogue:
+class StreamedAnswer:
     """One answer, while it is produced."""
 
     execution: Execution
@@ -154,7 +154,7 @@ class Dialogue:
         return AnswerUsage(now.input - self.before.input, now.output - self.before.output)
 
     async def pieces(self) -> AsyncIterator[ChatDelta]:
-        """Yield the answer in pieces; `text`, `calls` and `usage` are complete afterwards. Raises `DialogueFailed`."""
+        """Yield the answer in pieces; `text`, `calls` and `usage` are complete afterwards. Raises `AnswerFailed`."""
         if self.note:
             yield self._words_delta(self.note + "\n\n")
         going = asyncio.ensure_future(self.execution.settled())
@@ -213,14 +213,14 @@ class Dialogue:
             text = "" if state.outcome.output is None else output_text(state.outcome.output)
             return [text] if text.strip() and text.strip() != self._last else []
         if status == "failed" and state.outcome.failure is not None:
-            raise DialogueFailed(
+            raise AnswerFailed(
                 f"[{state.outcome.failure.code}] {state.outcome.failure.message}", hint=state.outcome.failure.hint
             )
         awaited = ", ".join(repr(at.event) for at in state.steps.values() if at.event is not None)
-        return [referring(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
+        return [with_reference(self.execution.id, f"It waits for {awaited}." if awaited else f"It is {status}.")]
 
 
-async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> Dialogue:
+async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> StreamedAnswer:
     """Process the last message. It is durable on return, and the answer can be streamed.
 
     Raises `UnknownWorkflow`, `NotAllowed`, `NotText`, `MessagesInvalid`, and the errors of answers to gates.
@@ -259,7 +259,7 @@ async def _must_know(app: AppContext, caller: Caller, asked: ChatRequest) -> Non
     await must_see(app, caller, str(asked.previous))
 
 
-async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
+async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> StreamedAnswer:
     last = asked.messages[-1]
     if last.get("role") == "tool":
         return await _returned(app, caller, asked, definition)
@@ -294,7 +294,9 @@ async def _under_way(app: AppContext, caller: Caller, asked: ChatRequest) -> tup
     return None if gate is None else (execution, gate)
 
 
-async def _started(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
+async def _started(
+    app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition
+) -> StreamedAnswer:
     try:
         field = text_field(definition, definition.input_schema)
     except InputInvalid as why:
@@ -318,10 +320,10 @@ async def _said_in(app: AppContext, turn: ExecutionId) -> list[Json]:
     state = (await open_execution(app, turn)).state
     if state.status != "completed":
         raise MessagesInvalid(f"{turn!r} is {state.status}", hint="Continue from a completed turn.")
-    return spoken_in(state.root.data.root.get("messages"))
+    return spoken_messages(state.root.data.root.get("messages"))
 
 
-async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str, *, seen: str) -> None:
+async def _answer(caller: Caller, dialogue: StreamedAnswer, gate: OpenGate, text: str, *, seen: str) -> None:
     """Answer the gate that the question showed. If the gate has changed meanwhile, the question is asked again.
 
     `seen` is the digest in the question, if the client sent it back. Without it the version that the person saw is
@@ -352,7 +354,9 @@ async def _answer(caller: Caller, dialogue: Dialogue, gate: OpenGate, text: str,
         dialogue.note = " ".join(part for part in (f"{why}.", why.hint) if part)
 
 
-async def _returned(app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition) -> Dialogue:
+async def _returned(
+    app: AppContext, caller: Caller, asked: ChatRequest, definition: WorkflowDefinition
+) -> StreamedAnswer:
     """Return the tool results at the end of the messages to their gate. Results that were already returned have no
     effect."""
     results: dict[Reference, Json] = {}
@@ -371,7 +375,7 @@ async def _returned(app: AppContext, caller: Caller, asked: ChatRequest, definit
     await execution.settled()
     with _listening(app, name) as ear:
         dialogue = _dialogue(execution, definition, ear)
-        gate = next((one for one in execution.gates if mark_of(one) == mark), None)
+        gate = next((one for one in execution.gates if gate_mark(one) == mark), None)
         if gate is not None:
             data: JsonObject = {call.number: result for call, result in results.items()}
             asking = execution.asking(gate)
@@ -379,9 +383,9 @@ async def _returned(app: AppContext, caller: Caller, asked: ChatRequest, definit
     return dialogue
 
 
-def _dialogue(execution: Execution, definition: WorkflowDefinition, ear: ChatListener) -> Dialogue:
+def _dialogue(execution: Execution, definition: WorkflowDefinition, ear: ChatListener) -> StreamedAnswer:
     hidden = frozenset(node.id for node in definition.nodes if node.chat_visible is False)
-    return Dialogue(execution, is_conversational(definition), hidden, ear, usage_of(execution))
+    return StreamedAnswer(execution, is_conversational(definition), hidden, ear, usage_of(execution))
 
 
 def usage_of(execution: Execution) -> AnswerUsage:

@@ -28,7 +28,16 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted, StepSucceeded
 from pointsman.engine.instants import instant_text
-from pointsman.etags import NOTHING, delete_after, etag_of, mark_at, mark_of, match_etag, moved, put_after
+from pointsman.etags import (
+    NOTHING,
+    content_etag,
+    delete_after,
+    entry_etag,
+    etag_of,
+    match_etag,
+    put_after,
+    revision_moved,
+)
 from pointsman.executions.deletion import TITLE
 from pointsman.executions.lists import ExecutionEntry, entries_of
 from pointsman.executions.opening import finish_last_turn, new_session, open_turn
@@ -132,7 +141,7 @@ async def found_conversations(
     return [await _view(app, one) for one in last[:limit]]
 
 
-async def entitle(
+async def set_title(
     app: AppContext, caller: Caller, session: str, title: str, *, match: str | None = None
 ) -> ConversationEntry:
     """Set the title of a conversation; an empty title removes it. `match`: see `etags.match_etag`.
@@ -141,8 +150,8 @@ async def entitle(
     """
     await must_see_session(app, caller, session)
     what = f"the title of {session!r}"
-    mark = await mark_at(app.store.entries, TITLE, session)
-    after = match_etag(match, etag_of(mark), mark, moved(what))
+    mark = await entry_etag(app.store.entries, TITLE, session)
+    after = match_etag(match, etag_of(mark), mark, revision_moved(what))
     turns = await app.store.executions.list(ExecutionQuery(session=session, last_of_session=True, limit=1))
     if not turns:
         raise unknown_session(session)
@@ -182,7 +191,7 @@ async def _view(app: AppContext, last: Summary) -> ConversationEntry:
         "startedAt": last.started,
         "updatedAt": last.updated,
         "owner": last.owner or None,
-        "etag": etag_of(NOTHING if entry is None else mark_of(entry.value)),
+        "etag": etag_of(NOTHING if entry is None else content_etag(entry.value)),
     }
 
 

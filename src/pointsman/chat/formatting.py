@@ -11,7 +11,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from pointsman.definition.reading.results import standard
 from pointsman.engine.decide.human_task_answers import EDIT
 from pointsman.errors import CallerError
-from pointsman.executions.families import OpenGate
+from pointsman.executions.children import OpenGate
 from pointsman.json_meter import JsonUnreadable, decode_json
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -30,7 +30,7 @@ class MessagesInvalid(CallerError):
     code: ClassVar[str] = "messages-invalid"
 
 
-class HandedOut(NamedTuple):
+class ClientToolCall(NamedTuple):
     """A call for the client to execute."""
 
     id: str
@@ -38,7 +38,7 @@ class HandedOut(NamedTuple):
     arguments: str
 
 
-Calls: TypeAlias = tuple[HandedOut, ...]
+Calls: TypeAlias = tuple[ClientToolCall, ...]
 
 
 class Reference(NamedTuple):
@@ -84,7 +84,7 @@ def history_of(messages: Sequence[JsonObject]) -> list[Json]:
     return [{"role": role, "content": text} for role, text in said if text]
 
 
-def spoken_in(messages: Json) -> list[Json]:
+def spoken_messages(messages: Json) -> list[Json]:
     """Return the messages of users and assistants among those of an execution."""
     told = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
     spoken = [one for one in told if one.get("role") in ("user", "assistant") and isinstance(one.get("content"), str)]
@@ -96,7 +96,7 @@ def output_text(output: Json) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
 
 
-def referring(execution: ExecutionId, text: str, digest: str = "") -> str:
+def with_reference(execution: ExecutionId, text: str, digest: str = "") -> str:
     """Return the text with a reference to its execution, and to the data of a gate."""
     return f"{text.rstrip()}\n\n[//]: # ({execution}{f'~{digest}' if digest else ''})"
 
@@ -138,7 +138,7 @@ def question(execution: ExecutionId, gate: OpenGate) -> str:
     elif asked.editable and any(_value(one) == EDIT for one in asked.options):
         fields = ", ".join(f'"{".".join(map(str, path))}": …' for path in asked.editable)
         parts.append(f'To edit: `{{"action": "edit", "data": {{{fields}}}}}`.')
-    return referring(execution, "\n\n".join(part for part in parts if part), asked.digest)
+    return with_reference(execution, "\n\n".join(part for part in parts if part), asked.digest)
 
 
 def answer_in(gate: OpenGate, text: str) -> ParsedAnswer | None:
@@ -189,17 +189,17 @@ def _cut(text: str) -> str:
 # Calls -------------------------------------------------------------------------------------------------------------
 
 
-def mark_of(gate: OpenGate) -> str:
+def gate_mark(gate: OpenGate) -> str:
     """Return a short identifier of a gate within its execution."""
     return hashlib.sha256(gate.id.encode()).hexdigest()[:8]
 
 
 def calls_at(execution: ExecutionId, gate: OpenGate) -> Calls:
     """Return the client-tool calls of a gate."""
-    asked, mark = gate.at.gate, mark_of(gate)
+    asked, mark = gate.at.gate, gate_mark(gate)
     assert asked is not None
     return tuple(
-        HandedOut(f"{execution}~{call.number}~{mark}", call.name, json.dumps(call.arguments, ensure_ascii=False))
+        ClientToolCall(f"{execution}~{call.number}~{mark}", call.name, json.dumps(call.arguments, ensure_ascii=False))
         for call in asked.calls
     )
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from pointsman.auth.policy import must_see_memory, must_see_session, sees, sees_execution, sees_memory, sees_session
 from pointsman.auth.subjects import unknown_session
 from pointsman.auth.verbs import Verbs, verb
-from pointsman.chat.adapter import ChatRequest, Dialogue, begin
+from pointsman.chat.adapter import ChatRequest, StreamedAnswer, begin
 from pointsman.chat.conversations import (
     ConversationEntry,
     ConversationList,
@@ -23,10 +23,10 @@ from pointsman.chat.conversations import (
     SessionRecords,
     conversation_view,
     conversations_page,
-    entitle,
     found_conversations,
     free_session,
     records_of,
+    set_title,
 )
 from pointsman.chat.memories import (
     HistoryPage,
@@ -156,7 +156,7 @@ class ConversationVerbs(Verbs):
         return await chat_workflows(self.app, self.caller)
 
     @verb("operator", "run workflows", made=lambda dialogue: {"executionId": dialogue.execution.id})
-    async def begin(self, request: ChatRequest) -> Dialogue:
+    async def begin(self, request: ChatRequest) -> StreamedAnswer:
         """Process the last message of a chat: start a turn, or answer the gate that asked. See `adapter.begin`."""
         return await begin(self.app, self.caller, request)
 
@@ -221,8 +221,8 @@ class ConversationVerbs(Verbs):
     async def rename(self, session: str, title: str, *, match: str | None = None) -> ConversationEntry:
         """Set the title of a conversation; an empty title removes it. `match`: see `etags.match_etag`.
 
-        Raises the errors of `entitle`."""
-        return await entitle(self.app, self.caller, session, title, match=match)
+        Raises the errors of `set_title`."""
+        return await set_title(self.app, self.caller, session, title, match=match)
 
     @verb("operator", "run workflows", target=("session",))
     async def reopen(self, session: str) -> None:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
 
 
-class NothingNamed(CallerError):
+class ReferenceUnknown(CallerError):
     """The reference is neither a file nor a saved workflow."""
 
     code = "nothing-named"
@@ -94,7 +94,7 @@ def report_problems_of(source: Workflow, file: str) -> None:
     seen.unreadable = source.unreadable
 
 
-def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
+def file_or_id(reference: str, *, dialect: str | None = None) -> Workflow | str:
     """Resolve FILE|ID: load it if it exists as a file or looks like a file name, else return it as a workflow id."""
     if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
         return document(reference, dialect=dialect)
@@ -102,14 +102,14 @@ def named(reference: str, *, dialect: str | None = None) -> Workflow | str:
 
 
 async def file_or_workflow(app: Pointsman, found: Workflow | str | None) -> Workflow | str:
-    """Return the workflow, or for None the pipeline. Raises `NothingNamed` if a workflow id does not exist."""
+    """Return the workflow, or for None the pipeline. Raises `ReferenceUnknown` if a workflow id does not exist."""
     if found is None:
         found = await session_at_prompt(app).workflows.pipeline()
     if isinstance(found, str):
         ids = await session_at_prompt(app).workflows.ids()
         if found.partition("@")[0] not in ids:
             hint = did_you_mean(found.partition("@")[0], ids) or "`pointsman workflows list` lists them."
-            raise NothingNamed(f"{found!r} is neither a file nor a saved workflow", hint=hint)
+            raise ReferenceUnknown(f"{found!r} is neither a file nor a saved workflow", hint=hint)
     return found
 
 

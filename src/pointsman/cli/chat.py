@@ -20,7 +20,7 @@ import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.auth.subjects import check_session, is_conversational
-from pointsman.cli.app_opening import file_or_workflow, installation, named, session_at_prompt
+from pointsman.cli.app_opening import file_or_id, file_or_workflow, installation, session_at_prompt
 from pointsman.cli.completion import complete_file_or_workflow
 from pointsman.cli.error_boundary import output_mode, print_error
 from pointsman.cli.options import (
@@ -33,11 +33,11 @@ from pointsman.cli.options import (
     store_option,
     var_option,
 )
-from pointsman.cli.printing import harmless, say, shown
+from pointsman.cli.printing import escape_controls, say, shown
 from pointsman.cli.results import code_of, outcome_lines, output_text, shown_lines, warn_scripted
 from pointsman.definition.model.workflow import WorkflowDefinition as Definition
 from pointsman.errors import CallerError, EngineBug, PointsmanError
-from pointsman.executions.families import OpenGate
+from pointsman.executions.children import OpenGate
 from pointsman.executions.opening import drive
 from pointsman.executions.views import gate_view
 from pointsman.session import Session
@@ -54,13 +54,13 @@ def read_line(prompt: str) -> str | None:
     `KeyboardInterrupt`."""
     if not is_terminal():
         if sys.stdin.isatty():
-            click.echo(harmless(prompt), nl=False, err=True)
+            click.echo(escape_controls(prompt), nl=False, err=True)
         line = sys.stdin.readline()
         return line.rstrip("\n") if line else None
     with suppress(ImportError):
         import_module("readline")  # Importing it gives `input` line editing and history.
     try:
-        return input(harmless(prompt))
+        return input(escape_controls(prompt))
     except EOFError:
         click.echo("")
         return None
@@ -119,7 +119,7 @@ def chat(
     crash interrupted. If the input is not a terminal, a turn that does not complete ends the command with its
     exit code.
     """
-    found = named(workflow)
+    found = file_or_id(workflow)
     app = installation(store, model=model, script=script, variables=variables)
     with asyncio.Runner() as runner:
         runner.run(app.__aenter__())
@@ -279,7 +279,7 @@ class Talk:
             await drive(execution)
         output = execution.state.outcome.output
         if execution.status == "completed" and output is not None and output_text(output).strip() != voice.last:
-            click.echo(output_text(output) if not is_terminal() else harmless(output_text(output)))
+            click.echo(output_text(output) if not is_terminal() else escape_controls(output_text(output)))
         return execution, next(iter(execution.gates), None)
 
     async def _definition(self) -> Definition:
@@ -406,7 +406,7 @@ class LiveOutput:
 
     def _delta(self, step: str, node: str, delta: JsonObject) -> None:
         if delta.get("kind") == "text":
-            text = harmless(str(delta.get("text", "")))
+            text = escape_controls(str(delta.get("text", "")))
             begins = step not in self.heard
             self.heard[step] = self.heard.get(step, "") + text
             if self.speaker in ("", step) and self.heard[step].strip():
@@ -416,7 +416,7 @@ class LiveOutput:
         elif delta.get("kind") == "discarded":
             self._break_off(step)
         elif delta.get("kind") == "tool_call":
-            self._line(f"  · {self._called(node)} calls {harmless(str(delta.get('tool')))}")
+            self._line(f"  · {self._called(node)} calls {escape_controls(str(delta.get('tool')))}")
 
     def _end(self, step: str, node: str) -> None:
         said = self.heard.pop(step, "").strip()
@@ -445,7 +445,7 @@ class LiveOutput:
         self._write((text if plain else click.style(text, dim=True)) + "\n")
 
     def _called(self, node: str) -> str:
-        return harmless((self.names or {}).get(node, node))
+        return escape_controls((self.names or {}).get(node, node))
 
     def _named(self, node: str, text: str) -> str:
         return click.style(f"{self._called(node)}: ", bold=True) + text

@@ -10,7 +10,7 @@ from typing import Final, Unpack
 import click
 
 from pointsman.app import Execution, Pointsman
-from pointsman.cli.app_opening import file_or_workflow, go, installation, named, session_at_prompt, stoppable
+from pointsman.cli.app_opening import file_or_id, file_or_workflow, go, installation, session_at_prompt, stoppable
 from pointsman.cli.completion import complete_execution, complete_gate, complete_workflow
 from pointsman.cli.inspection import STATUSES
 from pointsman.cli.options import (
@@ -85,7 +85,7 @@ def fork(
             input=fields,
             session=session,
             limits={name: number_of(name, text) for name, text in limits},
-            to=None if to is None else named(to),
+            to=None if to is None else file_or_id(to),
             by=by,
         )
         say(f"{forked.id} is a new execution, forked from {execution}")
@@ -127,7 +127,7 @@ def retry(
         executions = session_at_prompt(app, execution=execution, step=step, to=to, by=by).executions
         if step is None:
             if to is not None:
-                await executions.migrate(execution, named(to), by=by)
+                await executions.migrate(execution, file_or_id(to), by=by)
             return await executions.retry(execution, limits=raised, by=by)
         forked = await executions.fork(
             execution,
@@ -135,7 +135,7 @@ def retry(
             set=_edits(edits),
             input=fields,
             limits=raised,
-            to=None if to is None else named(to),
+            to=None if to is None else file_or_id(to),
             by=by,
         )
         say(f"{forked.id} is a new execution: a copy of {execution} that continues from {step!r}")
@@ -176,7 +176,7 @@ def replay(execution: str, *, against: str | None, as_json: bool, store: str | N
 
 async def _replay(store: str | None, execution: str, against: str | None) -> ReplayView:
     async with installation(store) as app:
-        other = None if against is None else await file_or_workflow(app, named(against))
+        other = None if against is None else await file_or_workflow(app, file_or_id(against))
         return replay_view(await session_at_prompt(app).executions.replay(execution, against=other))
 
 
@@ -230,7 +230,9 @@ def move(execution: str, *, to: str, check_only: bool, by: str, as_json: bool, s
 async def _move(store: str | None, execution: str, to: str, *, check_only: bool, by: str) -> MigrationView:
     async with installation(store) as app:
         executions = session_at_prompt(app, execution=execution, to=to, by=by).executions
-        return await executions.migrate(execution, await file_or_workflow(app, named(to)), check_only=check_only, by=by)
+        return await executions.migrate(
+            execution, await file_or_workflow(app, file_or_id(to)), check_only=check_only, by=by
+        )
 
 
 @click.command()

@@ -14,7 +14,7 @@ import click
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.cli.app_opening import go, session_at_prompt
 from pointsman.cli.inspection import account_lines, bar_lines
-from pointsman.cli.printing import harmless, shown
+from pointsman.cli.printing import escape_controls, shown
 from pointsman.cli.progress import watched
 from pointsman.cli.results import CODES, outcome_lines, output_text
 from pointsman.executions.opening import drive
@@ -146,6 +146,6 @@ def _print_document(output: Json, name: str) -> None:
     text = output_text(output.get(name) if name and isinstance(output, dict) else output)
     lines = text.rstrip().splitlines()
     for line in lines[:DOCUMENT_LINES_MAX]:
-        click.echo(f"   │ {harmless(line)}")
+        click.echo(f"   │ {escape_controls(line)}")
     if len(lines) > DOCUMENT_LINES_MAX:
         click.echo(f"   │ … {shown(len(lines) - DOCUMENT_LINES_MAX)} more lines")

@@ -13,11 +13,11 @@ from pointsman.app import Pointsman, Workflow
 from pointsman.auth.callers import LOCAL
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.cli.app_opening import (
-    NothingNamed,
+    ReferenceUnknown,
+    file_or_id,
     file_or_workflow,
     go,
     installation,
-    named,
     report_problems_of,
     session_at_prompt,
 )
@@ -31,7 +31,7 @@ from pointsman.cli.options import (
     store_option,
     var_option,
 )
-from pointsman.cli.printing import harmless, print_json, problem_lines
+from pointsman.cli.printing import escape_controls, print_json, problem_lines
 from pointsman.definition.problems import Problem, error
 from pointsman.values import json_of
 from pointsman.workflows.checking import CheckedSource
@@ -96,7 +96,7 @@ async def _checked(
 
 def _read(file: str, *, dialect: str | None) -> Workflow | str | FileUnreadable:
     try:
-        return named(file, dialect=dialect)
+        return file_or_id(file, dialect=dialect)
     except FileUnreadable as why:
         return why
 
@@ -108,7 +108,7 @@ async def _checked_one(
         if isinstance(found, FileUnreadable):
             raise found
         source = found if isinstance(found, Workflow) else await _saved(app, found)
-    except (FileUnreadable, NothingNamed, UnknownWorkflow) as why:
+    except (FileUnreadable, ReferenceUnknown, UnknownWorkflow) as why:
         problem = error(why.code, "", str(why), hint=why.hint)
         return CheckedSource((problem,), None, None), "", UNREADABLE
     if source.read.workflow is not None:  # contacts MCP servers, so that the check reports unreachable ones
@@ -119,7 +119,7 @@ async def _checked_one(
 
 
 async def _saved(app: Pointsman, reference: str) -> Workflow:
-    """Return a saved or built-in workflow. Raises `NothingNamed`, `UnknownWorkflow`."""
+    """Return a saved or built-in workflow. Raises `ReferenceUnknown`, `UnknownWorkflow`."""
     await file_or_workflow(app, reference)
     source = await session_at_prompt(app).workflows.source(reference)
     report_problems_of(source, reference)
@@ -134,7 +134,7 @@ async def _opened(app: Pointsman, reference: str) -> Workflow:
 def _print_checked(result: CheckedSource, *, file: str, text: str) -> None:
     for line in problem_lines(result.problems, file=file, text=text):
         click.echo(line)
-    click.echo(f"{harmless(file)}: {_summary(result)}")
+    click.echo(f"{escape_controls(file)}: {_summary(result)}")
 
 
 def _summary(result: CheckedSource) -> str:
@@ -160,7 +160,7 @@ def convert(file: str, *, target: str, out: Path | None, as_yaml: bool, dialect:
 
     Losses are listed on standard error, with their places.
     """
-    found = named(file, dialect=dialect)
+    found = file_or_id(file, dialect=dialect)
     source = found if isinstance(found, Workflow) else go(_opened(installation(store), found))
     made = converted(source, target, as_yaml=as_yaml)
     _print_losses(made.losses, file=file, text=source.document.text)

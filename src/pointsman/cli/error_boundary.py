@@ -22,7 +22,7 @@ from click.shell_completion import shell_complete
 
 from pointsman import __version__
 from pointsman.cli.entry import root
-from pointsman.cli.printing import error_object, harmless, print_json, problem_lines
+from pointsman.cli.printing import error_object, escape_controls, print_json, problem_lines
 from pointsman.errors import CallerError, EngineBug, OperatorError, PointsmanError
 from pointsman.extras import missing_for
 from pointsman.tool_output import apart_from_tools
@@ -187,7 +187,7 @@ def _usage_error(why: click.ClickException, seen: OutputMode) -> int:
         print_json(error_object("usage", why.format_message()))
     ctx = why.ctx if isinstance(why, click.UsageError) else None
     usage = f"{ctx.get_usage()}\n" if ctx is not None else ""
-    click.echo(f"{usage}{click.style('error', fg='red', bold=True)}: {harmless(why.format_message())}", err=True)
+    click.echo(f"{usage}{click.style('error', fg='red', bold=True)}: {escape_controls(why.format_message())}", err=True)
     if ctx is not None:
         click.echo(f"  → `{ctx.command_path} --help` shows its arguments and options.", err=True)
     return MISUSED
@@ -219,9 +219,9 @@ def print_error(why: PointsmanError, seen: OutputMode) -> None:
     for line in problem_lines(problems, file=seen.file, text=seen.text):
         click.echo(line, err=True)
     if not problems:
-        click.echo(f"{click.style('error', fg='red', bold=True)} [{why.code}] {harmless(str(why))}", err=True)
+        click.echo(f"{click.style('error', fg='red', bold=True)} [{why.code}] {escape_controls(str(why))}", err=True)
         if why.hint:
-            click.echo(f"  → {harmless(why.hint)}", err=True)
+            click.echo(f"  → {escape_controls(why.hint)}", err=True)
     if is_debugging():
         traceback.print_exception(why)
 
@@ -233,7 +233,7 @@ def _bug(why: Exception, arguments: Sequence[str], seen: OutputMode) -> int:
     if seen.json:
         print_json(error_object(code, message))
     report = _written(why, arguments)
-    click.echo(f"{click.style('bug', fg='red', bold=True)} [{code}] {harmless(message)}", err=True)
+    click.echo(f"{click.style('bug', fg='red', bold=True)} [{code}] {escape_controls(message)}", err=True)
     click.echo(f"  → This is a bug in Pointsman, not in your document. Please report it with {report}.", err=True)
     if is_debugging():
         traceback.print_exception(why)

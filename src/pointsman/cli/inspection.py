@@ -12,7 +12,7 @@ from pointsman.cli.app_opening import go, installation, session_at_prompt
 from pointsman.cli.completion import complete_execution, complete_workflow
 from pointsman.cli.error_boundary import is_debugging
 from pointsman.cli.options import json_option, store_option
-from pointsman.cli.printing import harmless, message_lines, print_json, print_line, shown
+from pointsman.cli.printing import escape_controls, message_lines, print_json, print_line, shown
 from pointsman.cli.results import COLOURS, cost_text, outcome_lines, output_text, when
 from pointsman.executions.lists import ExecutionEntry
 from pointsman.executions.public_events import DIALECTS, Dialect, view_in
@@ -122,7 +122,7 @@ def show(execution: str, *, words: Dialect | None, as_json: bool, store: str | N
     for event in go(_gathered(store, execution, after=0, follow=False, words=None)) if is_debugging() else ():
         if printed := event.get("printed"):
             click.echo(f"{shown(event['step'])} printed:")
-            click.echo("\n".join(f"  {harmless(line)}" for line in str(printed).splitlines()))
+            click.echo("\n".join(f"  {escape_controls(line)}" for line in str(printed).splitlines()))
     for line in outcome_lines(view, stopped=False, store=store, lasting=True):
         click.echo(line)
 

@@ -10,10 +10,10 @@ import click
 from pointsman.app import Pointsman
 from pointsman.cli.app_opening import go, installation, loaded, session_at_prompt
 from pointsman.cli.options import json_option, model_option, script_option, store_option
-from pointsman.cli.printing import harmless, print_json, shown
-from pointsman.cli.usage import paying_lines
+from pointsman.cli.printing import escape_controls, print_json, shown
+from pointsman.cli.usage import key_lines
 from pointsman.extras import EXTRAS, is_installed
-from pointsman.operations.health import HealthFinding, box_in_use
+from pointsman.operations.health import HealthFinding, sandbox_in_use
 from pointsman.operations.model_catalogue import ModelCatalogue, ModelPing, NamedModelView
 from pointsman.operations.provider_keys import ModelKeys
 from pointsman.settings.display import masked_address
@@ -40,7 +40,7 @@ def tools(context: click.Context, *, as_json: bool, script: Path | None) -> None
     for failure in (one["failure"] for one in servers if one["failure"] is not None):
         click.echo(f"warning: {shown(failure['message'], chars_max=400)}", err=True)
         for line in str(failure.get("stderr") or "").splitlines():
-            click.echo(f"  {harmless(line)}", err=True)
+            click.echo(f"  {escape_controls(line)}", err=True)
         click.echo(f"  → {shown(failure['hint'])}", err=True)
 
 
@@ -96,7 +96,7 @@ def models(*, ping: bool, keys: bool, as_json: bool, model: str | None, script: 
         print_json({**found, **more})
     else:
         _show_models(found, pings)
-        for line in () if paying is None else paying_lines(paying):
+        for line in () if paying is None else key_lines(paying):
             click.echo(line)
     return 0 if all(one["ok"] for one in pings) else 1
 
@@ -235,5 +235,5 @@ async def _findings(store: str | None, *, fix: bool) -> tuple[str, str, list[Hea
     async with installation(store) as app:
         operations = session_at_prompt(app).operations
         found = await operations.findings()
-        box = await box_in_use(app.settings)
+        box = await sandbox_in_use(app.settings)
         return masked_address(app.settings.store_url), box, found, await operations.repair(found) if fix else []

@@ -24,7 +24,7 @@ _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u2
 _COLOURS: Final = {"error": "red", "warning": "yellow", "note": "blue"}
 
 
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Escape control characters: texts of documents and models are not trusted."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -55,12 +55,12 @@ def _plain() -> bool:
 
 def say(text: str) -> None:
     """Print a line for people on standard error."""
-    click.echo(harmless(text), err=True)
+    click.echo(escape_controls(text), err=True)
 
 
 def message_lines(message: str) -> list[str]:
     """Return the lines of a progress node's message."""
-    return [harmless(line) for line in message.rstrip().splitlines()]
+    return [escape_controls(line) for line in message.rstrip().splitlines()]
 
 
 def shown(value: Json, *, chars_max: int = 0) -> str:
@@ -68,7 +68,7 @@ def shown(value: Json, *, chars_max: int = 0) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if chars_max and len(text) > chars_max:
         text = text[: chars_max - 1] + "…"
-    return harmless(text)
+    return escape_controls(text)
 
 
 def problem_lines(problems: Sequence[Problem], *, file: str, text: str) -> Iterator[str]:
@@ -84,11 +84,11 @@ def _lines_of(problem: Problem, *, file: str, text: Sequence[str]) -> list[str]:
     """Return the position and message of a problem, the source line with a caret, and the next step."""
     place = f"{file}:{problem.line}:{problem.column}" if problem.line is not None else file
     severity = click.style(problem.severity, fg=_COLOURS[problem.severity], bold=True)
-    lines = [f"{harmless(place)}: {severity} [{problem.code}] {harmless(problem.message)}"]
+    lines = [f"{escape_controls(place)}: {severity} [{problem.code}] {escape_controls(problem.message)}"]
     if problem.line is not None and problem.column is not None:
         lines += _quoted(text, problem.line, problem.column)
     if problem.hint:
-        lines.append(f"  → {harmless(problem.hint)}")
+        lines.append(f"  → {escape_controls(problem.hint)}")
     if problem.fix is not None:
         lines.append("  → `check --json` has a fix for this, as a JSON Patch.")
     return lines
@@ -104,9 +104,9 @@ def _quoted(text: Sequence[str], line: int, column: int) -> list[str]:
         visible = f"…{visible[1:]}"
     if cut + LINE_CHARS_MAX < len(source):
         visible = f"{visible[:-1]}…"
-    before = len(harmless(visible[: column - 1 - cut]))
+    before = len(escape_controls(visible[: column - 1 - cut]))
     return [
-        f"{line:6} │ {harmless(visible)}",
+        f"{line:6} │ {escape_controls(visible)}",
         f"       │ {' ' * before}{click.style('^', fg='green', bold=True)}",
     ]
 

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pointsman.app import Pointsman
-from pointsman.cli.printing import harmless, message_lines, say
+from pointsman.cli.printing import escape_controls, message_lines, say
 from pointsman.executions.public_events import watch_progress
 from pointsman.values import JsonObject
 
@@ -68,7 +68,7 @@ class ProgressDisplay:
     spinner: Spinner = field(default_factory=lambda: Spinner("dots"))
 
     def _name(self, node: str) -> str:
-        return harmless(self.names.get(node, node))
+        return escape_controls(self.names.get(node, node))
 
     def see(self, event: JsonObject) -> None:
         """Process an event or a live delta."""
@@ -165,7 +165,7 @@ class ProgressDisplay:
 
     def _print(self, mark: str, style: str, node: str, rest: str) -> None:
         self.console.print(
-            Text.assemble((f"{mark} ", style), (self._name(node), "bold"), "  ", (harmless(rest), "dim")),
+            Text.assemble((f"{mark} ", style), (self._name(node), "bold"), "  ", (escape_controls(rest), "dim")),
             soft_wrap=False,
             overflow="ellipsis",
             no_wrap=True,
@@ -177,7 +177,7 @@ class ProgressDisplay:
         now = time.monotonic()
         for line in [*self.running.values()][:RUNNING_SHOWN_MAX]:
             tail = " ".join(line.tail.split())[-TAIL_CHARS:]
-            told = harmless("  ".join(part for part in (line.note, tail) if part))
+            told = escape_controls("  ".join(part for part in (line.note, tail) if part))
             name = Text(
                 "  " * line.depth + self._name(line.node) + line.branch, style="bold", overflow="ellipsis", no_wrap=True
             )

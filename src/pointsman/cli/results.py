@@ -10,7 +10,7 @@ from typing import Final, cast
 import click
 
 from pointsman.cli.error_boundary import CANCELLED, FAILED, is_debugging
-from pointsman.cli.printing import harmless, print_json, say, shown
+from pointsman.cli.printing import escape_controls, print_json, say, shown
 from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.views import SCRIPTED, short_digest
 from pointsman.settings.display import masked_address
@@ -204,7 +204,7 @@ def _details(details: JsonObject) -> list[str]:
     if isinstance(source := details.get("expression"), str) and isinstance(column := details.get("column"), int):
         before = source[: column - 1].rpartition("\n")
         line = source[len(before[0]) + len(before[1]) :].partition("\n")[0]
-        lines += [f"  {harmless(line)}", f"  {' ' * len(harmless(before[2]))}^"]
+        lines += [f"  {escape_controls(line)}", f"  {' ' * len(escape_controls(before[2]))}^"]
     for name, told in (("body", "the provider answered"), ("data", "the service answered")):
         if isinstance(said := details.get(name), str) and said:
             lines.append(f"  {told}: {shown(said, chars_max=600)}")
@@ -217,9 +217,9 @@ def _details(details: JsonObject) -> list[str]:
         lines.append(f"  at {shown(where)}")
     if not is_debugging():
         return [*lines, "  --debug shows the traceback"]
-    lines += [f"  {harmless(line)}" for line in traceback.splitlines()]
+    lines += [f"  {escape_controls(line)}" for line in traceback.splitlines()]
     if isinstance(printed := details.get("output"), str):
-        lines += ["  it printed:", *(f"  {harmless(line)}" for line in printed.splitlines())]
+        lines += ["  it printed:", *(f"  {escape_controls(line)}" for line in printed.splitlines())]
     return lines
 
 
@@ -268,7 +268,7 @@ def _results(gate: JsonObject) -> str:
 
 
 def _options(gate: JsonObject) -> list[str]:
-    return [harmless(str(option.get("value", option.get("action")))) for option in _objects(gate["options"])]
+    return [escape_controls(str(option.get("value", option.get("action")))) for option in _objects(gate["options"])]
 
 
 def address(gate: JsonObject, gates: list[JsonObject], execution: str) -> tuple[str, str]:

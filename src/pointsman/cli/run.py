@@ -13,11 +13,11 @@ import click
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.cli.app_opening import (
+    file_or_id,
     file_or_workflow,
     go,
     input_schema,
     installation,
-    named,
     reporting_problems_of,
     session_at_prompt,
     stoppable,
@@ -48,7 +48,7 @@ from pointsman.cli.progress import watched
 from pointsman.cli.results import at_store, code_of, print_outcome, queued_lines, warn_scripted
 from pointsman.errors import CallerError
 from pointsman.executions.dry_run import dry_view
-from pointsman.executions.execution import TakenOver
+from pointsman.executions.execution import OwnershipLost
 from pointsman.executions.isolation import acts_outside
 from pointsman.executions.opening import GivenAnswer, drive
 from pointsman.executions.start import StartOptions, trial_id, trial_of
@@ -279,7 +279,7 @@ def _workflow_of(
         raise click.UsageError("Missing argument 'FILE|ID'.")
     if workflow is None or (command is not None and workflow == app.settings.pipeline and not Path(workflow).is_file()):
         return None
-    return named(workflow, dialect=dialect)
+    return file_or_id(workflow, dialect=dialect)
 
 
 def _input_of_command(command: str, given: str | None) -> str:
@@ -327,7 +327,7 @@ async def follow(
             unused: tuple[GivenAnswer, ...] = ()
             try:
                 unused = await drive(execution, answers)
-            except TakenOver as why:
+            except OwnershipLost as why:
                 say(f"note: {why}")
             except CallerError as why:  # the gate refuses the answer
                 refused = True

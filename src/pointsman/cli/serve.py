@@ -22,7 +22,7 @@ from pointsman.operations.logs import log_event as log
 from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telemetry_of
 from pointsman.operations.readiness import model_state
-from pointsman.operations.worker_role import first_of, keeping
+from pointsman.operations.worker_role import first_of, leading
 from pointsman.settings.display import masked_address
 from pointsman.settings.sections import LogSettings
 from pointsman.values import ExecutionId
@@ -67,9 +67,9 @@ async def _run_worker(store: str | None, model: str | None, script: Path | None,
 async def _work(app: Pointsman, *, wait: bool) -> None:
     """Work until cancelled. Raises the first error if there are several."""
     try:
-        async with keeping(app.context, wait=wait, tell=print_trouble):
+        async with leading(app.context, wait=wait, tell=print_trouble):
             with logging_to(app.context, app.settings.logs):
-                announce(app.settings.logs, "keeping", masked_address(app.settings.store_url))
+                announce(app.settings.logs, "leading", masked_address(app.settings.store_url))
                 warn_if_scripted(app)
                 async with telemetry_of(app.context):
                     await asyncio.Event().wait()
@@ -128,7 +128,7 @@ async def _serve(
 
         said = ServerMessages(
             serving=serving,
-            keeping=lambda: tell("keeping", shown_store),
+            leading=lambda: tell("leading", shown_store),
             trouble=print_trouble,
         )
         with logging_to(app.context, app.settings.logs):

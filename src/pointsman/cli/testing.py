@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import click
 
 from pointsman.cli.options import json_option
-from pointsman.cli.printing import harmless, print_json
+from pointsman.cli.printing import escape_controls, print_json
 from pointsman.testing.cases import ENDINGS, CaseResult, find_tests, run_file
 from pointsman.values import Json
 
@@ -56,15 +56,15 @@ def test(paths: tuple[Path, ...], *, wanted: str, junit: Path | None, as_json: b
 
 
 def _print_heading(file: Path) -> bool:
-    click.echo(harmless(str(file)))
+    click.echo(escape_controls(str(file)))
     return True
 
 
 def _print(outcome: CaseResult) -> None:
     mark = click.style("✗", fg="red") if outcome.failures else click.style("✓", fg="green")
-    click.echo(f"  {mark} {harmless(outcome.name)}  {click.style(f'{outcome.seconds:.2f} s', dim=True)}")
+    click.echo(f"  {mark} {escape_controls(outcome.name)}  {click.style(f'{outcome.seconds:.2f} s', dim=True)}")
     for failure in outcome.failures:
-        click.echo(f"      {harmless(failure)}")
+        click.echo(f"      {escape_controls(failure)}")
 
 
 def _print_total(passed: int, failed: int, took: float, paths: Sequence[Path]) -> None:

@@ -88,12 +88,12 @@ def _show_budgets(found: list[BudgetRow], paying: ModelKeys, *, as_json: bool, a
         click.echo("budget of each execution:" if found else "no workflow has a budget: set its `limits`")
         for row in found:
             measure = row["measure"]
-            most, highest = written_amount(measure, row["most"]), written_amount(measure, row["highest"])
+            most, highest = amount_text(measure, row["most"]), amount_text(measure, row["highest"])
             told = f"at most {most} ({row['setBy']}, {row['policy']})"
             spent = f"highest use {highest}" if row["dearest"] else "not used yet"
             over = f", {row['over']} reached it" if row["over"] else ""
             click.echo(f"  {shown(row['workflow']):24} {measure:10} {told}; {spent}{over}")
-        for line in paying_lines(paying):
+        for line in key_lines(paying):
             click.echo(line)
 
 
@@ -123,7 +123,7 @@ def _cost(row: UsageRow) -> str:
 ELSEWHERE: Final = "running calls are counted by the process that makes them: see the Models page of the server"
 
 
-def paying_lines(keys: ModelKeys) -> Iterator[str]:
+def key_lines(keys: ModelKeys) -> Iterator[str]:
     """Yield a line for each key, and a note about running calls."""
     yield "keys, today (UTC):"
     for provider in keys["providers"]:
@@ -151,13 +151,13 @@ def _use_today(key: ModelKeyView) -> str:
         ("costUsd", paid["costUsd"], most["costUsd"], ""),
     )
     told = [
-        f"{written_amount(name, used)} of {written_amount(name, limit)}{unit}"
+        f"{amount_text(name, used)} of {amount_text(name, limit)}{unit}"
         for name, used, limit, unit in amounts
         if limit is not None
     ]
     return ", ".join(told)
 
 
-def written_amount(name: str, value: object) -> str:
+def amount_text(name: str, value: object) -> str:
     """Return an amount as dollars or as a number."""
     return f"${value:.4f}" if name == "costUsd" else f"{value:g}" if isinstance(value, float) else f"{value}"

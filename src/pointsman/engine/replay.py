@@ -69,7 +69,7 @@ class ReplayDifference(Struct, frozen=True, kw_only=True):
     now: Json
 
 
-class NoWayBack(CallerError):
+class StepNotRepeatable(CallerError):
     """A step cannot be run again: it did not start in this journal, or the journal lacks a part of what led to it."""
 
     code = "no-way-back"
@@ -92,7 +92,7 @@ def replay(
 
     `other`: the plans are not the original ones; replay then stops at the first row whose open parts do not fit.
     """
-    return at_once(replaying(plans, execution, rows, other=other, differences_max=differences_max))
+    return run_parts(replaying(plans, execution, rows, other=other, differences_max=differences_max))
 
 
 def replaying(
@@ -186,7 +186,7 @@ def _differences(
             now=found,
         )
         for number, (was, now) in enumerate(zip_longest(row.events, decided))
-        for field, recorded, found in unequal(_plain(was), _plain(now))
+        for field, recorded, found in value_differences(_plain(was), _plain(now))
         if not _is_wording(now, field)
     ]
 
@@ -200,14 +200,14 @@ def _plain(event: Event | None) -> Json:
     return cast(Json, msgspec.to_builtins(event))
 
 
-def unequal(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
+def value_differences(one: Json, other: Json, place: str = "") -> Iterator[tuple[str, Json, Json]]:
     """Yield the differences of two values at the greatest depth: the path, and both values."""
     if isinstance(one, dict) and isinstance(other, dict) and one.get("kind") == other.get("kind"):
         for name in sorted({*one, *other}):
-            yield from unequal(one.get(name), other.get(name), f"{place}.{name}".lstrip("."))
+            yield from value_differences(one.get(name), other.get(name), f"{place}.{name}".lstrip("."))
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for number, (left, right) in enumerate(zip(one, other, strict=True)):
-            yield from unequal(left, right, f"{place}[{number}]")
+            yield from value_differences(left, right, f"{place}[{number}]")
     elif one != other:
         yield place, one, other
 
@@ -227,7 +227,7 @@ def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
     return found[-1]
 
 
-def at_once(work: Parts[T]) -> T:
+def run_parts(work: Parts[T]) -> T:
     """Do all parts of the work, and return its result."""
     while True:
         try:
@@ -236,17 +236,17 @@ def at_once(work: Parts[T]) -> T:
             return done.value
 
 
-def short_of(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> Parts[tuple[Event, ...]]:
+def replay_until_step(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> Parts[tuple[Event, ...]]:
     """Decide a row again so that the execution pauses before the step, and return the events.
 
-    `state` is the state before the row; the events are folded into it. Raises `NoWayBack`.
+    `state` is the state before the row; the events are folded into it. Raises `StepNotRepeatable`.
     """
     report = report_of(state, row.cause, row.events)
     if report is not None:
         decided = yield from deciding(plan, state, report, row.at, before=step)
         if state.status == "paused" and step not in state.steps:
             return decided.events
-    raise NoWayBack(
+    raise StepNotRepeatable(
         f"{str(step)!r} cannot be run again: row {row.seq} no longer leads to it",
         hint=f"Fork at an earlier row: `pointsman fork {state.id} --at {row.seq - 1}`.",
     )

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import msgspec
 from msgspec import Struct, structs
 
-from pointsman.auth.callers import LOCAL, NOBODY, Caller, Role, together
+from pointsman.auth.callers import LOCAL, NOBODY, Caller, Role, combined_caller
 from pointsman.auth.policy import sees_agent, sees_workflow
 from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.context import AppContext
@@ -146,7 +146,7 @@ class AppRights:
         if agent:
             others.append(await self._agent_author(state, agent))
         # Authors at the machine are allowed everything, whatever the cap of the starter's role.
-        return together(first, *[one for one in others if not one.is_machine], cap=cap)
+        return combined_caller(first, *[one for one in others if not one.is_machine], cap=cap)
 
     async def author_of_execution(self, state: ExecutionState) -> Caller:
         """Return what the author of the revision that an execution runs on may do now."""

@@ -13,8 +13,8 @@ from pointsman.auth.policy import must_run
 from pointsman.context import AppContext
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.authority import join
+from pointsman.executions.children import with_shown_status
 from pointsman.executions.deletion import delete, summaries
-from pointsman.executions.families import as_shown
 from pointsman.executions.lists import is_shown_as, stored_statuses
 from pointsman.executions.opening import drive, open_execution, reach_execution
 from pointsman.executions.views import status_shown
@@ -83,7 +83,7 @@ async def fitting(app: AppContext, verb: Verb, which: BulkSelection) -> list[Sum
     )
     found: list[Summary] = []
     async for stored in summaries(app, query):
-        one = await as_shown(app.runtime, stored)
+        one = await with_shown_status(app.runtime, stored)
         if which.since is not None and one.started < which.since:
             break
         if one.parent == which.parent and is_shown_as(one, statuses):
@@ -91,7 +91,7 @@ async def fitting(app: AppContext, verb: Verb, which: BulkSelection) -> list[Sum
     return found
 
 
-async def named(
+async def named_executions(
     app: AppContext, verb: Verb, executions: Iterable[str], sees: Callable[[Summary], Awaitable[bool]]
 ) -> tuple[list[Summary], list[BulkResult]]:
     """Return the named executions to which the verb applies, and refusals for the others."""
@@ -102,7 +102,7 @@ async def named(
         if summary is None or not await sees(summary):
             others.append(_refused(name, UnknownExecution(f"there is no execution {name!r}")))
             continue
-        summary = await as_shown(app.runtime, summary)
+        summary = await with_shown_status(app.runtime, summary)
         if not is_shown_as(summary, FITTING[verb]):
             status = status_shown(summary.status, summary.worker)
             others.append(_refused(name, VerbUnfit(f"{name!r} is {status}: there is nothing to {verb}")))
@@ -111,7 +111,7 @@ async def named(
     return found, others
 
 
-async def each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[BulkResult]:
+async def apply_to_each(app: AppContext, verb: Verb, found: list[Summary], *, by: str = "") -> list[BulkResult]:
     """Apply the verb to all of them, `AT_ONCE` at a time. A refusal of one does not stop the others."""
     turns = asyncio.Semaphore(AT_ONCE)
 

@@ -30,8 +30,8 @@ from pointsman.engine.events.waits import TimerElapsed
 from pointsman.engine.plan import Plan
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.engine.state import GateState
+from pointsman.executions.children import OpenGate
 from pointsman.executions.execution import Execution
-from pointsman.executions.families import OpenGate
 from pointsman.executions.opening import GivenAnswer
 from pointsman.executions.start import prepared_for, start
 from pointsman.executions.views import ErrorView, ExecutionStatus, WarningView, errors_of, path_of, warnings_of
@@ -355,15 +355,15 @@ class Estimate(Struct, frozen=True, kw_only=True):
         return self.cost_usd * self.calls_max / self.calls
 
 
-def estimates(calls: Sequence[Called], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> list[Estimate]:
+def estimates(calls: Sequence[NotedCall], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> list[Estimate]:
     """Return the estimates by node and name, in the order of the first call."""
-    groups: dict[tuple[str, str, str], list[Called]] = {}
+    groups: dict[tuple[str, str, str], list[NotedCall]] = {}
     for call in calls:
         groups.setdefault((call.node, call.kind, call.name), []).append(call)
     return [_estimate(several, plans, rounds, prices) for several in groups.values()]
 
 
-def _estimate(several: list[Called], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> Estimate:
+def _estimate(several: list[NotedCall], plans: Mapping[str, Plan], rounds: Rounds, prices: Prices) -> Estimate:
     first = several[0]
     given, answered = sum(c.input_tokens for c in several), sum(c.output_tokens for c in several)
     most: int | None = 0
@@ -421,7 +421,7 @@ _here: ContextVar[tuple[ExecutionId, str]] = ContextVar("here", default=(Executi
 """The execution and the node that works in this task."""
 
 
-class Called(Struct, frozen=True, kw_only=True):
+class NotedCall(Struct, frozen=True, kw_only=True):
     """A call that would have been made."""
 
     execution: ExecutionId
@@ -439,14 +439,14 @@ class NotedCalls:
     """The calls that would have been made, in order."""
 
     def __init__(self) -> None:
-        self.calls: list[Called] = []
+        self.calls: list[NotedCall] = []
         self.plans: dict[str, Plan] = {}
         """Plans of all executions that performed work."""
 
     def add(self, kind: str, name: str, *, tokens: tuple[int, int] = (0, 0), tools: tuple[str, ...] = ()) -> None:
         execution, node = _here.get()
         self.calls.append(
-            Called(
+            NotedCall(
                 execution=execution,
                 node=node,
                 kind=kind,

@@ -21,7 +21,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ExecutionState, Status, StepState, is_scripted, status_of
 from pointsman.errors import CallerError, PointsmanError
-from pointsman.executions.families import (
+from pointsman.executions.children import (
     GateAnswer,
     OpenGate,
     answer_gate,
@@ -29,7 +29,7 @@ from pointsman.executions.families import (
     delegate_gate,
     gate_named,
     gates_of,
-    is_still,
+    is_idle,
     pause_with_children,
     resume_with_children,
     view_with_children,
@@ -56,7 +56,7 @@ TELLS: Final = "`pointsman show` shows its progress."
 T = TypeVar("T")
 
 
-class TakenOver(CallerError):
+class OwnershipLost(CallerError):
     """Another process appended to the journal of this execution and drives it now; this process no longer does."""
 
     code: ClassVar[str] = "taken-over"
@@ -171,16 +171,16 @@ class Execution:
         return [*gates_of(self._runtime, self._driver)]
 
     @property
-    def is_still(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing more happens without input from outside."""
-        return is_still(self._runtime, self._driver)
+        return is_idle(self._runtime, self._driver)
 
     async def settled(self) -> str:
         """Wait until nothing more happens by itself, and return the status of its view: the execution has ended, is
         paused, or only people and events can continue it or its sub-workflows (`waiting`).
 
         If another process continued it and left a step to a worker in this process, the wait goes on here. Raises
-        `TakenOver` if another process drives it.
+        `OwnershipLost` if another process drives it.
         """
         while True:
             try:
@@ -198,13 +198,13 @@ class Execution:
         driver = self._driver
         if isinstance(driver.failure, JournalMoved):
             driver = await self._after_loss(driver.failure)
-        if driver.failure is None and not self.is_still:
+        if driver.failure is None and not self.is_idle:
             driver = await self._alive()
         calls = any(isinstance(node.action, WorkflowAction) for node in driver.plan.nodes.values())
         if calls or "pins" in driver.state.setup.options:  # agents call sub-workflows too
             await self._family_still()
         else:
-            await driver.until(lambda: self.is_still)
+            await driver.until(lambda: self.is_idle)
 
     async def _after_loss(self, why: JournalMoved) -> Driver:
         """Return the driver of an execution that was lost to another process.
@@ -231,15 +231,15 @@ class Execution:
             await asyncio.sleep(LOOKS_S)
         return False
 
-    def _taken_over(self) -> TakenOver:
-        return TakenOver(f"another process continued {self.id!r}", hint=TELLS)
+    def _taken_over(self) -> OwnershipLost:
+        return OwnershipLost(f"another process continued {self.id!r}", hint=TELLS)
 
     async def _family_still(self) -> None:
         """Wait like `until`, but check again whenever anything happens in any execution of this process."""
         woken = asyncio.Event()
         leave = self._runtime.feed.watch(lambda _: woken.set())
         try:
-            while not self.is_still:
+            while not self.is_idle:
                 woken.clear()
                 await self._wait(woken)
         finally:
@@ -271,7 +271,7 @@ class Execution:
         """Yield its events, first from the journal and then live, without loss or repeat, until nothing more happens by
         itself.
 
-        Raises `TakenOver` if another process drives it.
+        Raises `OwnershipLost` if another process drives it.
         """
         woken = asyncio.Event()
 
@@ -283,7 +283,7 @@ class Execution:
         try:
             while True:
                 woken.clear()
-                settled = self.is_still
+                settled = self.is_idle
                 async for row in self._runtime.journal.read(self.id, after=after):
                     after = row.seq
                     for number, event in enumerate(row.events):
@@ -300,7 +300,7 @@ class Execution:
 
     async def _wait(self, woken: asyncio.Event) -> None:
         """Wait until a row arrives or the driver reports a change. Raises the error that broke the driver."""
-        changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self.is_still))
+        changed = asyncio.ensure_future(self._driver.until(lambda: woken.is_set() or self.is_idle))
         came = asyncio.ensure_future(woken.wait())
         try:
             await asyncio.wait({changed, came}, return_when=asyncio.FIRST_COMPLETED)
@@ -412,7 +412,7 @@ class Execution:
         After a crash, opening the execution has continued it already: it may have ended since, or paused again. `step`:
         continue only until the next step would begin.
 
-        Raises `TakenOver` if another process resumed it at the same moment; `ModelUnusable` or `ModelUnnamed` if a
+        Raises `OwnershipLost` if another process resumed it at the same moment; `ModelUnusable` or `ModelUnnamed` if a
         model that it still needs cannot be called from here. Nothing has changed then.
         """
         known, was_halted = self._driver, self._driver.state.is_halted

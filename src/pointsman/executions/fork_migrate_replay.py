@@ -30,15 +30,15 @@ from pointsman.engine.decide.outputs import undeclared
 from pointsman.engine.events.lifecycle import ExecutionMigrated, ExecutionStarted
 from pointsman.engine.events.steps import AttemptStarted, StepStarted
 from pointsman.engine.plan import Plan
-from pointsman.engine.replay import Replay, ReplayDifference, replaying, row_of, short_of
+from pointsman.engine.replay import Replay, ReplayDifference, replay_until_step, replaying, row_of
 from pointsman.engine.reports import ForkRequested, MigrationRequested
 from pointsman.engine.state import ExecutionState, Status, status_of
 from pointsman.engine.steps import Step
 from pointsman.errors import CallerError
 from pointsman.executions.authority import own_fork
+from pointsman.executions.children import rows_of
 from pointsman.executions.deletion import erase
 from pointsman.executions.execution import Execution
-from pointsman.executions.families import rows_of
 from pointsman.executions.inputs import check_input, copy_artifacts, delete_artifacts, edits_of
 from pointsman.executions.opening import SCRIPTS, new_id
 from pointsman.executions.start import must_run_revision, prepared_for
@@ -98,7 +98,7 @@ def at_row(execution: ExecutionId, rows: Sequence[Row], last: int) -> ForkOrigin
 
 
 async def before_step(library: Library, execution: ExecutionId, rows: Sequence[Row], name: str) -> ForkOrigin:
-    """Return an origin with everything up to a step, which has not begun. Raises `NoSuchStep`, `NoWayBack`."""
+    """Return an origin with everything up to a step, which has not begun. Raises `NoSuchStep`, `StepNotRepeatable`."""
     number, step = row_of(rows, name)
     state = folded(execution, rows[:number])
     begun = rows[0].events[0] if number == 0 else None
@@ -106,7 +106,7 @@ async def before_step(library: Library, execution: ExecutionId, rows: Sequence[R
         getattr(begun, "definition", state.setup.definition),
         getattr(begun, "options", state.setup.options),
     )
-    events = await in_turns(short_of(await library.pinned(definition, options), state, rows[number], step))
+    events = await in_turns(replay_until_step(await library.pinned(definition, options), state, rows[number], step))
     last = Row(state.seq, state.at, events, rows[number].cause)
     return ForkOrigin(execution, (*rows[:number], last), number + 1, step)
 
@@ -354,8 +354,8 @@ class ForkMigrateReplay:
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
         """Start a new execution as a copy of another one. It continues by itself: steps that were open run again.
 
-        Raises, before anything is written: `NoSuchRow`, `NoSuchStep`, `NoWayBack`, `EditRefused`, `InputInvalid`,
-        `MigrationRefused`, `WrongStatus`.
+        Raises, before anything is written: `NoSuchRow`, `NoSuchStep`, `StepNotRepeatable`, `EditRefused`,
+        `InputInvalid`, `MigrationRefused`, `WrongStatus`.
         """
         name, by, to = ExecutionId(execution), how.get("by", ""), how.get("to")
         rows = await rows_of(self.runtime.store, name)

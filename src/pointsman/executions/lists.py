@@ -22,8 +22,8 @@ from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import ExecutionForked
 from pointsman.engine.events.steps import Event
 from pointsman.errors import CallerError
+from pointsman.executions.children import with_shown_status
 from pointsman.executions.deletion import existing_summary
-from pointsman.executions.families import as_shown
 from pointsman.executions.usage_rollup import UsageRollup
 from pointsman.executions.views import ExecutionStatus, need_text, status_shown
 from pointsman.ports import Row
@@ -172,7 +172,7 @@ def stored_statuses(shown: Collection[str]) -> frozenset[str]:
 
 
 def is_shown_as(one: Summary, statuses: Collection[str]) -> bool:
-    """Return whether an execution, after `as_shown`, has one of these statuses; with no statuses, always."""
+    """Return whether an execution, after `with_shown_status`, has one of these statuses; with no statuses, always."""
     return not statuses or status_shown(one.status, one.worker) in statuses
 
 
@@ -195,7 +195,7 @@ async def found_executions(
     """
 
     async def fits(one: Summary) -> bool:
-        narrowed = workflow in (None, one.workflow) and is_shown_as(await as_shown(app.runtime, one), statuses)
+        narrowed = workflow in (None, one.workflow) and is_shown_as(await with_shown_status(app.runtime, one), statuses)
         narrowed = narrowed and (since is None or one.started >= since) and (until is None or one.started < until)
         narrowed = narrowed and (trials or not one.execution.startswith(TRIAL))
         return narrowed and session in (None, one.session) and (sees is None or await sees(one))
@@ -205,7 +205,7 @@ async def found_executions(
 
 async def entries_of(app: AppContext, summaries: Iterable[Summary]) -> list[ExecutionEntry]:
     """Return the entries of a list, with the statuses that views of the executions show."""
-    return [summary_view(await as_shown(app.runtime, one)) for one in summaries]
+    return [summary_view(await with_shown_status(app.runtime, one)) for one in summaries]
 
 
 def summary_view(summary: Summary) -> ExecutionEntry:

@@ -21,9 +21,9 @@ from pointsman.context import AppContext, Part
 from pointsman.definition.graph.analysis import GraphView, graph_view
 from pointsman.dialects.detect import write_workflow
 from pointsman.errors import CallerError
-from pointsman.executions.families import as_shown
+from pointsman.executions.children import with_shown_status
 from pointsman.executions.lists import ExecutionEntry, is_shown_as, stored_statuses, summary_view
-from pointsman.executions.public_events import Redact, event_told, level_of
+from pointsman.executions.public_events import Redact, level_of, redacted_event
 from pointsman.executions.views import (
     ExecutionStatus,
     ExecutionView,
@@ -128,7 +128,7 @@ async def executions_page(
         for one in found:
             if _is_beyond(one, since=since, until=until, oldest_first=oldest_first):
                 return page_of(seen, None)
-            shown = await as_shown(app.runtime, one)
+            shown = await with_shown_status(app.runtime, one)
             if is_shown_as(shown, statuses) and await sees(one):
                 seen.append(shown)
             if len(seen) == limit:
@@ -174,7 +174,7 @@ async def events_page(
     async for row in rows_on(app, name, seq):
         first = number + 1 if row.seq == seq else 0
         for n, event in enumerate(row.events[first : first + limit - len(found)], first):
-            found.append(cast("EventView", event_told(event_view(row, n, event), level, redact)))
+            found.append(cast("EventView", redacted_event(event_view(row, n, event), level, redact)))
             last = f"{row.seq}.{n}"
             first = n + 1
         begun_in(app).leave(name, row, told=first)

@@ -68,7 +68,7 @@ def unchanged(told: JsonObject) -> JsonObject:
     return told
 
 
-def bulletins(
+def public_events(
     execution: ExecutionId, row: Row, observability: Observability = "standard", redact: Redact = unchanged
 ) -> Iterator[JsonObject]:
     """Yield the public events of a committed row, in order. `id` is `<seq>.<n>`: a subscriber continues after the last
@@ -175,7 +175,7 @@ def _life(event: events.Event) -> Iterator[Said]:
             pass
 
 
-def live_told(delta: JsonObject, observability: Observability, redact: Redact = unchanged) -> JsonObject | None:
+def public_delta(delta: JsonObject, observability: Observability, redact: Redact = unchanged) -> JsonObject | None:
     """Return the public form of a live delta of a step; None: it is not sent."""
     if observability == "minimal":
         return None
@@ -184,14 +184,14 @@ def live_told(delta: JsonObject, observability: Observability, redact: Redact = 
     return redact(delta)
 
 
-async def bulletins_of(
+async def public_events_of(
     runtime: LocalRuntime, execution: ExecutionId, settings: Settings, *, after: int
 ) -> list[JsonObject]:
     """Return the public events of an execution after row `after`, as far as its redaction level allows."""
     level = observability_of((await runtime.load(execution)).setup.options)
     redact = redactor_for(settings)
     rows = [row async for row in runtime.journal.read(execution, after=after)]
-    return [one for row in rows for one in bulletins(execution, row, level, redact)]
+    return [one for row in rows for one in public_events(execution, row, level, redact)]
 
 
 See: TypeAlias = Callable[[JsonObject], None]
@@ -337,7 +337,7 @@ def events_in(
     redact: Redact = unchanged,
 ) -> Iterator[JsonObject]:
     """Yield the public events of a row in the dialect's words. Each keeps its `id`, by which a reader continues."""
-    for bulletin in bulletins(execution, row, observability, redact):
+    for bulletin in public_events(execution, row, observability, redact):
         told = _in_dialect(dialect, bulletin)
         if told is not None:
             yield told
@@ -401,12 +401,12 @@ class HiddenByRedaction(CallerError):
     code = "not-told"
 
 
-def event_told(event: JsonObject, level: Observability, redact: Redact) -> JsonObject:
+def redacted_event(event: JsonObject, level: Observability, redact: Redact) -> JsonObject:
     """Return an event of the journal (`event_view`) at a level. `withheld` names the removed fields."""
     return redact(_shape(event) if level == "minimal" else event)
 
 
-def view_told(shown: ExecutionView, redact: Redact, *, keeps: Collection[str] = ()) -> ExecutionView:
+def redacted_view(shown: ExecutionView, redact: Redact, *, keeps: Collection[str] = ()) -> ExecutionView:
     """Return the view of an execution at its own level. Fields in `keeps`, which the caller asked for, are included at
     every level and unmasked."""
     view = json_of(shown)
@@ -440,7 +440,7 @@ async def level_of(app: AppContext, execution: str) -> Observability:
     return level
 
 
-async def must_be_told(app: AppContext, execution: str, what: str) -> None:
+async def must_be_visible(app: AppContext, execution: str, what: str) -> None:
     """Raises `HiddenByRedaction`, `UnknownExecution`."""
     if await level_of(app, execution) == "minimal":
         raise HiddenByRedaction(

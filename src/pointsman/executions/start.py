@@ -33,7 +33,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from pointsman.auth.callers import LOCAL, Caller, NotAllowed, Role, together
+from pointsman.auth.callers import LOCAL, Caller, NotAllowed, Role, combined_caller
 from pointsman.auth.policy import must_own_session, must_see_workflow, sees_execution
 from pointsman.auth.rate_limiter import RateLimiter
 from pointsman.context import AppContext, Part, Services
@@ -103,7 +103,7 @@ async def start(
     lenient, written_by = how.get("lenient", False), how.get("written_by", ())
     prepared = await prepared_for(app, workflow, lenient=lenient, caller=caller, written_by=written_by)
     definition = prepared.definition
-    fleeting = app[EPHEMERAL] if is_fleeting(definition) and app.store.shared else None
+    fleeting = app[EPHEMERAL] if is_ephemeral(definition) and app.store.shared else None
     options = await _options(app, fleeting.library if fleeting else app[LIBRARY], prepared, how.get("model"))
     given: JsonObject = {name: how.get(name) for name in ("durability", "language", "trigger", "trial")}
     given |= {"by": how.get("by") or None, ACTORS: recorded(caller) or None}
@@ -132,12 +132,12 @@ async def prepared_for(
     """Return the definition that runs for a caller, and its saved revision; 0 for a document."""
     if not isinstance(workflow, str):
         authors = tuple(written_by)
-        reader = together(caller, await all_of(app, authors)) if authors else caller
+        reader = combined_caller(caller, await all_of(app, authors)) if authors else caller
         prepared = await runnable(app, workflow, lenient=lenient, reader=reader)
         said: Json = msgspec.to_builtins(authors)
         return prepared._replace(authors={**prepared.authors, OF_DOCUMENT: said}) if authors else prepared
     found = await app[LIBRARY].startable(workflow)
-    reader = together(caller, await author_of(app, found))
+    reader = combined_caller(caller, await author_of(app, found))
     return await runnable(app, source_of(found.draft), lenient=lenient, revision=found.revision, reader=reader)
 
 
@@ -266,7 +266,7 @@ KEPT_S: Final = 3600.0
 """For this many seconds after its end, an execution is still found by its key, and a conversation by its name."""
 
 
-def is_fleeting(definition: WorkflowDefinition) -> bool:
+def is_ephemeral(definition: WorkflowDefinition) -> bool:
     return definition.config is not None and definition.config.persistence == "none"
 
 

@@ -340,7 +340,7 @@ def check_day(day: str) -> None:
         raise PeriodInvalid(f"{day[:40]!r} is not a date", hint="Write it as 2026-11-21.") from None
 
 
-class Chronicler:
+class UsageRollupJob:
     """Periodic job of the leader: counts ended executions in the background."""
 
     def __init__(self, app: AppContext) -> None:
@@ -420,7 +420,7 @@ class ExecutionUsage:
             day, place = self._ended[step]
             scripted = (reply.provider or reply.model) == SCRIPTED
             taken = self._at(day, place._replace(model=reply.model, key=_key_of(reply)))
-            taken.add(paid(reply.usage, scripted=scripted))
+            taken.add(amounts_of_call(reply.usage, scripted=scripted))
 
     def call(self, step: str) -> None:
         """Add a tool call."""
@@ -442,7 +442,7 @@ class ExecutionUsage:
         self._at(day, place).add(taken)
 
 
-def paid(usage: Usage, *, scripted: bool) -> UsageAmounts:
+def amounts_of_call(usage: Usage, *, scripted: bool) -> UsageAmounts:
     """Return the usage of one model call."""
     taken = UsageAmounts(
         model_calls=1,

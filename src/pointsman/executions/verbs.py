@@ -28,13 +28,13 @@ from pointsman.auth.verbs import Verbs, verb
 from pointsman.engine.replay import Replay
 from pointsman.errors import CallerError
 from pointsman.executions.authority import join
-from pointsman.executions.bulk import BulkResult, BulkSelection, each, fitting, named, runnable
+from pointsman.executions.bulk import BulkResult, BulkSelection, apply_to_each, fitting, named_executions, runnable
 from pointsman.executions.bulk import Verb as BulkAction
+from pointsman.executions.children import rows_and_view
 from pointsman.executions.concurrency_limits import QueuePosition
 from pointsman.executions.deletion import delete
 from pointsman.executions.dry_run import DryRun, dry_run
 from pointsman.executions.execution import Execution, Signalled
-from pointsman.executions.families import rows_and_view
 from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions, MigrationView, migration_view
 from pointsman.executions.inputs import artifact, artifacts_of
 from pointsman.executions.lists import (
@@ -57,7 +57,7 @@ from pointsman.executions.pages import (
     executions_page,
     state_at,
 )
-from pointsman.executions.public_events import Dialect, follow_events, view_told
+from pointsman.executions.public_events import Dialect, follow_events, redacted_view
 from pointsman.executions.start import CallerOptions, StartOptions, start, start_as
 from pointsman.executions.timeline import StepCallView, TimelineView, calls_of, timeline
 from pointsman.executions.views import ArtifactView, ExecutionView
@@ -155,7 +155,7 @@ class ExecutionVerbs(Verbs):
     async def read_at(self, execution: str, row: int | None) -> ExecutionView:
         """Return the view of an execution as of a row of its journal; None: the last one."""
         await must_see(self.app, self.caller, execution)
-        return view_told(await state_at(self.app, execution, row), self.app[REDACTOR])
+        return redacted_view(await state_at(self.app, execution, row), self.app[REDACTOR])
 
     @verb("viewer", "read executions", audit=False)
     async def events(self, execution: str, *, after: str | None = None, limit: int = 200) -> EventPage:
@@ -460,7 +460,7 @@ class ExecutionVerbs(Verbs):
             self.caller.must_have("admin", "delete data")
         others: builtins.list[BulkResult] = []
         if which is None:
-            found, others = await named(self.app, action, executions, self._sees)
+            found, others = await named_executions(self.app, action, executions, self._sees)
         else:
             found = [one for one in await fitting(self.app, action, which) if await self._sees(one)]
         if dry_run:
@@ -468,7 +468,7 @@ class ExecutionVerbs(Verbs):
         if action == "retry":
             found, refused = await runnable(self.app, self.caller, found)
             others += refused
-        return [*await each(self.app, action, found, by=self.name_for(by)), *others]
+        return [*await apply_to_each(self.app, action, found, by=self.name_for(by)), *others]
 
     @verb("admin", "delete data", target=("executions",))
     async def delete(self, *executions: str) -> builtins.list[ExecutionId]:
@@ -486,7 +486,7 @@ class ExecutionVerbs(Verbs):
 
     def shown(self, view: ExecutionView) -> ExecutionView:
         """Return a view at the redaction level of its execution and without secrets; `ASKED_FOR` is always shown."""
-        return view_told(view, self.app[REDACTOR], keeps=ASKED_FOR)
+        return redacted_view(view, self.app[REDACTOR], keeps=ASKED_FOR)
 
     async def _sees(self, one: Summary) -> bool:
         return await sees(self.app, self.caller, one)

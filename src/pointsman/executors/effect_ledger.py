@@ -27,8 +27,8 @@ from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDon
 from pointsman.errors import PointsmanError
 from pointsman.executors.attachments import Fetch, FileReader
 from pointsman.executors.failures import WorkRefused, failure_of, work_failed
-from pointsman.executors.secrets import MaskedHearing, Masks, masked_failure, revealed
-from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returned, is_for_others, memory_command
+from pointsman.executors.secrets import MaskedListener, Masks, masked_failure, revealed
+from pointsman.executors.tool_calls import Approvals, CallsNeedApproval, Returned, is_deferred, memory_command
 from pointsman.models.failures import ModelFailed
 from pointsman.models.transcript import text_of
 from pointsman.ports import (
@@ -210,7 +210,7 @@ class EffectLedger:
         redaction = self._world.secrets.redaction
         if not redaction:
             return await self._world.models.ask(request, on_text=on_text)
-        hearing = None if on_text is None else MaskedHearing(on_text, redaction)
+        hearing = None if on_text is None else MaskedListener(on_text, redaction)
         try:
             reply = await self._world.models.ask(request, on_text=hearing)
         except ModelFailed as why:
@@ -230,7 +230,7 @@ class EffectLedger:
         """
         numbered = [(self._next(), call) for call in calls]
         tools = [self._world.tools.find(call.name) for _, call in numbered]
-        if self._approvals is None and any(map(is_for_others, tools)):
+        if self._approvals is None and any(map(is_deferred, tools)):
             self._approvals = Approvals(self._command, self._world.tools)
         if self._approvals is not None:
             self._approvals.must_cover(numbered)

@@ -23,7 +23,7 @@ from pointsman.expressions.templates import SecretText
 from pointsman.ports import Secrets, TextCallback
 from pointsman.redaction import CHARS_MIN, NOTHING, Redaction, Stream, redaction_of
 from pointsman.tools.egress.addresses import SecretHosts, refused
-from pointsman.tools.tool import retold
+from pointsman.tools.tool import rephrased
 from pointsman.values import Json, JsonObject
 
 
@@ -126,10 +126,10 @@ def masked_failure(failure: Failure, redaction: Redaction) -> Failure:
         hint=redaction.text(failure.hint),
         details=cast("JsonObject | None", redaction.json(failure.details)),
     )
-    return retold(failure, clean)
+    return rephrased(failure, clean)
 
 
-class MaskedHearing:
+class MaskedListener:
     """Passes on streamed text with secrets masked, also a secret that arrives in two pieces."""
 
     def __init__(self, hear: TextCallback, redaction: Redaction) -> None:

@@ -52,7 +52,7 @@ class Returned(NamedTuple):
     result: Json
 
 
-def is_for_others(tool: ToolSpec | None) -> bool:
+def is_deferred(tool: ToolSpec | None) -> bool:
     """Return whether calls of the tool need approval, or are carried out by the caller or a sub-workflow."""
     return tool is not None and (tool.requires_approval or tool.side == "client" or bool(tool.workflow))
 

@@ -139,7 +139,7 @@ TOLD: Final = {
 """Kinds of events reported as progress, with their text."""
 
 
-class Offered(Protocol):
+class OfferedTool(Protocol):
     """A tool that can be called."""
 
     @property
@@ -166,7 +166,9 @@ class PendingToolCalls:
         """From now on cancel nothing."""
         self._closing = True
 
-    async def made(self, context: Context, bench: Workbench, tool: Offered, arguments: JsonObject) -> CallToolResult:
+    async def made(
+        self, context: Context, bench: Workbench, tool: OfferedTool, arguments: JsonObject
+    ) -> CallToolResult:
         place = None if _ends_by_leaving(context) else _call_scope(context, str(context.request_id))
         waited: Waited | None = None
 

@@ -37,7 +37,7 @@ class Closing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedModel:
     """A model's client and its connections, which the caller must close."""
 
     model: Model
@@ -46,7 +46,7 @@ class Opened:
     """Sends the requests of the model; None: its client does."""
 
 
-def open_model(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
+def open_model(label: str, model: str, provider: Provider, *, key: str | None) -> OpenedModel:
     """Return the client of a model. Raises `ModelUnusable` naming what is missing, `ExtraMissing`."""
     need("agents", f"The provider {label!r}")
     from pydantic_ai.exceptions import UserError
@@ -65,12 +65,12 @@ def open_model(label: str, model: str, provider: Provider, *, key: str | None) -
         ) from None
 
 
-def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> Opened:
+def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> OpenedModel:
     from pydantic_ai.models import infer_model
 
     if provider.kind == "bedrock":
         speaker = _bedrock(provider, key=key)
-        return Opened(infer_model(f"bedrock:{model}", provider_factory=lambda _: speaker))
+        return OpenedModel(infer_model(f"bedrock:{model}", provider_factory=lambda _: speaker))
     if provider.kind == "groq":
         return _groq(model, provider, key=key)
     http = _http(provider)
@@ -79,7 +79,7 @@ def _opened(label: str, model: str, provider: Provider, *, key: str | None) -> O
     else:
         named = f"{provider.kind}:{model}"
         opened = infer_model(named, provider_factory=lambda _: _client_of(provider, key=key, http=http))
-    return Opened(opened, http, _wire(opened, http))
+    return OpenedModel(opened, http, _wire(opened, http))
 
 
 def _wire(model: Model, http: ProviderClient) -> OpenAIWire | None:
@@ -150,7 +150,7 @@ def infer(provider: str, model: str) -> Model:
 def _http(provider: Provider) -> ProviderClient:
     import httpx2
 
-    from pointsman.models.provider_http import ProviderClient, note
+    from pointsman.models.provider_http import ProviderClient, record_response
 
     # Proxy and certificate variables apply only to network transports.
     return ProviderClient(
@@ -158,7 +158,7 @@ def _http(provider: Provider) -> ProviderClient:
         trust_env=provider.http is None,
         timeout=httpx2.Timeout(READ_S, connect=CONNECT_S),
         headers=dict(provider.headers),
-        event_hooks={"response": [note]},
+        event_hooks={"response": [record_response]},
     )
 
 
@@ -227,14 +227,14 @@ def _openai(provider: Provider, *, key: str | None, http: httpx2.AsyncClient) ->
             return OpenAIProvider(openai_client=client)
 
 
-def _groq(model: str, provider: Provider, *, key: str | None) -> Opened:
+def _groq(model: str, provider: Provider, *, key: str | None) -> OpenedModel:
     import httpx  # The SDK requires httpx; httpx2 is not supported.
     from pydantic_ai.models.groq import GroqModel
     from pydantic_ai.providers.groq import GroqProvider
 
     http = httpx.AsyncClient(timeout=httpx.Timeout(READ_S, connect=CONNECT_S), headers=dict(provider.headers))
     speaker = GroqProvider(api_key=key, base_url=provider.base_url or None, http_client=http)
-    return Opened(GroqModel(model, provider=speaker), http)
+    return OpenedModel(GroqModel(model, provider=speaker), http)
 
 
 def _bedrock(provider: Provider, *, key: str | None) -> Speaker:

@@ -62,7 +62,7 @@ from pointsman.models.failures import (
     unreachable_failure,
 )
 from pointsman.models.openai_wire import OpenAIWire
-from pointsman.models.provider_http import RawResponse, answering, as_received, expect_stream, listening
+from pointsman.models.provider_http import RawResponse, answering_with, as_received, capturing_responses, expect_stream
 from pointsman.models.transcript import user_message
 from pointsman.models.wire import to_messages, to_parameters, to_reply, to_settings
 from pointsman.ports import ModelReply, ModelRequest, TextCallback, Thought
@@ -114,7 +114,7 @@ async def exchange(
             answer = await wire.send(prepared, on_text)
         if isinstance(answer, ModelReply):
             return answer
-        with answering(answer.answer):
+        with answering_with(answer.answer):
             # The response does not depend on the conversation, and converting a long one is expensive.
             return await _by_client(model, request, replace(request, messages=NO_MESSAGES), answer.resumed(on_text))
 
@@ -161,7 +161,7 @@ async def _streamed(
     if has_text or not sent.whole:
         # Clients treat a lost connection as the end of the answer; every wire format reports why an answer ends.
         raise ModelFailed(_unreadable("the stream broke off before the answer had ended"))
-    with answering(as_received(sent)):
+    with answering_with(as_received(sent)):
         answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
     for index, part in enumerate(answer.parts):
         if text := _heard_in(PartStartEvent(index=index, part=part)):
@@ -218,7 +218,7 @@ def _unreadable(message: str) -> Failure:
 
 @contextmanager
 def _failures_named(model: object) -> Generator[None]:
-    with listening() as sent:
+    with capturing_responses() as sent:
         try:
             yield
         except (AgentRunError, UserError) as why:

@@ -1,7 +1,7 @@
 """Formats of the OpenAI API: messages to JSON, and replies and streams to text, tool calls and usage.
 
-Only the common part of the format is read here. Whatever else a response contains raises `Unfamiliar`: the provider's
-client reads it instead (see `openai_wire`).
+Only the common part of the format is read here. Anything else in a response raises `UnfamiliarResponse`, and the
+provider's client reads the response instead (see `openai_wire`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ZERO_WIDTH: Final = re.compile("[\u200b-\u200d\u2060\ufeff]|\\\\u(?:200[b-d]|20
 """Characters by which special tokens are broken up, and which pydantic-ai removes from replies."""
 
 
-class Unfamiliar(Exception):
+class UnfamiliarResponse(Exception):
     """Raised for a response that only the provider's client reads."""
 
 
@@ -44,9 +44,9 @@ class WireDialect:
     """Further members of messages with tool calls, which are always the same: some models want `reasoning_content`."""
 
     def check_text(self, text: str) -> None:
-        """Raise `Unfamiliar` for text that the provider's client changes."""
+        """Raise `UnfamiliarResponse` for text that the provider's client changes."""
         if self.breaks_special_tokens and not text.isascii() and _ZERO_WIDTH.search(text):
-            raise Unfamiliar
+            raise UnfamiliarResponse
 
 
 class TokenCounts(NamedTuple):
@@ -76,12 +76,12 @@ class StreamReader(Protocol):
     def feed(self, data: bytes) -> str:
         """Read the data of an event and return its text; a `Thought` for thoughts, empty for other events.
 
-        Raises `Unfamiliar`, `msgspec.DecodeError`.
+        Raises `UnfamiliarResponse`, `msgspec.DecodeError`.
         """
         ...
 
     def answer(self) -> ReadReply:
-        """Return the reply after the last event. Raises `Unfamiliar` if it is incomplete."""
+        """Return the reply after the last event. Raises `UnfamiliarResponse` if it is incomplete."""
         ...
 
 
@@ -103,7 +103,7 @@ class Format(Protocol):
         ...
 
     def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
-        """Read a whole response. Raises `Unfamiliar`, `msgspec.DecodeError`."""
+        """Read a whole response. Raises `UnfamiliarResponse`, `msgspec.DecodeError`."""
         ...
 
     def stream(self, dialect: WireDialect) -> StreamReader: ...
@@ -160,7 +160,7 @@ class _Message(msgspec.Struct):
 
     def check(self) -> None:
         if self.refusal or self.reasoning_details:
-            raise Unfamiliar
+            raise UnfamiliarResponse
 
 
 class _Choice(msgspec.Struct):
@@ -202,18 +202,18 @@ def _sent_call(call: ToolCall) -> JsonObject:
 
 
 def called(id: str | None, name: str | None, arguments: str | None, dialect: WireDialect) -> ToolCall:
-    """Return a tool call. Raises `Unfamiliar` where something is missing or wrong."""
+    """Return a tool call. Raises `UnfamiliarResponse` where something is missing or wrong."""
     if not id or not name:
-        raise Unfamiliar
+        raise UnfamiliarResponse
     dialect.check_text(name)
     if arguments and dialect.breaks_special_tokens and _ZERO_WIDTH.search(arguments):
-        raise Unfamiliar
+        raise UnfamiliarResponse
     try:
         value = decode_json(arguments or "{}")
     except JsonUnreadable as why:
-        raise Unfamiliar from why
+        raise UnfamiliarResponse from why
     if not isinstance(value, dict):
-        raise Unfamiliar
+        raise UnfamiliarResponse
     return ToolCall(id=id, name=name, arguments=value)
 
 
@@ -272,18 +272,18 @@ class ChatFormat:
     def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
         found = _completion(body)
         if not found.choices:
-            raise Unfamiliar
+            raise UnfamiliarResponse
         choice = found.choices[0]
         message = choice.message
         message.check()
         text = message.content or ""
         if message.role != "assistant" or choice.finish_reason == "" or dialect.thinking_start in text:
-            raise Unfamiliar
+            raise UnfamiliarResponse
         dialect.check_text(text)
         calls: list[ToolCall] = []
         for call in message.tool_calls or ():
             if call.type is None or call.function is None or call.function.arguments is None:
-                raise Unfamiliar
+                raise UnfamiliarResponse
             calls.append(called(call.id, call.function.name, call.function.arguments, dialect))
         tokens = found.usage.tokens if found.usage else TokenCounts()
         return ReadReply(text, tuple(calls), found.model, tokens, choice.finish_reason or "")
@@ -312,14 +312,14 @@ class _ChatStream:
     def feed(self, data: bytes) -> str:
         chunk = _chunk(data)
         if (chunk.error is not None and chunk.error != _NULL) or (chunk.usage and self._usage):
-            raise Unfamiliar
+            raise UnfamiliarResponse
         self._usage = chunk.usage or self._usage
         self._model = chunk.model or self._model
         if not chunk.choices:
             return ""
         choice = chunk.choices[0]
         if choice.delta is None:
-            raise Unfamiliar
+            raise UnfamiliarResponse
         self._finish_reason = choice.finish_reason or self._finish_reason
         return self._delta(choice.delta)
 
@@ -327,7 +327,7 @@ class _ChatStream:
         delta.check()
         thought, text = delta.thought(self._dialect), delta.content or ""
         if thought and text:
-            raise Unfamiliar
+            raise UnfamiliarResponse
         if text:
             self._check(text)
             self._texts.append(text)
@@ -338,26 +338,26 @@ class _ChatStream:
     def _check(self, text: str) -> None:
         dialect = self._dialect
         if text == dialect.thinking_start or (dialect.ignores_leading_space and not self._texts and text.isspace()):
-            raise Unfamiliar
+            raise UnfamiliarResponse
         dialect.check_text(text)
 
     def _called(self, call: _WireCall) -> None:
         function = call.function or _Function()
         if call.index is None:
-            raise Unfamiliar
+            raise UnfamiliarResponse
         known = self._calls.get(call.index)
         if known is None:
             if not call.id or not function.name:
-                raise Unfamiliar
+                raise UnfamiliarResponse
             known = self._calls[call.index] = _StreamedCall(call.id, function.name)
         elif function.name or (call.id and call.id != known.id):
-            raise Unfamiliar
+            raise UnfamiliarResponse
         if function.arguments:
             known.arguments.append(function.arguments)
 
     def answer(self) -> ReadReply:
         if not self._finish_reason:
-            raise Unfamiliar
+            raise UnfamiliarResponse
         calls = tuple(
             called(call.id, call.name, "".join(call.arguments), self._dialect) for call in self._calls.values()
         )
@@ -405,10 +405,10 @@ class ResponsesFormat:
         return b",".join(map(_encode, items))
 
     def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
-        raise Unfamiliar
+        raise UnfamiliarResponse
 
     def stream(self, dialect: WireDialect) -> StreamReader:
-        raise Unfamiliar
+        raise UnfamiliarResponse
 
 
 CHAT: Final[Format] = ChatFormat()

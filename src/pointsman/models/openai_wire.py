@@ -27,8 +27,8 @@ from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import ModelResponse
 
 from pointsman.models.client_warnings import gathering_warnings
-from pointsman.models.openai_formats import SPECIAL_TOKEN, Format, ReadReply, Unfamiliar, WireDialect
-from pointsman.models.provider_http import ProviderClient, SentRequest, answering, expect_stream
+from pointsman.models.openai_formats import SPECIAL_TOKEN, Format, ReadReply, UnfamiliarResponse, WireDialect
+from pointsman.models.provider_http import ProviderClient, SentRequest, answering_with, expect_stream
 from pointsman.models.transcript import role_of, text_of
 from pointsman.models.wire import (
     cut_off,
@@ -242,7 +242,7 @@ class OpenAIWire:
                 found = reader.answer()
             else:
                 found = self._format.read(self._format.sample_body, dialect)
-        except (Unfamiliar, msgspec.DecodeError):
+        except (UnfamiliarResponse, msgspec.DecodeError):
             return False
         return known and self._reply(found, sample) == to_reply(answer, sample)
 
@@ -254,7 +254,7 @@ class OpenAIWire:
         settings, parameters = to_settings(sample, system=model.system), to_parameters(sample, model)
         body, type = (self._format.sample_events, _EVENTS) if streams else (self._format.sample_body, _JSON)
         stand_in = httpx2.Response(200, headers={"content-type": type}, content=body)
-        with answering(stand_in) as sent, gathering_warnings() as warnings:
+        with answering_with(stand_in) as sent, gathering_warnings() as warnings:
             try:
                 if streams:
                     async with model_request_stream(
@@ -290,7 +290,7 @@ class OpenAIWire:
             return await self._streamed(response, prepared, on_text)
         try:
             return self._reply(self._format.read(response.content, frame.dialect), prepared.request, frame)
-        except (Unfamiliar, msgspec.DecodeError):
+        except (UnfamiliarResponse, msgspec.DecodeError):
             return UnreadResponse(_again(response, content=response.content))
 
     def _request(self, frame: Frame, body: bytes) -> httpx2.Request:
@@ -320,7 +320,7 @@ class OpenAIWire:
                 if lines.is_done:
                     break
             reply = self._reply(reader.answer(), prepared.request, prepared.frame)
-        except (Unfamiliar, msgspec.DecodeError):
+        except (UnfamiliarResponse, msgspec.DecodeError):
             return unread(chunks)
         except httpx2.HTTPError as why:
             return unread(why)
@@ -333,7 +333,7 @@ class OpenAIWire:
     def _reply(self, answer: ReadReply, request: ModelRequest, frame: Frame | None = None) -> ModelReply:
         text, calls = without_output_tool(answer.text, answer.calls, request)
         if not answer.model or not (text or calls):
-            raise Unfamiliar
+            raise UnfamiliarResponse
         tokens = answer.tokens
         usage = usage_of(
             self._model.system,
@@ -385,7 +385,7 @@ class EventLines:
         self._is_open = False
 
     def feed(self, chunk: bytes) -> Sequence[bytes]:
-        """Return the data of the events that are complete. Raises `Unfamiliar` for named events and lines in one."""
+        """Return the data of the complete events. Raises `UnfamiliarResponse` for named events and lines in one."""
         lines = (self._rest + chunk).split(b"\n")
         self._rest = lines.pop()
         found: list[bytes] = []
@@ -401,7 +401,7 @@ class EventLines:
                     break
                 found.append(data)
             elif not line.startswith(b":"):
-                raise Unfamiliar
+                raise UnfamiliarResponse
         return found
 
 

@@ -1,6 +1,6 @@
 """HTTP client of providers. It records raw responses and can answer a request without sending it. Slow to import.
 
-listening() ─▶ client ─▶ response ─▶ `note` ─▶ status, address of a redirect, beginning of the body
+capturing_responses() ─▶ client ─▶ response ─▶ `record_response` ─▶ status, address of a redirect, beginning of the body
 answering() ─▶ client ─▶ a response that is already here; nothing is sent
 """
 
@@ -55,7 +55,7 @@ def expect_stream() -> RawResponse:
 
 
 @contextmanager
-def listening() -> Generator[RawResponse]:
+def capturing_responses() -> Generator[RawResponse]:
     """Capture the responses received inside the block."""
     sent = RawResponse()
     token = _listener.set(sent)
@@ -65,7 +65,7 @@ def listening() -> Generator[RawResponse]:
         _listener.reset(token)
 
 
-async def note(response: httpx2.Response) -> None:
+async def record_response(response: httpx2.Response) -> None:
     """Record a response; installed as a response hook of clients."""
     sent = _listener.get()
     if sent is None:
@@ -85,7 +85,7 @@ def _is_json(response: httpx2.Response) -> bool:
 
 
 @dataclass(slots=True)
-class StandIn:
+class CannedResponse:
     """A response, or an error, that answers requests in place of the network."""
 
     answer: httpx2.Response | Exception
@@ -102,13 +102,13 @@ class SentRequest:
     """Further arguments of `send`."""
 
 
-_stand_in: ContextVar[StandIn | None] = ContextVar("_stand_in", default=None)
+_stand_in: ContextVar[CannedResponse | None] = ContextVar("_stand_in", default=None)
 
 
 @contextmanager
-def answering(answer: httpx2.Response | Exception) -> Generator[StandIn]:
+def answering_with(answer: httpx2.Response | Exception) -> Generator[CannedResponse]:
     """Answer the requests inside the block with this response or error, without sending them."""
-    stand_in = StandIn(answer)
+    stand_in = CannedResponse(answer)
     token = _stand_in.set(stand_in)
     try:
         yield stand_in
@@ -123,7 +123,7 @@ def as_received(sent: RawResponse) -> httpx2.Response:
 
 
 class ProviderClient(httpx2.AsyncClient):
-    """HTTP client that answers from `answering`, if the request is inside its block."""
+    """HTTP client that answers from `answering_with`, if the request is inside its block."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request, or return the response that stands in."""

@@ -18,7 +18,7 @@ from pointsman.models.provider import KINDS, Provider
 from pointsman.ports import Clock
 
 if TYPE_CHECKING:
-    from pointsman.models.clients import Closing, Opened
+    from pointsman.models.clients import Closing, OpenedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Providers:
         self._leases = leases
         self._clock = clock
         self._reached: dict[str, tuple[Provider | None, KeyPool]] = {}
-        self._open: dict[tuple[str, str, int], Opened] = {}
+        self._open: dict[tuple[str, str, int], OpenedModel] = {}
         self._connections: list[Closing] = []
 
     @property
@@ -121,7 +121,7 @@ class Providers:
         """Return the key pools of the providers used so far."""
         return {name: pool for name, (_, pool) in self._reached.items()}
 
-    def model(self, line: ModelRoute, key: int = 0) -> Opened:
+    def model(self, line: ModelRoute, key: int = 0) -> OpenedModel:
         """Return the client for a key. Raises `ModelUnusable` for a missing package or environment variable."""
         place = (line.provider, line.model, key)
         if place not in self._open:
@@ -139,11 +139,11 @@ class Providers:
         for one in connections:
             await one.aclose()
 
-    def _connect(self, line: ModelRoute, key: int) -> Opened:
-        from pointsman.models.clients import Opened, infer, open_model
+    def _connect(self, line: ModelRoute, key: int) -> OpenedModel:
+        from pointsman.models.clients import OpenedModel, infer, open_model
 
         if line.settings is None:
-            return Opened(infer(line.provider, line.model))
+            return OpenedModel(infer(line.provider, line.model))
         secret = line.settings.keys[key] if line.settings.keys else None
         opened = open_model(line.provider, line.model, line.settings, key=secret)
         if opened.connections is not None:

@@ -34,7 +34,7 @@ from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.store.sqlite.connection import path_of
 from pointsman.tools.files import UNFINISHED
 from pointsman.tools.sandbox.interpreter import interpreter
-from pointsman.tools.sandbox.process import Sandbox, SandboxMissing, find_box
+from pointsman.tools.sandbox.process import Sandbox, SandboxMissing, find_sandbox
 from pointsman.triggers.notifications import Outbox
 from pointsman.values import ExecutionId, JsonObject
 
@@ -81,7 +81,7 @@ async def findings(app: AppContext) -> list[HealthFinding]:
     found += [one async for one in _sandbox(app)]
     found += [one async for one in _executions(app)]
     found += [one async for one in deployment(app)]
-    found += [one async for one in unheard(app)]
+    found += [one async for one in secret_problems(app)]
     unused = await app.store.removal.sweep(dry_run=True)
     if unused.blobs:
         message = f"{unused.blobs} contents ({unused.bytes} bytes) are unused"
@@ -94,7 +94,7 @@ async def findings(app: AppContext) -> list[HealthFinding]:
     return sorted(found, key=lambda one: order.index(one.severity))
 
 
-async def mend(app: AppContext, found: list[HealthFinding]) -> list[HealthFinding]:
+async def repair(app: AppContext, found: list[HealthFinding]) -> list[HealthFinding]:
     """Fix what can be fixed without risk. Return the findings that were fixed."""
     mended = [one for one in found if one.mendable]
     if mended:
@@ -141,7 +141,7 @@ async def _servers(app: AppContext) -> AsyncIterator[HealthFinding]:
             yield HealthFinding("error", failure.code, message, failure.hint)
 
 
-async def box_in_use(settings: Settings) -> str:
+async def sandbox_in_use(settings: Settings) -> str:
     """Return the name of the sandbox for code and commands; empty if there is none. Runs a program
     in it to find out."""
     try:
@@ -151,7 +151,7 @@ async def box_in_use(settings: Settings) -> str:
 
 
 def _sandbox_of(settings: Settings) -> Sandbox:
-    return find_box(settings.sandbox.box)
+    return find_sandbox(settings.sandbox.box)
 
 
 async def _sandbox(app: AppContext) -> AsyncIterator[HealthFinding]:
@@ -214,7 +214,7 @@ async def _keeper(app: AppContext) -> HealthFinding:
     """Return whether a leader executes for the store. The check acquires the leadership
     for a moment."""
     try:
-        keep = await app.store.keep("doctor")
+        keep = await app.store.lead("doctor")
     except LeaderExists as why:
         return HealthFinding("note", "kept", str(why), "Check there why it does not continue them.")
     await keep.release()
@@ -222,7 +222,7 @@ async def _keeper(app: AppContext) -> HealthFinding:
     return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman worker`.")
 
 
-async def unheard(app: AppContext) -> AsyncIterator[HealthFinding]:
+async def secret_problems(app: AppContext) -> AsyncIterator[HealthFinding]:
     """Yield a finding for each problem. Otherwise such a secret is noticed only when a call fails, and a lost
     notification only by the person who waits for it.
     """

@@ -25,7 +25,7 @@ from pointsman.context import AppContext
 from pointsman.engine.events import lifecycle as life_events
 from pointsman.engine.events import steps as events
 from pointsman.engine.events import waits as wait_events
-from pointsman.executions.public_events import bulletins
+from pointsman.executions.public_events import public_events
 from pointsman.executions.views import observability_of
 from pointsman.ports import Row
 from pointsman.runtime.dependencies import Committed, Delta
@@ -172,7 +172,7 @@ def logged(*, debug: bool) -> Callable[[Committed | Delta], None]:
 def log_row(execution: ExecutionId, row: Row, state: ExecutionState) -> None:
     """Log the public events of a row, at the redaction level of its workflow."""
     level = observability_of(state.setup.options)
-    for told in bulletins(execution, row, level):
+    for told in public_events(execution, row, level):
         name = str(told["event"])
         if not LOGGER.isEnabledFor(weight := EVENTS.get(name, logging.DEBUG)):
             continue

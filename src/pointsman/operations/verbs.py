@@ -11,10 +11,10 @@ from pointsman.auth.policy import must_see_with_children, with_children
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.executions.authority import own_fork
 from pointsman.executions.opening import new_id
-from pointsman.executions.public_events import must_be_told
+from pointsman.executions.public_events import must_be_visible
 from pointsman.executions.usage_rollup import Dimension, UsageRollup, UsageRow
 from pointsman.operations.export_import import export, import_file
-from pointsman.operations.health import HealthFinding, damage, findings, mend
+from pointsman.operations.health import HealthFinding, damage, findings, repair
 from pointsman.operations.storage import Collected, Storage, collect
 from pointsman.operations.usage import BudgetRow, budgets, narrowed, usage_audience
 from pointsman.settings.display import SettingsView, shown
@@ -66,7 +66,7 @@ class OperationVerbs(Verbs):
         """
         await must_see_with_children(self.app, self.caller, execution)
         if self.caller.entrance != "shell":
-            await must_be_told(self.app, execution, "an export")
+            await must_be_visible(self.app, execution, "an export")
         lines = export(self.app, execution)
         return _with_first(await anext(lines), lines)
 
@@ -97,7 +97,7 @@ class OperationVerbs(Verbs):
     @verb("admin", "repair the installation")
     async def repair(self, found: list[HealthFinding]) -> list[HealthFinding]:
         """Repair the findings that can be repaired without risk, and return these."""
-        return await mend(self.app, found)
+        return await repair(self.app, found)
 
     @verb("admin", "check the installation", audit=False)
     async def damage(self) -> list[str]:

@@ -1,6 +1,6 @@
 """Leadership: one process of a store executes for it in the background, as long as it runs.
 
-async with Pointsman("sqlite:///flows.db") as app, app.keeping():
+async with Pointsman("sqlite:///flows.db") as app, app.leading():
     …                                   resumes executions of former leaders, fires timers and schedules,
                                         notifies people
 """
@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.executions.opening import open_execution
-from pointsman.executions.usage_rollup import Chronicler
+from pointsman.executions.usage_rollup import UsageRollupJob
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.runtime.local import drain
 from pointsman.store.coordination import Leadership, superseded
@@ -27,7 +27,7 @@ from pointsman.values import ExecutionId
 
 
 @asynccontextmanager
-async def keeping(app: AppContext, *, wait: bool = False, tell: ReportFailure = ignore) -> AsyncGenerator[Leader, None]:
+async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = ignore) -> AsyncGenerator[Leader, None]:
     """Lead the store until the block ends: resume running executions, wake what is due, evict what only waits.
 
     Raises `LeaderExists` if another process leads it; with `wait` it stands by and takes over. `tell` is called with
@@ -35,13 +35,13 @@ async def keeping(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
     When the leadership or the store is lost for good, the block is cancelled and an exception group contains the
     reason.
     """
-    keep = await app.store.keep(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
+    keep = await app.store.lead(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
 
     async def take_up(execution: ExecutionId) -> object:
         return await open_execution(app, execution)
 
     notifier = Notifier(app)
-    chronicler = Chronicler(app)
+    chronicler = UsageRollupJob(app)
     keeper = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, chronicler], tell=tell)
     # Objects that live as long as the process are excluded from garbage collection.
     gc.collect(1)  # Only young objects: to examine all modules takes 60 ms of the start of a server.
@@ -75,4 +75,4 @@ async def _guard(keep: Leadership) -> None:
     raise superseded(keep.epoch)
 
 
-__all__ = ["ReportFailure", "drain", "first_of", "keeping"]
+__all__ = ["ReportFailure", "drain", "first_of", "leading"]

@@ -90,7 +90,7 @@ class Leader:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        self._runtime.keeping = True
+        self._runtime.is_leading = True
         recovered, wrong = False, ""
         try:
             while True:
@@ -105,7 +105,7 @@ class Leader:
                     again, wrong = self._runtime.clock.now() + STORE_AGAIN_S, why.code
                 await self._runtime.clock.sleep_until(again)
         finally:
-            self._runtime.keeping = False
+            self._runtime.is_leading = False
 
     async def recover(self) -> None:
         """Resume all executions that ran when their process ended."""

@@ -134,7 +134,7 @@ class LocalRuntime:
         """
         self._neighbours = ForeignWriters(store, self.drivers, clock, take_work=self.take_work)
         self.worker = open_worker()
-        self.keeping = False
+        self.is_leading = False
         """Whether this process is the leader: it continues every execution that it opens."""
         self._making: dict[ExecutionId, DriverOpening] = {}
 
@@ -373,8 +373,8 @@ class LocalRuntime:
         for _ in range(MOVED_MAX):
             try:
                 known = self.drivers.get(execution)
-                if self.keeping or (known is not None and known.failure is None):
-                    driver = await self.open(execution, recover=self.keeping)
+                if self.is_leading or (known is not None and known.failure is None):
+                    driver = await self.open(execution, recover=self.is_leading)
                     return bool(await driver.deliver(report))
                 async with self.alone(execution):
                     driver = await self._made(execution)

@@ -26,7 +26,7 @@ from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
 from pointsman.server.mcp_transport import McpMiddleware
-from pointsman.server.middleware.security import OWN_NAMES, Heard, Requests, SecurityMiddleware, counted, turned_away
+from pointsman.server.middleware.security import OWN_NAMES, Heard, Requests, SecurityMiddleware, counted, http_refusal
 from pointsman.server.openapi_document import document_of
 from pointsman.server.operation import ApiRoute, order_by_path
 from pointsman.server.problems import JsonReply, validation_reply
@@ -211,7 +211,7 @@ async def _validation_reply(request: Request, why: Exception) -> JsonReply:
 
 async def _http(request: Request, why: Exception) -> JsonReply:
     said = answered_by_address(request.app, request.method, request.scope["path"], cast("HTTPException", why))
-    code, reply = turned_away(said)
+    code, reply = http_refusal(said)
     await note_refusal(request, code)
     return reply
 

@@ -76,7 +76,7 @@ RESERVED_FILES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class RefusalReason:
     """Reason to refuse a request before routing: status, code, detail and hint of the answer."""
 
     status: HTTPStatus
@@ -85,46 +85,46 @@ class Complaint:
     hint: str
 
 
-MALFORMED: Final = Complaint(
+MALFORMED: Final = RefusalReason(
     HTTPStatus.BAD_REQUEST, "request-malformed", "this is not an HTTP/1.1 request", "Use an HTTP client."
 )
-HEAD_TOO_LARGE: Final = Complaint(
+HEAD_TOO_LARGE: Final = RefusalReason(
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "head-too-large",
     f"the headers have more than {HEAD_BYTES_MAX} bytes, or are more than {HEADERS_MAX}",
     "Send less: large values belong into the body.",
 )
-ADDRESS_TOO_LONG: Final = Complaint(
+ADDRESS_TOO_LONG: Final = RefusalReason(
     HTTPStatus.REQUEST_URI_TOO_LONG,
     "address-too-long",
     f"the address has more than {ADDRESS_BYTES_MAX} bytes",
     "Send long values in the body.",
 )
-FRAMED_BADLY: Final = Complaint(
+FRAMED_BADLY: Final = RefusalReason(
     HTTPStatus.BAD_REQUEST,
     "request-malformed",
     "the framing of the body's chunks is larger than their content",
     "Send larger chunks, without extensions and trailers.",
 )
-UPGRADE_WITH_BODY: Final = Complaint(
+UPGRADE_WITH_BODY: Final = RefusalReason(
     HTTPStatus.BAD_REQUEST,
     "request-malformed",
     "a request with a body cannot switch protocols",
     "Leave out the headers `Connection: upgrade` and `Upgrade`: this server speaks HTTP/1.1.",
 )
-PIPELINED: Final = Complaint(
+PIPELINED: Final = RefusalReason(
     HTTPStatus.BAD_REQUEST,
     "request-malformed",
     f"more than {PIPELINED_MAX} requests wait on this connection",
     "Read answers before sending more requests.",
 )
-TOO_SLOW: Final = Complaint(
+TOO_SLOW: Final = RefusalReason(
     HTTPStatus.REQUEST_TIMEOUT,
     "request-too-slow",
     f"the request did not arrive: headers within {HEAD_S:g} s, bodies at {BODY_BYTES_PER_S} bytes per second",
     "Send the request again, on a connection that is fast enough.",
 )
-TOO_MANY: Final = Complaint(
+TOO_MANY: Final = RefusalReason(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "too-many-connections",
     "the server has reached its limit of connections",
@@ -135,7 +135,7 @@ TOO_MANY: Final = Complaint(
 class Refusal(Exception):
     """Internal exception that ends the parsing of a request."""
 
-    def __init__(self, why: Complaint) -> None:
+    def __init__(self, why: RefusalReason) -> None:
         super().__init__(why.code)
         self.why = why
 
@@ -302,7 +302,7 @@ class Connection(HttpToolsProtocol):
     _body_bytes = 0
     _body_wire_bytes = 0
     _discarded = 0
-    _refused_behind: Complaint | None = None
+    _refused_behind: RefusalReason | None = None
     """The refusal of a request behind others that are still to be answered."""
 
     def __init__(
@@ -499,7 +499,7 @@ class Connection(HttpToolsProtocol):
             return
         self._tick_later()
 
-    def _refuse(self, why: Complaint) -> None:
+    def _refuse(self, why: RefusalReason) -> None:
         """Send the error, unless an earlier answer is unfinished or no request began, and close the connection."""
         LOG.say(logging.WARNING, "http.refused", {"code": why.code, "address": self.address})
         self._is_deaf = True
@@ -576,7 +576,7 @@ def _closing_early(cycle: RequestResponseCycle, app: ASGI3Application) -> ASGI3A
     return answer
 
 
-def _answer(why: Complaint) -> bytes:
+def _answer(why: RefusalReason) -> bytes:
     reply = problem(why.status, why.code, why.detail, hint=why.hint, headers={"connection": "close"})
     headers = b"".join(b"%s: %s\r\n" % (name, value) for name, value in reply.raw_headers)
     return STATUS_LINE[why.status] + headers + b"\r\n" + bytes(reply.body)

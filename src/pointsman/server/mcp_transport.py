@@ -21,7 +21,7 @@ from pointsman.server.bodies import body_of
 from pointsman.server.context import ServerContext, address_of, caller_of
 from pointsman.server.middleware.security import Refused, refused
 from pointsman.server.problems import refusal
-from pointsman.server.streaming.sse import while_seated
+from pointsman.server.streaming.sse import while_admitted
 from pointsman.workflows.document_work import beside
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class McpMiddleware:
             scope = {**scope, CALLER: caller, "user": _user(request, caller)}
             seat = self._server.presence.enter(caller, lambda: None)
             opened: list[str] = []
-            await while_seated(seat, manager.handle_request(scope, receive, _recording_sessions(send, opened)))
+            await while_admitted(seat, manager.handle_request(scope, receive, _recording_sessions(send, opened)))
             for session in self._sessions.used(caller.name, request.headers.get(SESSION) or "".join(opened)):
                 await _end(manager, scope, session)
 

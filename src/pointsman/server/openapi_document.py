@@ -15,9 +15,9 @@ from fastapi.routing import APIRoute
 from pointsman.server.context import BEARER, LOGIN
 from pointsman.server.middleware.security import READING
 from pointsman.server.operation import asks_for_key, described
-from pointsman.server.routes.openai import in_chat
+from pointsman.server.routes.openai import with_openai_errors
 from pointsman.server.schemas.answers import refusal_of, refusals, view_schemas, with_code
-from pointsman.server.schemas.requests import unmarked
+from pointsman.server.schemas.requests import without_null_marks
 
 CREDENTIALS: Final = (BEARER, LOGIN)
 METHODS: Final = ("get", "put", "post", "delete", "patch")
@@ -67,7 +67,7 @@ def document_of(api: FastAPI) -> Described:
         for scheme in CREDENTIALS
     }
     made["components"]["responses"] = {code: refusal_of(code) for code in BEFORE.values()}
-    made = cast("Described", unmarked(made))
+    made = cast("Described", without_null_marks(made))
     schemas = cast("dict[str, Described]", made["components"]["schemas"])
     for route in described(api.state.routers):
         for method in route.methods or ():
@@ -110,8 +110,8 @@ def _announce(operation: Described, route: APIRoute, method: str) -> None:
 
 def _announced(route: APIRoute, status: int, refusal: Described) -> Described:
     """Return a refusal in the format of the operation: a problem document, or an error of OpenAI."""
-    shown = in_chat({status: refusal})[status] if "openai" in route.tags else refusal
-    return cast("Described", unmarked(shown))
+    shown = with_openai_errors({status: refusal})[status] if "openai" in route.tags else refusal
+    return cast("Described", without_null_marks(shown))
 
 
 def _drop_null(schema: Described) -> None:

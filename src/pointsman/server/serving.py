@@ -27,7 +27,7 @@ from pointsman import Pointsman
 from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import Lifecycle
-from pointsman.operations.worker_role import ReportFailure, drain, first_of, keeping
+from pointsman.operations.worker_role import ReportFailure, drain, first_of, leading
 from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.security import logged
@@ -111,7 +111,7 @@ class ServerMessages:
 
     serving: Callable[[str], None]
     """Called with the address when the server listens."""
-    keeping: Callable[[], None]
+    leading: Callable[[], None]
     """Called when a standby process becomes the leader."""
     trouble: ReportFailure
     """Called when an execution cannot be resumed; with None when the store is unavailable or a periodic job fails."""
@@ -225,15 +225,15 @@ async def leading_store(
         yield
         return
     if not standby:
-        async with keeping(app.context, tell=said.trouble):
+        async with leading(app.context, tell=said.trouble):
             lifecycle.keeper = "here"
             yield
         return
 
     async def keep() -> None:
-        async with keeping(app.context, wait=True, tell=said.trouble):
+        async with leading(app.context, wait=True, tell=said.trouble):
             lifecycle.keeper = "here"
-            said.keeping()
+            said.leading()
             await asyncio.Event().wait()
 
     async with asyncio.TaskGroup() as group:

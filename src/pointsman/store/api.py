@@ -284,7 +284,7 @@ class Store(Protocol):
     @property
     def removal(self) -> Removal: ...
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
+    async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
         """Become the leader of the store (see `store.leader`); `holder` identifies this process to people.
 
         Raises `LeaderExists` if there is a leader; with `wait`, stands by until it is gone, for whatever reason.

@@ -66,7 +66,7 @@ async def rows_in(journal: StoreJournal, execution: ExecutionId, *, after: int =
     return [row async for row in journal.read(execution, after=after)]
 
 
-async def rows_come_back_as_they_were_in_order(url: str) -> None:
+async def rows_are_read_unchanged_and_in_order(url: str) -> None:
     async with opened(url) as store:
         written = [row_of(seq, {"seq": seq, "text": "Grüße, 世界 🌍"}) for seq in range(1, 701)]
         for row in written:
@@ -77,13 +77,13 @@ async def rows_come_back_as_they_were_in_order(url: str) -> None:
         assert await store.journal.last(ONE) == 700
 
 
-async def an_unknown_execution_has_no_rows(url: str) -> None:
+async def unknown_execution_has_no_rows(url: str) -> None:
     async with opened(url) as store:
         assert await store.journal.last(ONE) == 0
         assert await rows_in(store.journal, ONE) == []
 
 
-async def of_two_writers_one_is_told_to_look_again(url: str) -> None:
+async def one_of_two_writers_is_refused(url: str) -> None:
     async with opened(url) as store:
         both = (store.journal.append(ONE, row_of(1, "a")), store.journal.append(ONE, row_of(1, "b")))
         outcomes = await asyncio.gather(*both, return_exceptions=True)
@@ -91,7 +91,7 @@ async def of_two_writers_one_is_told_to_look_again(url: str) -> None:
         assert [row.seq for row in await rows_in(store.journal, ONE)] == [1]
 
 
-async def a_row_that_does_not_follow_is_refused_and_changes_nothing(url: str) -> None:
+async def row_out_of_order_is_refused_without_effect(url: str) -> None:
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1))
         for seq in (-1, 0, 1, 3, 100):
@@ -101,7 +101,7 @@ async def a_row_that_does_not_follow_is_refused_and_changes_nothing(url: str) ->
         assert await store.journal.last(ExecutionId("exec-two")) == 0
 
 
-async def many_executions_at_once_do_not_disturb_each_other(url: str) -> None:
+async def concurrent_executions_do_not_affect_each_other(url: str) -> None:
     async with opened(url) as store:
         executions = [ExecutionId(f"exec-{number}") for number in range(64)]
 
@@ -118,14 +118,14 @@ async def many_executions_at_once_do_not_disturb_each_other(url: str) -> None:
             assert await rows_in(store.journal, execution) == [row_of(seq, execution) for seq in range(1, 21)]
 
 
-async def rows_asked_for_at_once_are_taken_in_that_order(url: str) -> None:
+async def concurrent_appends_keep_their_order(url: str) -> None:
     async with opened(url) as store:
         rows = [row_of(seq) for seq in range(1, 201)]
         await asyncio.gather(*(store.journal.append(ONE, row) for row in rows))
         assert await rows_in(store.journal, ONE) == rows
 
 
-async def rows_added_together_are_all_there_or_none(url: str) -> None:
+async def batch_of_rows_is_stored_whole_or_not_at_all(url: str) -> None:
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1), row_of(2), row_of(3))
         assert await refused(store.journal.append(ONE, row_of(3), row_of(4)), JournalMoved)
@@ -135,7 +135,7 @@ async def rows_added_together_are_all_there_or_none(url: str) -> None:
         assert [row.seq for row in await rows_in(store.journal, ONE)] == [*range(1, 25)]
 
 
-async def reading_sees_what_is_appended_meanwhile(url: str) -> None:
+async def reading_includes_rows_appended_during_it(url: str) -> None:
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1))
         seen: list[int] = []
@@ -177,7 +177,7 @@ STRANGE: Final[tuple[Json, ...]] = (
 )
 
 
-async def a_value_comes_back_exactly_or_is_refused(url: str) -> None:
+async def value_is_read_exactly_or_refused(url: str) -> None:
     async with opened(url) as store:
         for number, value in enumerate(STRANGE):
             execution = ExecutionId(f"exec-{number}")
@@ -199,7 +199,7 @@ def same(one: Json, other: Json) -> bool:
     return type(one) is type(other) and repr(one) == repr(other) if isinstance(one, float) else one == other
 
 
-async def rows_of_every_size_come_back(url: str) -> None:
+async def rows_of_every_size_are_read_unchanged(url: str) -> None:
     async with opened(url) as store:
         chance = random.Random(1)
         sizes = (2047, 2049, 10_000, 65_535, 65_537, MEGABYTE)
@@ -209,7 +209,7 @@ async def rows_of_every_size_come_back(url: str) -> None:
         assert await rows_in(store.journal, ONE) == [row_of(seq, value) for seq, value in enumerate(values, start=1)]
 
 
-async def a_row_of_50_megabytes_comes_back(url: str) -> None:
+async def row_of_50_megabytes_is_read_unchanged(url: str) -> None:
     async with opened(url) as store:
         page = random.Random(2).randbytes(MEGABYTE // 2).hex()
         value: Json = [f"{number}{page}" for number in range(50)]
@@ -218,7 +218,7 @@ async def a_row_of_50_megabytes_comes_back(url: str) -> None:
         assert await rows_in(store.journal, ONE) == [row_of(1, value), row_of(2, "small")]
 
 
-async def a_summary_changes_with_its_row_or_not_at_all(url: str) -> None:
+async def summary_changes_with_its_row_or_not_at_all(url: str) -> None:
     async with opened(url) as store:
         running = Summary(
             execution=ONE,
@@ -246,22 +246,22 @@ async def a_summary_changes_with_its_row_or_not_at_all(url: str) -> None:
 
 
 JOURNAL_RULES: Final[tuple[Rule, ...]] = (
-    rows_come_back_as_they_were_in_order,
-    an_unknown_execution_has_no_rows,
-    of_two_writers_one_is_told_to_look_again,
-    a_row_that_does_not_follow_is_refused_and_changes_nothing,
-    many_executions_at_once_do_not_disturb_each_other,
-    rows_asked_for_at_once_are_taken_in_that_order,
-    rows_added_together_are_all_there_or_none,
-    reading_sees_what_is_appended_meanwhile,
-    a_value_comes_back_exactly_or_is_refused,
-    rows_of_every_size_come_back,
-    a_row_of_50_megabytes_comes_back,
-    a_summary_changes_with_its_row_or_not_at_all,
+    rows_are_read_unchanged_and_in_order,
+    unknown_execution_has_no_rows,
+    one_of_two_writers_is_refused,
+    row_out_of_order_is_refused_without_effect,
+    concurrent_executions_do_not_affect_each_other,
+    concurrent_appends_keep_their_order,
+    batch_of_rows_is_stored_whole_or_not_at_all,
+    reading_includes_rows_appended_during_it,
+    value_is_read_exactly_or_refused,
+    rows_of_every_size_are_read_unchanged,
+    row_of_50_megabytes_is_read_unchanged,
+    summary_changes_with_its_row_or_not_at_all,
 )
 
 
-async def everything_is_there_after_opening_again(url: str) -> None:
+async def all_rows_exist_after_reopening(url: str) -> None:
     rows = [row_of(seq, "x" * seq * 100) for seq in range(1, 51)]
     async with opened(url) as store:
         for row in rows[:25]:
@@ -275,7 +275,7 @@ async def everything_is_there_after_opening_again(url: str) -> None:
         assert await store.verify() == []
 
 
-async def closing_commits_what_was_asked_for(url: str) -> None:
+async def closing_commits_pending_rows(url: str) -> None:
     async with opened(url) as store:
         asked = [asyncio.ensure_future(store.journal.append(ONE, row_of(seq))) for seq in range(1, 51)]
         await asyncio.sleep(0)
@@ -284,7 +284,7 @@ async def closing_commits_what_was_asked_for(url: str) -> None:
         assert await store.journal.last(ONE) == 50
 
 
-async def two_openings_of_one_store_never_both_win(url: str) -> None:
+async def only_one_of_two_open_stores_appends_a_row(url: str) -> None:
     async with opened(url) as first, opened(url) as second:
         for seq in range(1, 31):
             both = (first.journal.append(ONE, row_of(seq, "first")), second.journal.append(ONE, row_of(seq, "second")))
@@ -294,9 +294,9 @@ async def two_openings_of_one_store_never_both_win(url: str) -> None:
         assert await second.verify() == []
 
 
-async def what_was_acknowledged_survives_a_killed_process(url: str) -> None:
+async def acknowledged_rows_survive_a_killed_process(url: str) -> None:
     """A child appends for eight executions and reports each row; it is killed in the middle without warning."""
-    program = f"import asyncio, pointsman.testing.journals as j; asyncio.run(j.append_and_say({url!r}))"
+    program = f"import asyncio, pointsman.testing.journals as j; asyncio.run(j.append_and_print({url!r}))"
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     assert child.stdout is not None
     said = [await child.stdout.readline() for _ in range(ACKNOWLEDGED_MIN)]
@@ -318,7 +318,7 @@ async def what_was_acknowledged_survives_a_killed_process(url: str) -> None:
             await store.journal.append(execution, row_of(len(rows) + 1))
 
 
-async def append_and_say(url: str) -> None:
+async def append_and_print(url: str) -> None:
     """Append to eight executions until killed; print each row when it was acknowledged."""
 
     async def write(store: Store, execution: ExecutionId) -> None:
@@ -332,70 +332,70 @@ async def append_and_say(url: str) -> None:
 
 
 DURABLE_RULES: Final[tuple[Rule, ...]] = (
-    everything_is_there_after_opening_again,
-    closing_commits_what_was_asked_for,
-    two_openings_of_one_store_never_both_win,
-    what_was_acknowledged_survives_a_killed_process,
+    all_rows_exist_after_reopening,
+    closing_commits_pending_rows,
+    only_one_of_two_open_stores_appends_a_row,
+    acknowledged_rows_survive_a_killed_process,
 )
 
 
 NOT_YET_S: Final = 0.01
 
 
-async def a_store_has_one_keeper_who_can_step_back(url: str) -> None:
+async def store_has_one_leader_that_can_step_down(url: str) -> None:
     async with opened(url) as store:
-        first = await store.keep("first")
-        (why,) = await asyncio.gather(store.keep("second"), return_exceptions=True)
+        first = await store.lead("first")
+        (why,) = await asyncio.gather(store.lead("second"), return_exceptions=True)
         assert isinstance(why, LeaderExists)
         assert "'first', since 20" in str(why), "it says who keeps the store, and since when"
         await store.journal.append(ONE, row_of(1))
         await first.release()
         await first.release()
         assert not first.lost.is_set(), "who steps back has lost nothing"
-        second = await store.keep("second")
+        second = await store.lead("second")
         assert (second.holder, second.epoch > first.epoch) == ("second", True)
         await store.journal.append(ONE, row_of(2))
         await store.effects.record(ONE, "write#1", 1, "paid")
         await store.memory.put("session", "ann", "name", "Ann")
 
 
-async def who_stands_by_takes_over_when_the_keeper_steps_back(url: str) -> None:
+async def standby_takes_over_when_the_leader_steps_down(url: str) -> None:
     async with opened(url) as store:
-        first = await store.keep("first")
-        waiting = asyncio.ensure_future(store.keep("second", wait=True))
+        first = await store.lead("first")
+        waiting = asyncio.ensure_future(store.lead("second", wait=True))
         await asyncio.wait([waiting], timeout=NOT_YET_S)
         assert not waiting.done()
         await first.release()
         assert (await waiting).epoch > first.epoch
 
 
-KEEPER_RULES: Final[tuple[Rule, ...]] = (
-    a_store_has_one_keeper_who_can_step_back,
-    who_stands_by_takes_over_when_the_keeper_steps_back,
+LEADER_RULES: Final[tuple[Rule, ...]] = (
+    store_has_one_leader_that_can_step_down,
+    standby_takes_over_when_the_leader_steps_down,
 )
 
 
-async def two_openings_have_one_keeper_and_the_other_may_write_beside_it(url: str) -> None:
+async def only_one_process_leads_and_others_may_write(url: str) -> None:
     async with opened(url) as one, opened(url) as other:
-        await one.keep("one")
-        assert await refused(other.keep("other"), LeaderExists)
+        await one.lead("one")
+        assert await refused(other.lead("other"), LeaderExists)
         await one.journal.append(ONE, row_of(1))
         await other.journal.append(ONE, row_of(2))
         await one.journal.append(ONE, row_of(3))
-        waiting = asyncio.ensure_future(other.keep("other", wait=True))
+        waiting = asyncio.ensure_future(other.lead("other", wait=True))
         await one.close()
         assert (await waiting).holder == "other"
         await other.journal.append(ONE, row_of(4))
 
 
-async def a_keeper_that_is_killed_makes_room(url: str) -> None:
-    program = f"import asyncio, pointsman.testing.journals as k; asyncio.run(k.keep_until_killed({url!r}))"
+async def standby_takes_over_from_a_killed_leader(url: str) -> None:
+    program = f"import asyncio, pointsman.testing.journals as k; asyncio.run(k.lead_until_killed({url!r}))"
     child = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE)
     assert child.stdout is not None
     epoch = int(await child.stdout.readline())
     async with opened(url) as store:
-        assert await refused(store.keep("here"), LeaderExists)
-        waiting = asyncio.ensure_future(store.keep("here", wait=True))
+        assert await refused(store.lead("here"), LeaderExists)
+        waiting = asyncio.ensure_future(store.lead("here", wait=True))
         await asyncio.wait([waiting], timeout=NOT_YET_S)
         assert not waiting.done()
         child.kill()
@@ -404,19 +404,19 @@ async def a_keeper_that_is_killed_makes_room(url: str) -> None:
         await store.journal.append(ONE, row_of(2))
 
 
-async def keep_until_killed(url: str) -> None:
+async def lead_until_killed(url: str) -> None:
     """Become the leader, write a row, print the epoch, and wait."""
     async with opened(url) as store:
-        keep = await store.keep("child")
+        keep = await store.lead("child")
         await store.journal.append(ONE, row_of(1))
         sys.stdout.write(f"{keep.epoch}\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
 
 
-DURABLE_KEEPER_RULES: Final[tuple[Rule, ...]] = (
-    two_openings_have_one_keeper_and_the_other_may_write_beside_it,
-    a_keeper_that_is_killed_makes_room,
+DURABLE_LEADER_RULES: Final[tuple[Rule, ...]] = (
+    only_one_process_leads_and_others_may_write,
+    standby_takes_over_from_a_killed_leader,
 )
 
 
@@ -431,7 +431,7 @@ def ended_summary(execution: ExecutionId) -> Summary:
     )
 
 
-async def an_execution_that_is_removed_is_gone_and_leaves_the_others_alone(url: str) -> None:
+async def removal_deletes_one_execution_and_no_other(url: str) -> None:
     one, other = ONE, ExecutionId("exec-two")
     large = "large" * 50_000
     async with opened(url) as store:
@@ -456,7 +456,7 @@ async def an_execution_that_is_removed_is_gone_and_leaves_the_others_alone(url: 
         assert await store.verify() == []
 
 
-async def whoever_believes_in_a_removed_execution_is_refused_and_its_name_is_free(url: str) -> None:
+async def writer_of_a_removed_execution_is_refused(url: str) -> None:
     async with opened(url) as store:
         await store.journal.append(ONE, row_of(1, "before"))
         assert await store.removal.remove(ONE, at=1)
@@ -467,14 +467,14 @@ async def whoever_believes_in_a_removed_execution_is_refused_and_its_name_is_fre
         assert await store.verify() == []
 
 
-async def a_summary_without_a_journal_can_be_removed(url: str) -> None:
+async def summary_without_a_journal_can_be_removed(url: str) -> None:
     async with opened(url) as store:
         await store.executions.put(ended_summary(ONE))
         assert await store.removal.remove(ONE, at=0)
         assert await store.executions.find(ONE) is None
 
 
-async def what_was_put_a_moment_ago_is_not_swept(url: str) -> None:
+async def sweep_spares_new_blobs(url: str) -> None:
     async with opened(url) as store:
         digest = await store.blobs.put(b"a definition that is about to be used")
         assert await store.removal.sweep(dry_run=True) == SweepResult()
@@ -482,7 +482,7 @@ async def what_was_put_a_moment_ago_is_not_swept(url: str) -> None:
         assert await store.blobs.get(digest) is not None
 
 
-async def a_conversation_that_is_forgotten_begins_anew(url: str) -> None:
+async def forgotten_conversation_starts_empty(url: str) -> None:
     async with opened(url) as store:
         await store.sessions.append("talk", ("hello", "there"), after=0)
         await store.sessions.close("talk")
@@ -492,7 +492,7 @@ async def a_conversation_that_is_forgotten_begins_anew(url: str) -> None:
         assert (await store.sessions.load("talk")).messages == ("again",)
 
 
-async def everything_remembered_under_a_namespace_can_be_read(url: str) -> None:
+async def all_values_of_a_namespace_can_be_read(url: str) -> None:
     async with opened(url) as store:
         await store.memory.put("session", "talk", "b", {"n": 1})
         await store.memory.put("session", "talk", "a", [None, 10**30])
@@ -505,10 +505,10 @@ async def everything_remembered_under_a_namespace_can_be_read(url: str) -> None:
 
 
 REMOVAL_RULES: Final[tuple[Rule, ...]] = (
-    an_execution_that_is_removed_is_gone_and_leaves_the_others_alone,
-    whoever_believes_in_a_removed_execution_is_refused_and_its_name_is_free,
-    a_summary_without_a_journal_can_be_removed,
-    what_was_put_a_moment_ago_is_not_swept,
-    a_conversation_that_is_forgotten_begins_anew,
-    everything_remembered_under_a_namespace_can_be_read,
+    removal_deletes_one_execution_and_no_other,
+    writer_of_a_removed_execution_is_refused,
+    summary_without_a_journal_can_be_removed,
+    sweep_spares_new_blobs,
+    forgotten_conversation_starts_empty,
+    all_values_of_a_namespace_can_be_read,
 )

@@ -32,7 +32,7 @@ async def memory_keeps_scopes_and_namespaces_apart(url: str) -> None:
         assert await memory.search("session", "bob", "Bob") == []
 
 
-async def nothing_appended_to_memory_at_the_same_time_is_lost(url: str) -> None:
+async def concurrent_appends_to_memory_are_all_stored(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await asyncio.gather(*(memory.change(appended("log", number)) for number in range(50)))
@@ -70,7 +70,7 @@ def changing(
     )
 
 
-async def a_change_of_memory_happens_once_under_one_name(url: str) -> None:
+async def memory_change_of_one_id_happens_once(url: str) -> None:
     first, other = ChangeId(ExecutionId("exec-1"), "log"), ChangeId(ExecutionId("exec-2"), "log")
     async with opened(url) as store:
         memory = store.memory
@@ -93,7 +93,7 @@ async def a_change_of_memory_happens_once_under_one_name(url: str) -> None:
         assert await memory.change(appended("name", 1), once=name) == [1], "what was refused did not happen"
 
 
-async def memory_forgets_what_has_expired(url: str) -> None:
+async def memory_deletes_expired_values(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await memory.change(changing("set", "soon", "tea", at=10.0, expires=20.0))
@@ -133,7 +133,7 @@ async def memory_is_bounded_for_each_owner(url: str) -> None:
         assert await memory.get("session", "ann", "b") == 2
 
 
-async def memory_is_told_and_emptied_by_owner_and_beginning_of_keys(url: str) -> None:
+async def memory_is_listed_and_cleared_by_owner_and_key_prefix(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         for key in ("notes/a", "notes/b", "notes", "%", "_"):
@@ -164,7 +164,7 @@ async def memory_is_told_and_emptied_by_owner_and_beginning_of_keys(url: str) ->
         assert await memory.get("user", "ann", "notes/a") == "tea"
 
 
-async def memory_is_found_in_every_language(url: str) -> None:
+async def memory_search_finds_words_of_every_language(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         for key, text in {"de": "Die Köche sind müde", "ja": "港湾のストライキ", "ru": "Ёлка в Москве"}.items():
@@ -173,7 +173,7 @@ async def memory_is_found_in_every_language(url: str) -> None:
             assert [found for found, _ in await memory.search("user", "ann", query)] == [key], query
 
 
-async def memory_is_searched_by_words_and_nothing_else(url: str) -> None:
+async def memory_search_matches_only_whole_words(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await memory.put("shared", "ann", "harbour", {"note": "The harbour strike began on Monday"})
@@ -232,7 +232,7 @@ async def left_of(store: Store) -> int:
     return len(await store.memory.every("past user", "ann"))
 
 
-async def a_key_tells_what_it_was_and_who_wrote_it(url: str) -> None:
+async def history_lists_earlier_values_and_their_authors(url: str) -> None:
     async with opened(url) as store:
         assert await history(store) == []
         await store.memory.change(traced_change("set", "short", at=1.0, by=ANN))
@@ -247,7 +247,7 @@ async def a_key_tells_what_it_was_and_who_wrote_it(url: str) -> None:
         assert await store.memory.get("user", "ann", "tone") == "short"
 
 
-async def what_is_written_again_has_no_past_but_another_writer(url: str) -> None:
+async def equal_value_adds_no_history_but_changes_the_author(url: str) -> None:
     async with opened(url) as store:
         await store.memory.change(traced_change("set", "short", at=1.0, by=ANN))
         await store.memory.change(traced_change("set", "short", at=2.0, by=NEWS))
@@ -256,7 +256,7 @@ async def what_is_written_again_has_no_past_but_another_writer(url: str) -> None
         assert [(one.value, one.by) for one in await history(store)] == [("long", ANN), ("short", NEWS)]
 
 
-async def a_list_tells_how_it_grew(url: str) -> None:
+async def history_of_a_list_contains_each_append(url: str) -> None:
     async with opened(url) as store:
         for number in range(4):
             by = ChangeAuthor(execution=f"exec-{number}")
@@ -272,7 +272,7 @@ async def a_list_tells_how_it_grew(url: str) -> None:
         ]
 
 
-async def only_so_much_of_the_past_is_kept(url: str) -> None:
+async def history_is_bounded(url: str) -> None:
     async with opened(url) as store:
         for number in range(30):
             await store.memory.change(traced_change("set", number, at=float(number), earlier=3))
@@ -285,7 +285,7 @@ async def only_so_much_of_the_past_is_kept(url: str) -> None:
         assert [(one.value, one.by) for one in await history(store)] == [("y", ANN)], "who wrote it is always known"
 
 
-async def nobody_finds_the_past(url: str) -> None:
+async def search_ignores_earlier_values(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await memory.change(traced_change("set", "an old harbour", at=1.0))
@@ -303,7 +303,7 @@ async def nobody_finds_the_past(url: str) -> None:
         await memory.change(replace(traced_change("set", "y", key="other"), quota=full))
 
 
-async def what_is_forgotten_takes_its_past_along(url: str) -> None:
+async def deleting_a_value_deletes_its_history(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
 
@@ -330,7 +330,7 @@ async def what_is_forgotten_takes_its_past_along(url: str) -> None:
         assert [one.value for one in await memory.history("user", "ben", "tone")] == ["new", "old"]
 
 
-async def what_has_expired_is_not_told(url: str) -> None:
+async def expired_values_have_no_visible_history(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await memory.change(traced_change("set", "soon gone", at=1.0, expires=10.0))
@@ -357,7 +357,7 @@ async def what_has_expired_is_not_told(url: str) -> None:
         assert await left_of(store) == 0
 
 
-async def what_happens_once_leaves_one_trace(url: str) -> None:
+async def repeated_change_adds_one_history_entry(url: str) -> None:
     once = ChangeId(ExecutionId("exec-1"), "keep")
     async with opened(url) as store:
         for _ in range(3):
@@ -367,7 +367,7 @@ async def what_happens_once_leaves_one_trace(url: str) -> None:
         assert [(one.value, one.by) for one in await history(store)] == [(["a", "b"], ANN), (["a"], NEWS)]
 
 
-async def what_was_written_without_a_trace_is_nobodys(url: str) -> None:
+async def value_written_without_history_has_no_author(url: str) -> None:
     async with opened(url) as store:
         memory = store.memory
         await memory.put("user", "ann", "tone", "from before")
@@ -387,7 +387,7 @@ async def what_was_written_without_a_trace_is_nobodys(url: str) -> None:
         ]
 
 
-async def of_writers_at_the_same_time_each_is_told(url: str) -> None:
+async def history_names_each_concurrent_writer(url: str) -> None:
     async with opened(url) as store:
         written = (
             traced_change("set", number, by=ChangeAuthor(person=f"{number}"), earlier=50) for number in range(40)
@@ -400,16 +400,16 @@ async def of_writers_at_the_same_time_each_is_told(url: str) -> None:
 
 
 RECALLING_RULES: Final[list[Rule]] = [
-    a_key_tells_what_it_was_and_who_wrote_it,
-    what_is_written_again_has_no_past_but_another_writer,
-    a_list_tells_how_it_grew,
-    only_so_much_of_the_past_is_kept,
-    nobody_finds_the_past,
-    what_is_forgotten_takes_its_past_along,
-    what_has_expired_is_not_told,
-    what_happens_once_leaves_one_trace,
-    what_was_written_without_a_trace_is_nobodys,
-    of_writers_at_the_same_time_each_is_told,
+    history_lists_earlier_values_and_their_authors,
+    equal_value_adds_no_history_but_changes_the_author,
+    history_of_a_list_contains_each_append,
+    history_is_bounded,
+    search_ignores_earlier_values,
+    deleting_a_value_deletes_its_history,
+    expired_values_have_no_visible_history,
+    repeated_change_adds_one_history_entry,
+    value_written_without_history_has_no_author,
+    history_names_each_concurrent_writer,
 ]
 
 
@@ -458,7 +458,7 @@ async def near_texts(
     return [f"{one.key} {one.value} {one.similarity:.2f}" for one in found]
 
 
-async def values_are_found_by_where_they_lie_the_nearest_first(url: str) -> None:
+async def nearest_vectors_are_found_first(url: str) -> None:
     async with opened(url) as store:
         for key, value in (("x/1", "coffee, black"), ("x/2", "rain again"), ("y", "tea with milk")):
             await remember_text(store, key, value)
@@ -474,7 +474,7 @@ async def values_are_found_by_where_they_lie_the_nearest_first(url: str) -> None
         assert [one.key for one in other] == ["x/1", "x/2"], "each model has its own"
 
 
-async def a_value_that_changes_or_goes_takes_its_vector_along(url: str) -> None:
+async def changed_or_deleted_value_loses_its_vector(url: str) -> None:
     async with opened(url) as store:
         for key in ("a", "b", "c"):
             await remember_text(store, key, "tea")
@@ -518,20 +518,20 @@ async def vectors_of_another_length_are_refused(url: str) -> None:
 
 
 VECTOR_RULES: Final[list[Rule]] = [
-    values_are_found_by_where_they_lie_the_nearest_first,
-    a_value_that_changes_or_goes_takes_its_vector_along,
+    nearest_vectors_are_found_first,
+    changed_or_deleted_value_loses_its_vector,
     vectors_of_another_length_are_refused,
 ]
 
 
 MEMORY_RULES: Final[list[Rule]] = [
     memory_keeps_scopes_and_namespaces_apart,
-    nothing_appended_to_memory_at_the_same_time_is_lost,
-    a_change_of_memory_happens_once_under_one_name,
-    memory_forgets_what_has_expired,
+    concurrent_appends_to_memory_are_all_stored,
+    memory_change_of_one_id_happens_once,
+    memory_deletes_expired_values,
     memory_is_bounded_for_each_owner,
-    memory_is_told_and_emptied_by_owner_and_beginning_of_keys,
-    memory_is_found_in_every_language,
-    memory_is_searched_by_words_and_nothing_else,
+    memory_is_listed_and_cleared_by_owner_and_key_prefix,
+    memory_search_finds_words_of_every_language,
+    memory_search_matches_only_whole_words,
     *RECALLING_RULES,
 ]

@@ -33,7 +33,7 @@ from pointsman.store.records import (
     WorkflowDraft,
     added_up,
 )
-from pointsman.testing.journals import KEEPER_RULES, ONE, REMOVAL_RULES, Rule, opened, refused, row_of
+from pointsman.testing.journals import LEADER_RULES, ONE, REMOVAL_RULES, Rule, opened, refused, row_of
 from pointsman.testing.memories import MEMORY_RULES, VECTOR_RULES
 from pointsman.values import ExecutionId, Instant, Json, JsonObject, WorkflowId
 
@@ -118,7 +118,7 @@ def numbers(found: list[Summary]) -> list[int]:
     return [int(summary.execution.removeprefix("exec-")) for summary in found]
 
 
-async def a_summary_of_an_earlier_row_does_not_replace_a_later_one(url: str) -> None:
+async def summary_of_an_earlier_row_does_not_replace_a_later_one(url: str) -> None:
     async with opened(url) as store:
         execution = summary_of(1).execution
         await store.journal.append(execution, row_of(1), summary=summary_of(1, "running"))
@@ -150,7 +150,7 @@ async def executions_are_listed_newest_first(url: str) -> None:
         assert numbers(await store.executions.list(ahead)) == [3, 4, 5, 6]
 
 
-async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
+async def list_of_executions_obeys_each_filter(url: str) -> None:
     async with opened(url) as store:
         for number in range(10):
             status = "running" if number in (2, 3) else "waiting" if number == 4 else "completed"
@@ -170,7 +170,7 @@ async def executions_are_narrowed_by_what_is_asked(url: str) -> None:
         assert await store.executions.find(ExecutionId("exec-none")) is None
 
 
-async def of_each_session_the_last_turn_is_found(url: str) -> None:
+async def last_turn_of_each_session_is_found(url: str) -> None:
     sessions = {1: "a", 2: "b", 3: "a", 4: "b", 6: "c", 7: "c"}  # 7 is a child execution, and not a turn
     async with opened(url) as store:
         for number in (3, 0, 6, 1, 2, 7, 5, 4):
@@ -187,7 +187,7 @@ async def of_each_session_the_last_turn_is_found(url: str) -> None:
         assert await found(ExecutionQuery(session="b")) == [4]
 
 
-async def trials_are_left_out_of_a_list_that_does_not_want_them(url: str) -> None:
+async def list_without_trials_excludes_partial_runs(url: str) -> None:
     named = [*map(ExecutionId, ("try-001", "exec-002", "try-003", "tryst-004", "exec-try-005", "try"))]
     async with opened(url) as store:
         for number, name in enumerate(named, start=1):
@@ -204,7 +204,7 @@ async def trials_are_left_out_of_a_list_that_does_not_want_them(url: str) -> Non
         assert await found(replace(without, oldest_first=True, limit=2)) == ["exec-002", "tryst-004"]
 
 
-async def executions_are_found_by_when_they_wake_and_what_they_await(url: str) -> None:
+async def executions_are_found_by_wake_time_and_awaited_event(url: str) -> None:
     def parked(number: int, wakes: float | None, *awaits: str) -> Summary:
         found = summary_of(number, "waiting")
         return replace(found, wakes=None if wakes is None else Instant(wakes), awaits=awaits)
@@ -255,7 +255,7 @@ def gate_of(number: int, gate: str, **asks: tuple[str, ...]) -> GateEntry:
     )
 
 
-async def inboxes_show_the_open_gates_that_ask_a_person(url: str) -> None:
+async def inbox_lists_open_gates_of_a_person(url: str) -> None:
     async with opened(url) as store:
         anyone = gate_of(1, "anyone", users=(ANYONE,))
         voted = gate_of(2, "voted", users=("ada", "ben"), groups=("editors",), without=("ada",))
@@ -278,7 +278,7 @@ async def inboxes_show_the_open_gates_that_ask_a_person(url: str) -> None:
         assert await seen(workflow="other") == ["voted"]
 
 
-async def an_inbox_changes_with_the_summary_that_says_so(url: str) -> None:
+async def inbox_changes_with_the_summary(url: str) -> None:
     async with opened(url) as store:
         gates = (gate_of(1, "a", users=("ada",)), gate_of(1, "b", users=("ben",)))
         await store.executions.put(replace(summary_of(1, "waiting"), gates=gates))
@@ -290,7 +290,7 @@ async def an_inbox_changes_with_the_summary_that_says_so(url: str) -> None:
         assert await store.executions.inbox() == []
 
 
-async def a_saved_revision_never_changes(url: str) -> None:
+async def saved_revision_never_changes(url: str) -> None:
     async with opened(url) as store:
         first = await store.workflows.save(draft_of("one\r\n\ttwo"))
         again = await store.workflows.save(draft_of("one\r\n\ttwo"))
@@ -308,7 +308,7 @@ async def a_saved_revision_never_changes(url: str) -> None:
         assert found.draft == draft_of("one\r\n\ttwo"), "the author's document is kept byte for byte"
 
 
-async def a_revision_is_saved_over_the_one_that_was_read_or_not_at_all(url: str) -> None:
+async def revision_is_saved_only_on_top_of_the_one_read(url: str) -> None:
     async with opened(url) as store:
         save = store.workflows.save
         assert await refused(save(draft_of("one"), after=1), RevisionMoved)
@@ -324,13 +324,13 @@ async def a_revision_is_saved_over_the_one_that_was_read_or_not_at_all(url: str)
         assert await store.workflows.find("desk") == won[0]
 
 
-async def saving_at_the_same_time_numbers_without_gaps(url: str) -> None:
+async def concurrent_saves_number_revisions_without_gaps(url: str) -> None:
     async with opened(url) as store:
         saved = await asyncio.gather(*(store.workflows.save(draft_of(f"text {number}")) for number in range(20)))
         assert sorted(one.revision for one in saved) == list(range(1, 21))
 
 
-async def a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it(url: str) -> None:
+async def deleted_workflow_is_unlisted_but_readable_by_revision(url: str) -> None:
     async with opened(url) as store:
         await store.workflows.save(draft_of("one"))
         await store.workflows.save(draft_of("else", name=WorkflowId("aside")))
@@ -348,7 +348,7 @@ async def a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it(url: str
         assert [entry.revision for entry in await store.workflows.list(DESK)] == [2, 1]
 
 
-async def a_list_tells_what_is_said_of_workflows(url: str) -> None:
+async def list_of_workflows_contains_description_and_tags(url: str) -> None:
     async with opened(url) as store:
         said: JsonObject = {
             "description": {"en": "Mail \u2709", "de": "Post"},
@@ -363,7 +363,7 @@ async def a_list_tells_what_is_said_of_workflows(url: str) -> None:
         assert (desk.enabled, await store.workflows.list(DESK)) == (False, [desk])
 
 
-async def a_turn_is_said_once(url: str) -> None:
+async def conversation_turn_is_stored_once(url: str) -> None:
     async with opened(url) as store:
         sessions = store.sessions
         hello: tuple[Json, ...] = ({"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"})
@@ -380,7 +380,7 @@ async def a_turn_is_said_once(url: str) -> None:
         assert len((await sessions.load("talk")).messages) == 3
 
 
-async def a_closed_session_takes_no_more_until_it_is_reopened(url: str) -> None:
+async def closed_session_refuses_turns_until_reopened(url: str) -> None:
     async with opened(url) as store:
         sessions = store.sessions
         await sessions.append("talk", ("a",), after=0)
@@ -394,7 +394,7 @@ async def a_closed_session_takes_no_more_until_it_is_reopened(url: str) -> None:
         assert (await sessions.load("talk")).messages == ("a", "b")
 
 
-async def the_first_answer_of_an_effect_stays(url: str) -> None:
+async def first_result_of_an_effect_wins(url: str) -> None:
     async with opened(url) as store:
         one, other = ExecutionId("exec-one"), ExecutionId("exec-two")
         await store.effects.record(one, "write#1", 2, {"text": "x" * 100_000})
@@ -409,7 +409,7 @@ async def the_first_answer_of_an_effect_stays(url: str) -> None:
         assert await store.effects.attempts(ExecutionId("exec-none")) == []
 
 
-async def answers_of_effects_are_stored_with_their_row_or_not_at_all(url: str) -> None:
+async def effects_are_stored_with_their_row_or_not_at_all(url: str) -> None:
     async with opened(url) as store:
         large: Json = {"text": "y" * 100_000}
         first = [EffectRecord("write#1", 1, "paid"), EffectRecord("write#1", 2, large)]
@@ -429,7 +429,7 @@ async def answers_of_effects_are_stored_with_their_row_or_not_at_all(url: str) -
             assert await store.effects.recorded(one, "write#1") == {1: large}
 
 
-async def entries_are_found_by_kind_and_key(url: str) -> None:
+async def configuration_entries_are_found_by_kind_and_key(url: str) -> None:
     async with opened(url) as store:
         value: Json = {"cron": "0 7 * * *", "größe": [1, None, True]}
         await store.entries.put("schedule", "b", 1)
@@ -446,7 +446,7 @@ async def entries_are_found_by_kind_and_key(url: str) -> None:
         assert [entry.value for entry in await store.entries.list("webhook")] == [2]
 
 
-async def an_entry_is_changed_only_by_who_knows_it_as_it_is(url: str) -> None:
+async def configuration_entry_changes_only_from_its_current_version(url: str) -> None:
     async with opened(url) as store:
         first = await store.entries.put("schedule", "a", "one", after=0)
         assert await refused(store.entries.put("schedule", "a", "other", after=0), EntryMoved)
@@ -461,7 +461,7 @@ async def an_entry_is_changed_only_by_who_knows_it_as_it_is(url: str) -> None:
         assert again > second, "an entry made again is not the one that was deleted"
 
 
-async def of_many_who_change_an_entry_at_once_one_does(url: str) -> None:
+async def one_of_many_concurrent_writers_changes_an_entry(url: str) -> None:
     async with opened(url) as store:
         version = await store.entries.put("schedule", "a", "begin")
         puts = [refused(store.entries.put("schedule", "a", n, after=version), EntryMoved) for n in range(20)]
@@ -472,7 +472,7 @@ async def of_many_who_change_an_entry_at_once_one_does(url: str) -> None:
         assert found.value == told.index(False)
 
 
-async def bytes_are_kept_once_by_their_content(url: str) -> None:
+async def equal_blobs_are_stored_once(url: str) -> None:
     async with opened(url) as store:
         contents = [b"", b"\x00\xff", b"x" * 1_000_000, bytes(range(256)) * 40]
         digests = [await store.blobs.put(content) for content in contents]
@@ -500,7 +500,7 @@ def taking(number: int, day: str = DAYS[0], **about: str) -> UsageRecord:
     )
 
 
-def any_taking(chance: random.Random) -> UsageRecord:
+def random_usage_record(chance: random.Random) -> UsageRecord:
     """Draw from few executions and names, so that they repeat often."""
     places = {
         UsagePosition(chance.choice("abc"), chance.choice(("", "gpt-5", "größe")), chance.choice(("", "openai/1")))
@@ -521,7 +521,7 @@ def sorted_sums(found: Iterable[tuple[About, UsageAmounts]]) -> list[tuple[list[
     return sorted((([str(one) for one in about], taken) for about, taken in found), key=lambda one: one[0])
 
 
-async def sums_are_what_the_takings_say(url: str) -> None:
+async def usage_sums_equal_the_records(url: str) -> None:
     """Put random usage records, some of them again with other values."""
     chance = random.Random(152)
     some: list[tuple[UsageName, ...]] = [by for count in (1, 2, 3) for by in combinations(SUMMED, count)]
@@ -536,7 +536,7 @@ async def sums_are_what_the_takings_say(url: str) -> None:
     async with opened(url) as store:
         for _ in range(6):
             for _ in range(12):
-                one = any_taking(chance)
+                one = random_usage_record(chance)
                 await store.usage.put(one)
                 known[one.day, one.execution] = one
             for query in queries:
@@ -545,7 +545,7 @@ async def sums_are_what_the_takings_say(url: str) -> None:
             assert await store.verify() == []
 
 
-async def who_takes_in_at_once_loses_nothing(url: str) -> None:
+async def concurrent_usage_records_are_all_summed(url: str) -> None:
     async with opened(url) as store:
         for _ in range(2):
             await asyncio.gather(*(store.usage.put(taking(number)) for number in range(1, 21)))
@@ -556,7 +556,7 @@ async def who_takes_in_at_once_loses_nothing(url: str) -> None:
         assert sum(taken.nanos for _, taken in found) == 210_000, "one of those who took it in is the last"
 
 
-async def long_and_strange_names_are_told_apart(url: str) -> None:
+async def long_and_unusual_names_stay_distinct(url: str) -> None:
     async with opened(url) as store:
         names = ["ö" * 2000 + end for end in ("a", "b")] + ["?", "%s", "'; DROP TABLE usage; --"]
         for number, name in enumerate(names, start=1):
@@ -568,9 +568,9 @@ async def long_and_strange_names_are_told_apart(url: str) -> None:
 
 
 USAGE_RULES: Final[tuple[Rule, ...]] = (
-    sums_are_what_the_takings_say,
-    who_takes_in_at_once_loses_nothing,
-    long_and_strange_names_are_told_apart,
+    usage_sums_equal_the_records,
+    concurrent_usage_records_are_all_summed,
+    long_and_unusual_names_stay_distinct,
 )
 
 
@@ -591,7 +591,7 @@ def desk(number: int, tokens: int, **more: object) -> Summary:
     return replace(one, **more)
 
 
-async def what_executions_spent_is_added_up(url: str) -> None:
+async def spending_of_executions_is_summed(url: str) -> None:
     async with opened(url) as store:
         assert await store.executions.spending(TOKENS) == []
         spent = (0, 49, 50, 99, 100, 250)
@@ -611,7 +611,7 @@ async def what_executions_spent_is_added_up(url: str) -> None:
         assert (tools.executions, tools.highest) == (6, 0)
 
 
-async def a_period_bounds_what_has_ended_only(url: str) -> None:
+async def period_filters_only_ended_executions(url: str) -> None:
     async with opened(url) as store:
         for number in range(6):
             await store.executions.put(desk(number, 10, status="waiting" if number == 0 else "failed"))
@@ -629,7 +629,7 @@ async def a_period_bounds_what_has_ended_only(url: str) -> None:
         assert [await told(2, 4), await told(None, 2), await told(5, None), await told(9, None)] == [3, 2, 2, 1]
 
 
-async def who_spent_is_told_apart_by_what_decides_who_sees_it(url: str) -> None:
+async def spending_is_grouped_by_visibility(url: str) -> None:
     async with opened(url) as store:
         for number, more in enumerate(
             (
@@ -653,7 +653,7 @@ async def who_spent_is_told_apart_by_what_decides_who_sees_it(url: str) -> None:
         }
 
 
-async def a_summary_that_only_paid_replaces_the_one_before(url: str) -> None:
+async def summary_with_new_spending_replaces_the_previous_one(url: str) -> None:
     async with opened(url) as store:
         first = desk(1, 10, status="running", awaits=("door",))
         for one in (first, replace(first, spent=BudgetUsage(tokens=20), updated=Instant(7), awaits=("bell",))):
@@ -667,40 +667,40 @@ async def a_summary_that_only_paid_replaces_the_one_before(url: str) -> None:
 
 
 SPENDING_RULES: Final[tuple[Rule, ...]] = (
-    what_executions_spent_is_added_up,
-    a_period_bounds_what_has_ended_only,
-    who_spent_is_told_apart_by_what_decides_who_sees_it,
-    a_summary_that_only_paid_replaces_the_one_before,
+    spending_of_executions_is_summed,
+    period_filters_only_ended_executions,
+    spending_is_grouped_by_visibility,
+    summary_with_new_spending_replaces_the_previous_one,
     *USAGE_RULES,
 )
 
 
 STORE_RULES: Final[tuple[Rule, ...]] = (
     executions_are_listed_newest_first,
-    a_summary_of_an_earlier_row_does_not_replace_a_later_one,
-    executions_are_narrowed_by_what_is_asked,
-    of_each_session_the_last_turn_is_found,
-    trials_are_left_out_of_a_list_that_does_not_want_them,
-    executions_are_found_by_when_they_wake_and_what_they_await,
-    inboxes_show_the_open_gates_that_ask_a_person,
-    an_inbox_changes_with_the_summary_that_says_so,
-    a_saved_revision_never_changes,
-    a_revision_is_saved_over_the_one_that_was_read_or_not_at_all,
-    saving_at_the_same_time_numbers_without_gaps,
-    a_deleted_workflow_is_hidden_but_kept_for_who_is_pinned_to_it,
-    a_list_tells_what_is_said_of_workflows,
-    a_turn_is_said_once,
-    a_closed_session_takes_no_more_until_it_is_reopened,
-    the_first_answer_of_an_effect_stays,
-    answers_of_effects_are_stored_with_their_row_or_not_at_all,
-    entries_are_found_by_kind_and_key,
-    an_entry_is_changed_only_by_who_knows_it_as_it_is,
-    of_many_who_change_an_entry_at_once_one_does,
-    bytes_are_kept_once_by_their_content,
+    summary_of_an_earlier_row_does_not_replace_a_later_one,
+    list_of_executions_obeys_each_filter,
+    last_turn_of_each_session_is_found,
+    list_without_trials_excludes_partial_runs,
+    executions_are_found_by_wake_time_and_awaited_event,
+    inbox_lists_open_gates_of_a_person,
+    inbox_changes_with_the_summary,
+    saved_revision_never_changes,
+    revision_is_saved_only_on_top_of_the_one_read,
+    concurrent_saves_number_revisions_without_gaps,
+    deleted_workflow_is_unlisted_but_readable_by_revision,
+    list_of_workflows_contains_description_and_tags,
+    conversation_turn_is_stored_once,
+    closed_session_refuses_turns_until_reopened,
+    first_result_of_an_effect_wins,
+    effects_are_stored_with_their_row_or_not_at_all,
+    configuration_entries_are_found_by_kind_and_key,
+    configuration_entry_changes_only_from_its_current_version,
+    one_of_many_concurrent_writers_changes_an_entry,
+    equal_blobs_are_stored_once,
     *MEMORY_RULES,
     *VECTOR_RULES,
     *REMOVAL_RULES,
-    *KEEPER_RULES,
+    *LEADER_RULES,
     *FOLLOWER_RULES,
     *SPENDING_RULES,
 )

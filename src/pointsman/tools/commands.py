@@ -24,7 +24,7 @@ from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, Preference, SandboxLimits
-from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded, box_for
+from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded, sandbox_for
 from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolContext, ToolFailed, ToolLimits
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
@@ -231,11 +231,12 @@ class CommandTool:
         self._box: Preference = box
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
-        """Run the command; return its output as text or JSON. Raises `ToolFailed`, `SandboxMissing`, `BoxFailed`."""
+        """Run the command; return its output as text or JSON. Raises `ToolFailed`, `SandboxMissing`,
+        `SandboxFailed`."""
         described = self._described
         job = self._job(filled(described, arguments))
         given = standard_input(described, arguments)
-        box = await asyncio.to_thread(box_for, job, self._box)
+        box = await asyncio.to_thread(sandbox_for, job, self._box)
         if not os.access(described.program, os.X_OK):
             hint = f"Install it, or correct `commands.{self.name}.argv` in the settings."
             raise _failed("command-missing", f"the program {described.program!r} does not exist", hint=hint)

@@ -99,7 +99,7 @@ def cause_in(failure: Failure | None) -> BaseException | None:
     return _causes.get(text) or RaisedElsewhere(f"\n{text}")
 
 
-def retold(before: Failure, after: Failure) -> Failure:
+def rephrased(before: Failure, after: Failure) -> Failure:
     """Return the reworded failure `after`, linked to the exception behind `before`."""
     was, now = ((one.details or {}).get("traceback") for one in (before, after))
     if isinstance(was, str) and isinstance(now, str) and was != now and was in _causes:

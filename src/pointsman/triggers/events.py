@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.auth.callers import LOCAL, Caller, combined_caller
 from pointsman.auth.policy import sees
 from pointsman.context import AppContext
 from pointsman.engine.reports import EventReceived
@@ -176,6 +176,6 @@ class Events:
         Raises `TriggerStopped`.
         """
         owner = await author_for(self._app, declared.workflow)
-        by = owner if caller is None or caller.is_machine else together(caller, owner)
+        by = owner if caller is None or caller.is_machine else combined_caller(caller, owner)
         given = declared.input_from(data, headers)
         return (await self._starts.start(declared.workflow, given, "trigger", declared.id, key, caller=by)).execution

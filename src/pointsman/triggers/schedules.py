@@ -22,14 +22,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.auth.callers import LOCAL, Caller, combined_caller
 from pointsman.auth.sharing import Sharing, must_be_of
 from pointsman.context import AppContext
 from pointsman.engine.decide.lifecycle import WrongStatus
 from pointsman.engine.instants import instant_text
 from pointsman.engine.state import ENDED
 from pointsman.errors import AuthorError, CallerError, OperatorError
-from pointsman.etags import moved
+from pointsman.etags import revision_moved
 from pointsman.executions.opening import reach_execution
 from pointsman.runtime.local import UnknownExecution
 from pointsman.store.errors import EntryMoved, StoreFailed
@@ -260,7 +260,7 @@ class Schedules:
 
         def changed(known: Schedule) -> Schedule:
             if after not in (None, known.mark):
-                raise moved(f"the schedule {id!r}")
+                raise revision_moved(f"the schedule {id!r}")
             wanted = replace(
                 known,
                 workflow=workflow,
@@ -312,7 +312,7 @@ class Schedules:
             kept = await self.get(id)
             _must_be_its_own(kept, "Pause it, or save the workflow without this trigger.")
             if after not in (None, kept.schedule.mark):
-                raise moved(f"the schedule {id!r}")
+                raise revision_moved(f"the schedule {id!r}")
             with suppress(EntryMoved):  # The version also changes with the progress, which does not conflict.
                 await self._app.store.entries.delete(KIND, id, after=kept.version)
                 return
@@ -505,7 +505,7 @@ class Scheduler:
         cause = _cause(id, due, *more)
         try:
             owner = await self._owner(schedule)
-            by = owner if caller.is_machine else together(caller, owner)
+            by = owner if caller.is_machine else combined_caller(caller, owner)
             started = await self._starts.start(schedule.workflow, schedule.input, *cause, caller=by)
         except StoreFailed:
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pointsman.auth.policy import must_see_workflow, sees_workflow, visible
 from pointsman.auth.verbs import Verbs, verb
-from pointsman.etags import etag_of, match_etag, moved
+from pointsman.etags import etag_of, match_etag, revision_moved
 from pointsman.executions.lists import names_of_workflows
 from pointsman.paging import has_words, page_by
 from pointsman.triggers.notifications import (
@@ -182,7 +182,7 @@ class ScheduleVerbs(Verbs):
 
 def _match_version(known: StoredSchedule, match: str | None) -> str | None:
     mark = known.schedule.mark
-    return match_etag(match, etag_of(mark), mark, moved(f"the schedule {known.id!r}"))
+    return match_etag(match, etag_of(mark), mark, revision_moved(f"the schedule {known.id!r}"))
 
 
 class TriggerVerbs(Verbs):

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pointsman.auth.callers import Caller, together
+from pointsman.auth.callers import Caller, combined_caller
 from pointsman.auth.redaction import redactor_for
 from pointsman.auth.vault import refusal_of
 from pointsman.context import AppContext
@@ -276,7 +276,7 @@ class Webhooks:
             return Received(delivery)
         if declared.event:
             owner = await author_for(self._app, declared.workflow)
-            by = owner if caller is None else together(caller, owner)
+            by = owner if caller is None else combined_caller(caller, owner)
             published = await self._events.publish(
                 declared.event, data, key=key, by=f"webhook {path}", headers=seen, caller=by
             )

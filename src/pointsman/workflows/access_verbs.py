@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from pointsman.auth.policy import must_see_workflow
-from pointsman.auth.sharing import Audience, Shared, Sharing, share, sharing_mark, sharing_of
+from pointsman.auth.sharing import Audience, Shared, Sharing, share, sharing_etag, sharing_of
 from pointsman.auth.vault import VAULT, SecretInvalid, SecretRuleView, SecretView, Vault, rule_view, secret_view
 from pointsman.auth.verbs import Verbs, verb
 from pointsman.context import AppContext
-from pointsman.etags import NOTHING, etag_of, match_etag, moved
+from pointsman.etags import NOTHING, etag_of, match_etag, revision_moved
 from pointsman.paging import has_words, page_by
 from pointsman.ports import SecretRule
 from pointsman.settings import PREFIX, Settings
@@ -227,7 +227,9 @@ class SecretVerbs(Verbs):
 
     async def _match_version(self, name: str, match: str | None) -> str | None:
         mark = await self._vault.mark(name)
-        return match_etag(match, None if mark == NOTHING else etag_of(mark), mark, moved(f"the secret {name!r}"))
+        return match_etag(
+            match, None if mark == NOTHING else etag_of(mark), mark, revision_moved(f"the secret {name!r}")
+        )
 
 
 class SharingVerbs(Verbs):
@@ -288,7 +290,7 @@ class SharingVerbs(Verbs):
         match: str | None,
     ) -> Sharing:
         known = await sharing_of(self.app, name, kind)
-        mark = sharing_mark(known)
+        mark = sharing_etag(known)
         return await share(
             self.app,
             self.caller,
@@ -297,5 +299,5 @@ class SharingVerbs(Verbs):
             kind=kind,
             groups=known.groups if audience is None else groups,
             owner=owner,
-            after=match_etag(match, etag_of(mark), mark, moved(f"the sharing of {name!r}")),
+            after=match_etag(match, etag_of(mark), mark, revision_moved(f"the sharing of {name!r}")),
         )

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from pointsman.auth.callers import LOCAL, MACHINE, NOBODY, ROLES, Caller, Entrance, Role, lesser, together
+from pointsman.auth.callers import LOCAL, MACHINE, NOBODY, ROLES, Caller, Entrance, Role, combined_caller, lower_role
 from pointsman.auth.keys import KIND as KEY
 from pointsman.auth.keys import ApiKey
 from pointsman.auth.people import PERSON_KIND, Person
@@ -67,7 +67,7 @@ async def present_permissions(app: AppContext, party: Party) -> Caller:
         return NOBODY
     role = ROLES[max(ROLES.index(role) for role, _ in found)]
     groups = tuple(sorted({group for _, some in found for group in some}))
-    return Caller(name=party.name, role=lesser(role, party.role), groups=groups, entrance=party.entrance)
+    return Caller(name=party.name, role=lower_role(role, party.role), groups=groups, entrance=party.entrance)
 
 
 async def authors_of(app: AppContext, saved: SavedWorkflow) -> tuple[Party, ...]:
@@ -87,7 +87,7 @@ async def author_of(app: AppContext, saved: SavedWorkflow) -> Caller:
 async def all_of(app: AppContext, parties: Iterable[Party]) -> Caller:
     """Return the permissions that all of these people have now; those of the machine if there are no people."""
     people = [await present_permissions(app, one) for one in parties]
-    return together(*people) if people else LOCAL
+    return combined_caller(*people) if people else LOCAL
 
 
 async def note_authors(app: AppContext, caller: Caller, saved: SavedWorkflow) -> None:

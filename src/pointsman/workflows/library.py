@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from pointsman.auth.callers import LOCAL, Caller, together
+from pointsman.auth.callers import LOCAL, Caller, combined_caller
 from pointsman.auth.subjects import DefinitionGone, UnknownWorkflow
 from pointsman.caches import BoundedCache
 from pointsman.context import AppContext, Part
@@ -21,7 +21,7 @@ from pointsman.definition.model.agents import AgentConfig
 from pointsman.definition.model.work import PlannerConfig, ToolConfig, VerifierConfig, WorkflowCallConfig
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.engine.compile import compile_workflow
-from pointsman.engine.compile.partial_run import tried
+from pointsman.engine.compile.partial_run import partial_run_plan
 from pointsman.engine.plan import PARTIAL_RUN_OPTION, Plan
 from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
@@ -265,7 +265,7 @@ class Library:
                 model=model if isinstance(model, str) else None,
                 caps=self._settings.limits,
             )
-            return tried(plan, trial) if isinstance(trial, dict) else plan
+            return partial_run_plan(plan, trial) if isinstance(trial, dict) else plan
 
         plan = await beside(len(data), compiled)
         self._plans.put(key, plan)
@@ -359,7 +359,7 @@ class Library:
 
     async def _child(self, saved: SavedWorkflow, reader: Caller) -> Prepared:
         """Return a sub-workflow as it runs for both the people of `reader` and its own author."""
-        reader = reader if self.rights is None else together(reader, await self.rights.author_of(saved))
+        reader = reader if self.rights is None else combined_caller(reader, await self.rights.author_of(saved))
         runnable = await self.runnable(await read_saved_beside(saved))
         return await self.prepared(runnable, saved.revision, reader)
 

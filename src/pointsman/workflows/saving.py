@@ -11,7 +11,7 @@ import msgspec
 
 from pointsman.auth.callers import LOCAL, Caller
 from pointsman.auth.policy import IdTaken, id_must_be_free, sees_agent
-from pointsman.auth.sharing import EVERYONES, claim, disclaim, must_own, sharing_of
+from pointsman.auth.sharing import EVERYONES, claim, must_own, release_claim, sharing_of
 from pointsman.context import AppContext
 from pointsman.definition.problems import Problem
 from pointsman.paging import has_words
@@ -68,7 +68,7 @@ async def save_as(
         saved = await save(app, source, author=author_name, draft=draft, after=after, reader=caller)
     except BaseException:
         if claimed:
-            await disclaim(app, name)
+            await release_claim(app, name)
         raise
     if known is None or saved.revision > known.revision:
         await note_authors(app, caller, saved)
@@ -93,7 +93,7 @@ async def save_agent_as(
         return await SavedAgents(app).save(name, agent, author=caller.name, after=after, by=caller)
     except BaseException:
         if claimed:
-            await disclaim(app, name, "agent")
+            await release_claim(app, name, "agent")
         raise
 
 

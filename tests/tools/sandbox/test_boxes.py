@@ -26,8 +26,8 @@ from pointsman.tools.sandbox.process import (
     SandboxMissing,
     TookTooLong,
     bounded,
-    box_for,
-    find_box,
+    find_sandbox,
+    sandbox_for,
 )
 from pointsman.tools.sandbox.seccomp import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
 from pointsman.values import Bytes, Seconds
@@ -342,11 +342,11 @@ async def test_a_sandbox_ends_with_its_parent(box: BoxName, tmp_path: Path) -> N
     started = tmp_path / "starts.py"
     started.write_text(
         "import asyncio, sys\n"
-        "from pointsman.tools.sandbox.process import find_box\n"
+        "from pointsman.tools.sandbox.process import find_sandbox\n"
         "from pointsman.tools.sandbox.limits import Job, SandboxLimits\n"
         "from pointsman.tools.sandbox.process import bounded\n"
         "job = Job(program='/bin/sleep', arguments=('619',), bounds=SandboxLimits(seconds=600))\n"
-        "asyncio.run(bounded(find_box(sys.argv[1]), job))\n"
+        "asyncio.run(bounded(find_sandbox(sys.argv[1]), job))\n"
     )
     parent = await asyncio.create_subprocess_exec(sys.executable, str(started), box)
     await _until_running("619", expected=True)
@@ -413,14 +413,14 @@ async def test_a_program_has_no_privileges_and_can_gain_none(box: BoxName) -> No
 IN_A_CONTAINER: Final = """
 import base64, ctypes, sys
 from pointsman.tools.sandbox.confine import Kernel, filter_calls
-from pointsman.tools.sandbox.process import SandboxMissing, find_box
+from pointsman.tools.sandbox.process import SandboxMissing, find_sandbox
 
 kernel = Kernel()
 kernel.prctl(38, ctypes.c_ulong(1))
 filter_calls(kernel, sys.argv[1])
 for preference in ("bubblewrap", "auto"):
     try:
-        print(find_box(preference).name)
+        print(find_sandbox(preference).name)
     except SandboxMissing as why:
         print(why)
 """
@@ -459,33 +459,33 @@ def test_landlock_confines_a_program_without_namespaces() -> None:
 def test_without_a_sandbox_the_refusal_lists_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     take_boxes_away(monkeypatch)
     with pytest.raises(SandboxMissing, match="bubblewrap: it was taken away; landlock: it was taken away"):
-        find_box()
+        find_sandbox()
     with pytest.raises(SandboxMissing, match="bubblewrap: it was taken away") as caught:
-        find_box("bubblewrap")
+        find_sandbox("bubblewrap")
     assert "landlock" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("system", "machine"), [("darwin", "x86_64"), ("linux", "riscv64")])
 def test_an_unsupported_platform_has_no_sandbox(system: str, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    find_box.cache_clear()
+    find_sandbox.cache_clear()
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(os, "uname", lambda: os.uname_result((system, "", "", "", machine)))
     with pytest.raises(SandboxMissing, match="sandboxes are not supported on"):
-        find_box()
+        find_sandbox()
 
 
 def test_a_sandbox_that_fails_its_probe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     box_or_skip("landlock")
-    find_box.cache_clear()
+    find_sandbox.cache_clear()
     monkeypatch.setattr(landlock, "SYSTEM", ("/",))
     with pytest.raises(SandboxMissing, match="a program in it can read files that must be hidden"):
-        find_box("landlock")
+        find_sandbox("landlock")
 
 
 async def test_a_job_that_the_sandbox_cannot_confine_is_refused() -> None:
     box_or_skip("landlock")
     with pytest.raises(SandboxMissing, match="does not support a program that starts others"):
-        box_for(Job(program="/bin/sh", bounds=SandboxLimits(processes=2)), "landlock")
+        sandbox_for(Job(program="/bin/sh", bounds=SandboxLimits(processes=2)), "landlock")
 
 
 def test_each_system_call_is_listed_once_and_has_a_number() -> None:

@@ -136,14 +136,14 @@ SEEN_BY_WAIT: Final = ("results", "branches", "arrived", "total")
 STATUSES: Final = ("completed", "failed", "cancelled")
 
 
-def begin_of(config: StartConfig, formulas: FormulaCompiler) -> StartAction:
+def start_action(config: StartConfig, formulas: FormulaCompiler) -> StartAction:
     """Compile a start node, which writes initial fields."""
     return StartAction(
         set=tuple((formulas.path(target), formulas.value(source)) for target, source in (config.set or {}).items())
     )
 
 
-def finish_of(config: EndConfig, formulas: FormulaCompiler) -> EndAction:
+def end_action(config: EndConfig, formulas: FormulaCompiler) -> EndAction:
     """Compile an end node. A status other than the engine's own counts as `completed`."""
     status = config.status if config.status in STATUSES else "completed"
     return EndAction(
@@ -153,7 +153,7 @@ def finish_of(config: EndConfig, formulas: FormulaCompiler) -> EndAction:
     )
 
 
-def decide_of(config: DecisionConfig, formulas: FormulaCompiler) -> DecisionAction | None:
+def decision_action(config: DecisionConfig, formulas: FormulaCompiler) -> DecisionAction | None:
     """Compile a decision by expression or by cases; None if only its edges decide."""
     if config.expression is not None:
         return DecisionAction(branch=formulas.value(config.expression))
@@ -170,7 +170,7 @@ def decide_of(config: DecisionConfig, formulas: FormulaCompiler) -> DecisionActi
     return DecisionAction(branch=branch)
 
 
-def fork_of(
+def parallel_action(
     config: ParallelConfig, formulas: FormulaCompiler, graph: Graph, node: int, edges: dict[int, PlanEdge]
 ) -> ParallelAction:
     """Compile a parallel with its branch edges and the join that closes it."""
@@ -202,7 +202,7 @@ def _named_order(config: ParallelConfig, starts: tuple[int, ...], edges: dict[in
     return sorted(chosen, key=lambda n: order.get(edges[n].target, len(order)))
 
 
-def gather_of(config: JoinConfig, formulas: FormulaCompiler, graph: Graph, node: int) -> JoinAction:
+def join_action(config: JoinConfig, formulas: FormulaCompiler, graph: Graph, node: int) -> JoinAction:
     """Compile a join with the parallels that it closes and its aggregate."""
     closes = tuple(graph.ids[opener] for opener in graph.closes.get(node, ()))
     return JoinAction(
@@ -244,7 +244,7 @@ def _wait_sees(rule: WaitRule | None, formulas: FormulaCompiler) -> bool:
     return any(read.root in ("results", "branches") for read in formulas.inside(*SEEN_BY_WAIT).reads(rule.expression))
 
 
-def repeat_of(
+def loop_action(
     config: LoopConfig, formulas: FormulaCompiler, graph: Graph, node: int, edges: dict[int, PlanEdge]
 ) -> LoopAction:
     """Compile a loop with its body."""
@@ -286,7 +286,7 @@ def _goes_on(config: LoopConfig, formulas: FormulaCompiler) -> Test | None:
     return holds
 
 
-def ask_of(config: HumanConfig, formulas: FormulaCompiler, nodes: frozenset[str]) -> HumanTaskAction:
+def human_task_action(config: HumanConfig, formulas: FormulaCompiler, nodes: frozenset[str]) -> HumanTaskAction:
     """Compile a gate."""
     options = _options(config, formulas)
     first = str(options[0]["value"])
@@ -387,7 +387,7 @@ def approval_of(node: Node, config: Config | None, formulas: FormulaCompiler) ->
     )
 
 
-def wait_of(config: WaitConfig, formulas: FormulaCompiler) -> WaitAction:
+def wait_action(config: WaitConfig, formulas: FormulaCompiler) -> WaitAction:
     """Compile a wait for a timer or an event."""
     seconds = config.duration.seconds if config.duration is not None else None
     until = formulas.value(config.until) if config.until is not None else None
@@ -401,13 +401,13 @@ def wait_of(config: WaitConfig, formulas: FormulaCompiler) -> WaitAction:
     )
 
 
-def emit_of(config: EmitConfig, formulas: FormulaCompiler) -> EmitAction:
+def emit_action(config: EmitConfig, formulas: FormulaCompiler) -> EmitAction:
     """Compile a node that publishes an event."""
     data = formulas.tree(config.data) if config.data is not None else None
     return EmitAction(event=formulas.rendered(config.event), data=data)
 
 
-def call_of(
+def workflow_action(
     config: WorkflowCallConfig,
     given: Value | None,
     formulas: FormulaCompiler,

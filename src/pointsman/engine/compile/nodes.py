@@ -158,21 +158,21 @@ class NodeCompiler:
         formulas = formulas.inside(*(node.inputs or {}))
         match config:
             case StartConfig():
-                return control.begin_of(config, formulas)
+                return control.start_action(config, formulas)
             case EndConfig():
-                return control.finish_of(config, formulas)
+                return control.end_action(config, formulas)
             case ParallelConfig():
-                return control.fork_of(config, formulas, self.graph, position, self.edges)
+                return control.parallel_action(config, formulas, self.graph, position, self.edges)
             case JoinConfig():
-                return control.gather_of(config, formulas, self.graph, position)
+                return control.join_action(config, formulas, self.graph, position)
             case LoopConfig():
-                return control.repeat_of(config, formulas, self.graph, position, self.edges)
+                return control.loop_action(config, formulas, self.graph, position, self.edges)
             case HumanConfig():
-                return control.ask_of(config, formulas, self.ids)
+                return control.human_task_action(config, formulas, self.ids)
             case WaitConfig():
-                return control.wait_of(config, formulas)
+                return control.wait_action(config, formulas)
             case EmitConfig():
-                return control.emit_of(config, formulas)
+                return control.emit_action(config, formulas)
             case NoteConfig():
                 return NoOpAction()
             case TransformConfig():
@@ -184,9 +184,9 @@ class NodeCompiler:
             case WorkflowCallConfig():
                 retry = work.retry_of(node.execution, self.workflow.config)
                 on_failure = work.on_failure_of(node.execution, self.workflow.config)
-                return control.call_of(config, given, formulas, retry, on_failure)
+                return control.workflow_action(config, given, formulas, retry, on_failure)
             case DecisionConfig() if config.llm_prompt is None:
-                return control.decide_of(config, formulas) or NoOpAction()
+                return control.decision_action(config, formulas) or NoOpAction()
             case _:
                 return self._work(node, formulas, given)
 

@@ -45,7 +45,7 @@ class PartialRunInvalid(CallerError):
         self.why = why
 
 
-def must_fit(node: PlanNode, value: Json) -> None:
+def check_mock(node: PlanNode, value: Json) -> None:
     """Check a mocked value against its node.
 
     Raises `PartialRunInvalid` for a branch or an answer that no edge takes, and for a value that an agent's output
@@ -104,13 +104,13 @@ def _must_match(node: PlanNode, schema: dict[str, Json], value: Json) -> None:
         )
 
 
-__all__ = ["PartialRunInvalid", "tried"]
+__all__ = ["PartialRunInvalid", "partial_run_plan"]
 
 _STEP: Final = re.compile(r"(?:.*/)?(?P<node>[^/~#]+)(?:~[^/#]*)?(?:#\d+)?")
 """The written form of a step id; the group is its node (`engine.steps`)."""
 
 
-def tried(plan: Plan, said: JsonObject) -> Plan:
+def partial_run_plan(plan: Plan, said: JsonObject) -> Plan:
     """Return the plan of a partial run. `said` is the option of its execution. Raises `PartialRunInvalid`."""
     alone = said.get("node")
     pinned = said.get("pinned")
@@ -167,7 +167,7 @@ def _by_node_and_step(plan: Plan, pinned: JsonObject) -> tuple[JsonObject, JsonO
         of_step = None if name in plan.nodes else _STEP.fullmatch(name)
         node = _known(plan, name if of_step is None else of_step["node"], "pinned")
         _must_be_pinned(node)
-        must_fit(node, value)
+        check_mock(node, value)
         if of_step is None:
             values[name] = value
         else:

@@ -97,7 +97,7 @@ def _compensate(ctx: DecisionContext, began: CompensationBegan) -> None:
     ctx.emit(began)
 
 
-def come_to_an_end(ctx: DecisionContext) -> None:
+def end_when_idle(ctx: DecisionContext) -> None:
     """Continue the compensation or complete the execution, when no token is left."""
     if ctx.state.compensation is not None:
         undo_next(ctx)

@@ -164,7 +164,7 @@ def advance(ctx: DecisionContext, moves: float = inf) -> bool:
         if ctx.uncaught:
             completion.conclude(ctx)
         elif not state.steps and not state.held_arrivals and state.root.tokens == 0 and state.status == "running":
-            completion.come_to_an_end(ctx)
+            completion.end_when_idle(ctx)
         else:
             return True
 
@@ -292,7 +292,7 @@ def _work_done(ctx: DecisionContext, report: WorkDone) -> None:
         repeats = limits.repetition_of(ctx, at, report)
         stuck = limits.reached_by_repetition(ctx, step, repeats)
         if stuck is not None:
-            limits.trip(ctx, stuck)
+            limits.handle_reached_limit(ctx, stuck)
             return
     if _succeeded(ctx, node, at, report, repeats, decides=does.is_decision):
         ctx.dirty_scopes[step.scope] = None
@@ -356,7 +356,7 @@ def _child_spent(ctx: DecisionContext, report: ChildUsageReported) -> None:
     if at is not None and tool_approval.counted_usage(at, report.call) != report.usage:
         tripped = limits.count_child_usage(ctx, at, report)
         if tripped is not None:
-            limits.trip(ctx, tripped)
+            limits.handle_reached_limit(ctx, tripped)
 
 
 def _child_ended(ctx: DecisionContext, report: ChildEnded) -> None:

@@ -87,12 +87,12 @@ def enter_node(ctx: DecisionContext, move: EnterNode) -> None:
     if scope is None:
         return  # the branch was settled while this transition was queued
     trial = ctx.plan.partial_run
-    if trial is not None and not partial_run.goes_on(ctx, trial, move):
+    if trial is not None and not partial_run.may_enter(ctx, trial, move):
         ctx.dirty_scopes[scope.key] = None
         return
     if (ctx.state.status in HALTED or ctx.uncaught) and not _asks_on(ctx, scope, move):
         if not move.merged:
-            limits.hold(ctx, move)
+            limits.hold_arrival(ctx, move)
         return
     if move.node == END:
         finish(ctx, move)
@@ -170,7 +170,7 @@ def release_scope(ctx: DecisionContext, scope: ScopeState) -> bool:
     before = {node: _all_before(node, waits) for node in parked}
     ready = [node for node in parked if _is_ready(node, before)]
     if len(ready) > 1 and (tripped := _forbidden(ctx, scope, ready)) is not None:
-        limits.trip(ctx, tripped)
+        limits.handle_reached_limit(ctx, tripped)
         return True
     starts = [_parked_start(ctx, scope, plan.nodes[node], before[node]) for node in ready]
     if len(ready) > 1 and _stops(ctx, scope, starts):
@@ -225,7 +225,7 @@ def _forbidden(ctx: DecisionContext, scope: ScopeState, ready: list[str]) -> lim
 
 def _waits_for(ctx: DecisionContext, scope: ScopeState, node: PlanNode, parked: list[str]) -> set[str] | None:
     """Return the other parked nodes from which a node can be reached; None if a moving token can reach it."""
-    if isinstance(node.action, LoopAction) and loops.comes_back(node, scope):
+    if isinstance(node.action, LoopAction) and loops.next_arrival_ends_round(node, scope):
         return loops.waits_for(node.action, scope, parked)
     if closes(node, scope):  # a branch ends only when all its tokens have ended: later writes would be lost
         return None if scope.open_steps else {other for other in parked if other != node.id}
@@ -263,9 +263,9 @@ def _parked_start(ctx: DecisionContext, scope: ScopeState, node: PlanNode, mates
     other.
     """
     waiting = [(one.edge, one.incoming.lineage) for one in scope.parked[node.id].values()]
-    keys = loops.side(node, scope, waiting) if isinstance(node.action, LoopAction) else waiting
+    keys = loops.arrivals_of_one_side(node, scope, waiting) if isinstance(node.action, LoopAction) else waiting
     merged = in_order(keys, ctx.plan.edge_index)
-    ends = isinstance(node.action, LoopAction) and loops.comes_back(node, scope)
+    ends = isinstance(node.action, LoopAction) and loops.next_arrival_ends_round(node, scope)
     thread = _thread(ctx.plan, node, [arrival.lineage for arrival in merged], ends=ends)
     if mates:
         first = min((node.id, *mates), key=lambda n: ctx.plan.nodes[n].index)
@@ -325,12 +325,12 @@ def start(
         tripped = limits.used_up_budget(ctx, node.action)
     if tripped is not None and ctx.state.compensation is None:
         if not merged:
-            limits.hold(ctx, replace(move, starts_node=True))
-        limits.trip(ctx, tripped)
+            limits.hold_arrival(ctx, replace(move, starts_node=True))
+        limits.handle_reached_limit(ctx, tripped)
         return
     if ctx.before is not None and ctx.before == ctx.visit(scope, node, move.lineage):
         if not merged:
-            limits.hold(ctx, replace(move, starts_node=True))
+            limits.hold_arrival(ctx, replace(move, starts_node=True))
         ctx.emit(ExecutionPaused())
         return
     if (ctx.plan.partial_run is not None or ctx.state.pause.breakpoints.stepping) and _pauses(
@@ -362,7 +362,7 @@ def _pauses(
     if not partial_run.pauses_before(ctx, node, step):
         return False
     if not merged:
-        limits.hold(ctx, replace(move, starts_node=True))
+        limits.hold_arrival(ctx, replace(move, starts_node=True))
     ctx.emit(ExecutionPaused(before=step))
     return True
 

@@ -56,7 +56,7 @@ def exit_step(ctx: DecisionContext, move: ExitStep) -> None:
         else:
             _nowhere(ctx, node, step, left, move.labels)
     except PointsmanError as why:
-        leaving_failed(ctx, node, step, failure_from(why))
+        record_exit_failure(ctx, node, step, failure_from(why))
 
 
 def _take(ctx: DecisionContext, step: Step, left: StepOutput, taken: list[PlanEdge]) -> None:
@@ -74,7 +74,7 @@ def _leave_failed(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOu
         ctx.enqueue(PropagateFailure(step, failure))
 
 
-def leaving_failed(ctx: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
+def record_exit_failure(ctx: DecisionContext, node: PlanNode, step: Step, failure: Failure) -> None:
     """Record that a completed step has no legal edge; error edges may catch that failure."""
     ctx.emit(ExitFailed(step=step, failure=failure))
     caught = catching(node, failure)
@@ -92,10 +92,10 @@ def _edges_taken(
     edges = node.exits.edges
     if isinstance(node.action, LoopAction):
         edges = node.action.body_edges if loops.BODY in labels else node.action.exit_edges
-    return takeable(ctx, node, step, left, labels, edges)
+    return edges_to_follow(ctx, node, step, left, labels, edges)
 
 
-def takeable(
+def edges_to_follow(
     ctx: DecisionContext,
     node: PlanNode,
     step: Step,
@@ -112,7 +112,7 @@ def takeable(
         if edge.kind == "plain":
             holds = True
         elif edge.kind == "test" and edge.test is not None:
-            env = env or leaving_environment(ctx, scope, node, left, labels, edges)
+            env = env or exit_environment(ctx, scope, node, left, labels, edges)
             holds = edge.test(env)
         elif edge.kind == "label":
             holds = edge.label in labels
@@ -127,7 +127,7 @@ def takeable(
     return taken or defaults[: 1 if node.exits.mode == "first" else None]
 
 
-def leaving_environment(
+def exit_environment(
     ctx: DecisionContext,
     scope: ScopeState,
     node: PlanNode,
@@ -159,7 +159,7 @@ def by_label(
     env: Environment | None = None
     for edge in node.exits.edges:
         if edge.kind == "test" and edge.test is not None:
-            env = env or leaving_environment(ctx, scope, node, left, labels, node.exits.edges)
+            env = env or exit_environment(ctx, scope, node, left, labels, node.exits.edges)
             if edge.test(env):
                 return [edge]
     if node.exits.fallback is not None and "reject" not in labels:
@@ -217,7 +217,7 @@ def _nowhere(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput,
         completion.cancel(ctx, reason=f"rejected at {node.id!r}")
         return
     if node.exits.no_route == "fail" or (node.exits.no_route == "cancel" and node.exits.edges):
-        leaving_failed(ctx, node, step, no_route(node, labels))
+        record_exit_failure(ctx, node, step, no_route(node, labels))
         return
     _end_here(ctx, node, step, left)
 
@@ -231,7 +231,7 @@ def _end_here(ctx: DecisionContext, node: PlanNode, step: Step, left: StepOutput
             if loop_id not in scope.loops or loops.body_moves(ctx, scope, loop.action):
                 break
             ctx.emit(LoopLeft(node=loop_id, scope=scope.key))
-            exits = takeable(ctx, loop, step, left, (), loop.action.exit_edges)
+            exits = edges_to_follow(ctx, loop, step, left, (), loop.action.exit_edges)
             if exits:
                 _take(ctx, step, left, exits)
                 return

@@ -118,13 +118,13 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
     check_answer(gate, report.action, report.data, ctx.plan.declared)
     _check_writes(ctx, at, edits_of(gate, report.action, report.data))
     must_approve(gate, report.by, report.groups)
-    report = replace(report, groups=rightful(gate, report.groups))
+    report = replace(report, groups=approving_groups(gate, report.groups))
     lifecycle.must_allow_raises(ctx, at, report.action)
     approvers = gate.approvers
-    if approvers is None or (approvers.quorum == 1 and needed(approvers, report.action) == 1):
+    if approvers is None or (approvers.quorum == 1 and votes_needed(approvers, report.action) == 1):
         close(ctx, at, report)
         return
-    vote = cast(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
+    vote = effective_vote(gate, report.by, Vote(report.action, report.data, report.comment, report.key))
     known = gate.votes.get(report.by)
     if known is not None and not vote.key and replace(known, key="") == vote:
         return  # the same vote again
@@ -140,9 +140,9 @@ def answered(ctx: DecisionContext, report: GateAnswered) -> None:
             digest=gate.digest,
         )
     )
-    if enough(gate, vote.action):
+    if has_quorum(gate, vote.action):
         close(ctx, at, replace(report, data=vote.data))
-    elif out_of_reach(gate):
+    elif is_quorum_unreachable(gate):
         ctx.warn("quorum-out-of-reach", f"no answer to {gate.id!r} can get enough votes unless one changes", at.step)
 
 
@@ -186,8 +186,8 @@ def delegated(ctx: DecisionContext, report: DelegationRequested) -> None:
     at = step_at_gate(ctx, report)
     gate = gate_of(at)
     must_approve(gate, report.by, report.groups)
-    must_pass_on(gate, report.by, report.to)
-    groups = rightful(gate, report.groups)
+    check_delegation(gate, report.by, report.to)
+    groups = approving_groups(gate, report.groups)
     ctx.emit(GateDelegated(step=at.step, by=report.by, to=report.to, groups=groups, comment=report.comment))
 
 
@@ -338,7 +338,7 @@ def has_right(gate: GateState, approvers: GateApprovers, by: str, groups: tuple[
     return by in (approvers.users or ()) or any(group in (approvers.groups or ()) for group in groups)
 
 
-def rightful(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
+def approving_groups(gate: GateState, groups: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of the groups that are approvers of the gate."""
     asked = (gate.approvers.groups if gate.approvers is not None else None) or ()
     return tuple(group for group in asked if group in groups)
@@ -351,14 +351,14 @@ def approvers_text(gate: GateState, approvers: GateApprovers) -> str:
     return ", ".join(names) or "a person by name"
 
 
-def needed(approvers: GateApprovers | None, action: str) -> int:
+def votes_needed(approvers: GateApprovers | None, action: str) -> int:
     """Return how many votes for the action close the gate."""
     if approvers is None:
         return 1
     return approvers.reject_quorum if action == REJECT else approvers.quorum
 
 
-def cast(gate: GateState, by: str, vote: Vote) -> Vote:
+def effective_vote(gate: GateState, by: str, vote: Vote) -> Vote:
     """Return the vote as it counts. Raises `VotesDiffer`."""
     for other, voted in gate.votes.items():
         if other != by and voted.action == vote.action and not is_same_answer(gate, vote.action, voted.data, vote.data):
@@ -369,12 +369,12 @@ def cast(gate: GateState, by: str, vote: Vote) -> Vote:
     return vote
 
 
-def enough(gate: GateState, action: str) -> bool:
+def has_quorum(gate: GateState, action: str) -> bool:
     """Return whether the action has enough votes to close the gate."""
-    return sum(vote.action == action for vote in gate.votes.values()) >= needed(gate.approvers, action)
+    return sum(vote.action == action for vote in gate.votes.values()) >= votes_needed(gate.approvers, action)
 
 
-def out_of_reach(gate: GateState) -> bool:
+def is_quorum_unreachable(gate: GateState) -> bool:
     """Return whether no action can reach its quorum unless a vote changes; only known if all approvers are listed
     users.
     """
@@ -384,7 +384,7 @@ def out_of_reach(gate: GateState) -> bool:
     votes = Counter(vote.action for vote in gate.votes.values())
     undecided = len(left - {*gate.votes})
     actions = [str(option["value"]) for option in gate.options]
-    return all(votes[action] + undecided < needed(gate.approvers, action) for action in actions)
+    return all(votes[action] + undecided < votes_needed(gate.approvers, action) for action in actions)
 
 
 def voters(gate: GateState) -> set[str] | None:
@@ -395,7 +395,7 @@ def voters(gate: GateState) -> set[str] | None:
     return ({*approvers.users} - {*gate.delegations}) | {*gate.delegates}
 
 
-def must_pass_on(gate: GateState, by: str, to: str) -> None:
+def check_delegation(gate: GateState, by: str, to: str) -> None:
     """Raise `NotDelegable` if `by` may not delegate the right to `to`."""
     approvers = gate.approvers
     if approvers is None or not approvers.named:

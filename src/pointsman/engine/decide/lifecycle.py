@@ -107,7 +107,7 @@ def resume(ctx: DecisionContext, report: ResumeRequested) -> None:
     state = ctx.state
     must(ctx, state.is_halted, "resumed")
     raise_limits(ctx, report.limits)
-    go_on(ctx, report.by, stepping=report.step)
+    resume_halted(ctx, report.by, stepping=report.step)
 
 
 def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
@@ -117,7 +117,7 @@ def raise_limits(ctx: DecisionContext, wanted: Mapping[str, float]) -> None:
         ctx.emit(LimitsRaised(limits=dict(wanted)))
 
 
-def go_on(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
+def resume_halted(ctx: DecisionContext, by: str, *, stepping: bool = False) -> None:
     """Resume a halted execution. A gate that asks whether to continue is cancelled."""
     state = ctx.state
     held, refused = tuple(state.held_arrivals), tuple(state.limits.budget_stopped)
@@ -242,7 +242,7 @@ def escalation_answered(ctx: DecisionContext, move: ExitStep) -> bool:
     if raised:
         ctx.emit(LimitsRaised(limits=raised))
     ctx.end_token(move.step, reason="swallowed")
-    go_on(ctx, by="")
+    resume_halted(ctx, by="")
     return False
 
 

@@ -120,7 +120,7 @@ def before_step(
     return None
 
 
-def hold(ctx: DecisionContext, move: EnterNode) -> None:
+def hold_arrival(ctx: DecisionContext, move: EnterNode) -> None:
     """Hold an arrival until the execution continues."""
     edge = "" if move.edge is None else move.edge.id
     ctx.emit(
@@ -136,7 +136,7 @@ def hold(ctx: DecisionContext, move: EnterNode) -> None:
     )
 
 
-def trip(ctx: DecisionContext, tripped: ReachedLimit) -> None:
+def handle_reached_limit(ctx: DecisionContext, tripped: ReachedLimit) -> None:
     """Handle a reached limit: route to the fallback node, or interrupt the execution and keep its state."""
     if ctx.state.ended or ctx.state.is_halted or ctx.uncaught or ctx.state.compensation is not None:
         return
@@ -216,7 +216,9 @@ def timer_fired(ctx: DecisionContext, timer: str) -> None:
     if most is None or state.is_escalated or state.compensation is not None:
         return
     if spent + TOLERANCE_S >= most:
-        trip(ctx, ReachedLimit(timer, limit_message(ctx.plan, state, timer, f"{what} {most:g} seconds, the limit")))
+        handle_reached_limit(
+            ctx, ReachedLimit(timer, limit_message(ctx.plan, state, timer, f"{what} {most:g} seconds, the limit"))
+        )
     else:
         set_limit_timers(ctx)
 
@@ -292,7 +294,7 @@ def wait_for_budget(ctx: DecisionContext, at: StepState, failure: Failure) -> No
     """Handle an attempt refused half-way. It is repeated from its recorded effects once the budget allows more."""
     tripped = limit_reported_by(at, failure)
     if ctx.state.status != "paused":
-        trip(ctx, tripped)
+        handle_reached_limit(ctx, tripped)
     elif at.step not in ctx.state.limits.budget_stopped:
         ctx.emit(LimitHit(limit=tripped.limit, message=tripped.message, step=at.step))
 

@@ -44,26 +44,32 @@ def body_moves(ctx: DecisionContext, scope: ScopeState, does: LoopAction) -> boo
     return any(scope_key(move) == scope.key and node_of(move) in does.body for move in ctx.queue)
 
 
-def is_back(does: LoopAction, edge: str) -> bool:
+def arrival_ends_round(does: LoopAction, edge: str) -> bool:
     """Return whether an arrival ends a round: it comes over an edge from the body, or the engine sent it back."""
     return edge in does.back or not edge
 
 
-def side(node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]) -> list[tuple[str, Lineage]]:
+def arrivals_of_one_side(
+    node: PlanNode, scope: ScopeState, waiting: list[tuple[str, Lineage]]
+) -> list[tuple[str, Lineage]]:
     """Return the arrivals parked at a loop node that may start it together: those from the body first."""
     does = node.action
     assert isinstance(does, LoopAction)
     if node.id in scope.loops:
-        back = [key for key in waiting if is_back(does, key[0])]
+        back = [key for key in waiting if arrival_ends_round(does, key[0])]
         if back:
             return back
-    return [key for key in waiting if not is_back(does, key[0])] or waiting
+    return [key for key in waiting if not arrival_ends_round(does, key[0])] or waiting
 
 
 def ends_round(node: PlanNode, scope: ScopeState, edge: PlanEdge | None) -> bool:
     """Return whether an arrival over this edge ends a round of this loop."""
     does = node.action
-    return isinstance(does, LoopAction) and node.id in scope.loops and is_back(does, "" if edge is None else edge.id)
+    return (
+        isinstance(does, LoopAction)
+        and node.id in scope.loops
+        and arrival_ends_round(does, "" if edge is None else edge.id)
+    )
 
 
 def starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: EnterNode) -> bool:
@@ -72,16 +78,16 @@ def starts_now(ctx: DecisionContext, node: PlanNode, scope: ScopeState, move: En
     assert isinstance(does, LoopAction)
     if ends_round(node, scope, move.edge):
         return not body_moves(ctx, scope, does) and not any(
-            is_back(does, key[0]) for key in scope.parked.get(node.id, ())
+            arrival_ends_round(does, key[0]) for key in scope.parked.get(node.id, ())
         )
     return ctx.alone(scope)
 
 
-def comes_back(node: PlanNode, scope: ScopeState) -> bool:
+def next_arrival_ends_round(node: PlanNode, scope: ScopeState) -> bool:
     """Return whether the next parked arrivals of a loop node end a round."""
     does = node.action
     assert isinstance(does, LoopAction)
-    return node.id in scope.loops and any(is_back(does, key[0]) for key in scope.parked[node.id])
+    return node.id in scope.loops and any(arrival_ends_round(does, key[0]) for key in scope.parked[node.id])
 
 
 def waits_for(does: LoopAction, scope: ScopeState, parked: list[str]) -> set[str] | None:
@@ -113,8 +119,8 @@ def next_round(entry: Entry, does: LoopAction) -> None:
 
 def _came_back(entry: Entry, does: LoopAction) -> bool:
     if entry.merged:
-        return is_back(does, entry.merged[0].edge)
-    return is_back(does, "" if entry.move.edge is None else entry.move.edge.id)
+        return arrival_ends_round(does, entry.merged[0].edge)
+    return arrival_ends_round(does, "" if entry.move.edge is None else entry.move.edge.id)
 
 
 def _writes(entry: Entry, does: LoopAction, loop: LoopState | None) -> tuple[Write, ...]:

@@ -29,7 +29,7 @@ from pointsman.engine.decide.outputs import (
     failure_from,
     listed_items,
 )
-from pointsman.engine.decide.partial_run import is_short_of
+from pointsman.engine.decide.partial_run import ends_before
 from pointsman.engine.events.steps import BranchSettled, ScopesClosed, ScopesOpened, StepFailed
 from pointsman.engine.failures import Failure
 from pointsman.engine.fold.scopes import parked
@@ -47,7 +47,7 @@ def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> N
     env = entry.environment()
     items = _items(entry, does, env)
     # A partial run does not start branches that lead to none of its targets: a branch counts from its first step on.
-    starts = tuple(edge for edge in _starts(does, env) if not is_short_of(ctx.plan, edge.target))
+    starts = tuple(edge for edge in _starts(does, env) if not ends_before(ctx.plan, edge.target))
     keys = _keys(entry, does, items, starts)
     entry.open_step()
     ctx.emit(
@@ -65,7 +65,7 @@ def open_branches(ctx: DecisionContext, entry: Entry, does: ParallelAction) -> N
     if opening.total == 0:
         check(ctx, opening)
     else:
-        pump(ctx, opening)
+        start_branches(ctx, opening)
 
 
 def _starts(does: ParallelAction, env: Environment) -> tuple[PlanEdge, ...]:
@@ -130,7 +130,7 @@ def _set_join_timer(ctx: DecisionContext, opening: ParallelFrame, does: Parallel
         set_timer(ctx, opening.step, "join", ctx.state.at + gather.timeout_s)
 
 
-def pump(ctx: DecisionContext, opening: ParallelFrame) -> None:
+def start_branches(ctx: DecisionContext, opening: ParallelFrame) -> None:
     """Start further branches, up to the limit of parallel branches."""
     does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
@@ -154,7 +154,7 @@ def branch_ended(ctx: DecisionContext, scope: ScopeState) -> bool:
     does = ctx.node(opening.step).action
     assert isinstance(does, ParallelAction)
     fresh = [edge for edge in does.after if (edge.target, ()) not in scope.visits]
-    fresh = [edge for edge in fresh if not is_short_of(ctx.plan, edge.target)]
+    fresh = [edge for edge in fresh if not ends_before(ctx.plan, edge.target)]
     if fresh and not opening.detached:
         for edge in fresh:
             ctx.enqueue(EnterNode(edge.target, scope.key, edge, opening.step))
@@ -189,7 +189,7 @@ def settle(
     if not opening.detached:
         check(ctx, opening)
     if ctx.state.parallel_frames.get(opening.step) is opening:
-        pump(ctx, opening)
+        start_branches(ctx, opening)
     ctx.dirty_scopes[opening.scope.key] = None
 
 
@@ -231,7 +231,7 @@ def check(ctx: DecisionContext, opening: ParallelFrame) -> bool:
     except PointsmanError as why:
         fail_opening(ctx, opening, failure_from(why))
         return True
-    fire(ctx, opening, join)
+    close_parallel(ctx, opening, join)
     return True
 
 
@@ -300,11 +300,11 @@ def _aggregate_names(ctx: DecisionContext, opening: ParallelFrame) -> dict[str, 
     return {"results": values, "items": values, "branches": [_branch_view(one) for one in seen], **counts}
 
 
-def fire(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
+def close_parallel(ctx: DecisionContext, opening: ParallelFrame, join: PlanNode, *, ends: bool = False) -> None:
     """Close a parallel and let control through its join. `ends`: branches that have not started never start."""
     does = join.action
     assert isinstance(does, JoinAction)
-    if is_short_of(ctx.plan, join.id):
+    if ends_before(ctx.plan, join.id):
         _close(ctx, opening, join, (), None)
         return
     if does.cancel_rest:
@@ -474,7 +474,7 @@ def timed_out(ctx: DecisionContext, opening: ParallelFrame) -> None:
         return
     ctx.warn("join-timeout", f"{join.id!r} continues without all its branches", opening.step)
     completion.cancel_branches(ctx, opening)
-    fire(ctx, opening, join, ends=True)
+    close_parallel(ctx, opening, join, ends=True)
 
 
 def closes(node: PlanNode, scope: ScopeState) -> bool:

@@ -31,7 +31,7 @@ def begin(ctx: DecisionContext, trial: PartialRun) -> None:
     ctx.enqueue(EnterNode(trial.alone, (), None, NOBODY))
 
 
-def goes_on(ctx: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
+def may_enter(ctx: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
     """Return whether control enters the node; otherwise the token ends. Error handlers run in any case."""
     if not trial.until or move.node in trial.performed or move.after in (None, NOBODY):
         return True
@@ -39,7 +39,7 @@ def goes_on(ctx: DecisionContext, trial: PartialRun, move: EnterNode) -> bool:
     return state.is_escalated or state.compensation is not None
 
 
-def is_short_of(plan: Plan, node: str) -> bool:
+def ends_before(plan: Plan, node: str) -> bool:
     """Return whether the partial run ends before this node."""
     trial = plan.partial_run
     return trial is not None and bool(trial.until) and node not in trial.performed

@@ -94,7 +94,7 @@ def _fold_wait(state: ExecutionState, event: WaitEvent | LifecycleEvent) -> None
         ):
             waits.fold_gate(state, event)
         case wait_events.ToolCallEnded() | wait_events.WorkerAwaited():
-            steps.left_to_others(state, event)
+            steps.suspended_attempt(state, event)
         case wait_events.TimerSet():
             _timer_set(state, event)
         case wait_events.TimerElapsed():

@@ -274,7 +274,7 @@ def consume_arrivals(
 ) -> StepOutput:
     """Consume the parked arrivals of a step and return its input."""
     if not merged:
-        return on_thread(StepOutput(None) if after is None else output_of(state, scope, after), thread)
+        return with_lineage(StepOutput(None) if after is None else output_of(state, scope, after), thread)
     parked = scope.parked[node]
     left = StepOutput(None)
     for arrival in merged:
@@ -282,10 +282,10 @@ def consume_arrivals(
     if not parked:
         del scope.parked[node]
     scope.tokens -= len(merged)  # the consuming step counts as a token from here on
-    return on_thread(left, thread)
+    return with_lineage(left, thread)
 
 
-def on_thread(left: StepOutput, thread: Lineage) -> StepOutput:
+def with_lineage(left: StepOutput, thread: Lineage) -> StepOutput:
     """Return an output with the given lineage; almost always it has that lineage already."""
     return left if left.lineage == thread else replace(left, lineage=thread)
 
@@ -329,7 +329,7 @@ def park_arrival(state: ExecutionState, event: step_events.ArrivalParked) -> Non
     known = at_node.get(key)
     scope.tokens += known is None
     if known is None or known.incoming.lineage <= event.lineage:
-        left = on_thread(output_of(state, scope, event.after), event.lineage)
+        left = with_lineage(output_of(state, scope, event.after), event.lineage)
         at_node[key] = PendingArrival(event.node, event.scope, event.edge, left)
 
 

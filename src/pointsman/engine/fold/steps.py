@@ -99,7 +99,7 @@ def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
         if not step.scope:
             state.counters.messages += len(event.messages)
     if event.usage is not None:
-        spend(state, event.usage if at.child_usage is None else beyond(event.usage, at.child_usage))
+        spend(state, event.usage if at.child_usage is None else uncounted_usage(event.usage, at.child_usage))
         at.child_usage = None
     if event.undone_by is not None:
         state.undo_log.append(UndoRecord(step, event.undone_by, at.input, event.result, scope.names, scope.item_key))
@@ -135,14 +135,14 @@ def spent_below(state: ExecutionState, event: wait_events.ChildUsageCounted) -> 
     if event.call:
         assert at.workflow_calls is not None
         calling = at.workflow_calls[event.call]
-        spend(state, beyond(event.usage, calling.usage))
+        spend(state, uncounted_usage(event.usage, calling.usage))
         calling.usage = event.usage
     else:
-        spend(state, beyond(event.usage, at.child_usage))
+        spend(state, uncounted_usage(event.usage, at.child_usage))
         at.child_usage = event.usage
 
 
-def beyond(usage: Usage, counted: Usage | None) -> Usage:
+def uncounted_usage(usage: Usage, counted: Usage | None) -> Usage:
     """Return the part of a usage that is not counted yet."""
     if counted is None:
         return usage
@@ -165,7 +165,7 @@ def failed(state: ExecutionState, event: step_events.StepFailed) -> None:
     at.failures += 1
     at.failure = event.failure
     if event.usage is not None:
-        spend(state, event.usage if at.child_usage is None else beyond(event.usage, at.child_usage))
+        spend(state, event.usage if at.child_usage is None else uncounted_usage(event.usage, at.child_usage))
         at.child_usage = None
     if at.is_running:
         scopes.tick(state, -1)
@@ -224,7 +224,7 @@ def child_asked(state: ExecutionState, event: wait_events.ChildRequested) -> Non
         at.is_running = False
 
 
-def left_to_others(state: ExecutionState, event: wait_events.ToolCallEnded | wait_events.WorkerAwaited) -> None:
+def suspended_attempt(state: ExecutionState, event: wait_events.ToolCallEnded | wait_events.WorkerAwaited) -> None:
     """Fold an event of an attempt that a sub-workflow or another worker continues."""
     if isinstance(event, wait_events.ToolCallEnded):
         call_ended(state, event)
@@ -254,7 +254,7 @@ def call_ended(state: ExecutionState, event: wait_events.ToolCallEnded) -> None:
     calling = at.workflow_calls.pop(event.verdict.number)
     at.verdicts = {**(at.verdicts or {}), event.verdict.number: event.verdict}
     if event.usage is not None:
-        spend(state, beyond(event.usage, calling.usage))
+        spend(state, uncounted_usage(event.usage, calling.usage))
 
 
 def leaving_failed(state: ExecutionState, event: step_events.ExitFailed) -> None:

@@ -168,7 +168,7 @@ def refused(why: Refused) -> JsonReply:
     )
 
 
-def turned_away(why: HTTPException) -> tuple[str, JsonReply]:
+def http_refusal(why: HTTPException) -> tuple[str, JsonReply]:
     """Return the code and the problem document of an HTTP exception, also of one that the framework raised."""
     if isinstance(why, Refused):
         return why.code, refused(why)

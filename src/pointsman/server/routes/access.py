@@ -14,7 +14,7 @@ from pointsman.auth.audit import AuditEntryView, AuditPage, AuditState
 from pointsman.auth.callers import CallerView, Role, caller_view
 from pointsman.auth.keys import NAME_CHARS_MAX, KeyPage, KeyView, NewKeyView
 from pointsman.auth.people import PeoplePage, PersonView
-from pointsman.auth.sharing import Audience, Sharing, SharingView, sharing_mark, sharing_view
+from pointsman.auth.sharing import Audience, Sharing, SharingView, sharing_etag, sharing_view
 from pointsman.auth.vault import VALUE_CHARS_MAX, SecretView
 from pointsman.etags import etag_of
 from pointsman.redaction import ANYWHERE_CHARS_MIN as CHARS_MIN
@@ -23,7 +23,7 @@ from pointsman.server.operation import Operations, described, least_of
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Id, IfMatch, IfNew, Limit, OfRole, Order, Words
 from pointsman.server.schemas.answers import answers, example, refusals, text_answer
-from pointsman.server.schemas.requests import Body, ruled, sample
+from pointsman.server.schemas.requests import Body, sample, with_schema_rule
 from pointsman.workflows.access_verbs import (
     OtherSecretView,
     RuleParts,
@@ -196,7 +196,7 @@ Name = Annotated[str, Path(min_length=1, max_length=120, description="The agent'
 class SharingBody(Body):
     """Who may see and use it."""
 
-    model_config = ruled(
+    model_config = with_schema_rule(
         sample(audience="groups", groups=["desk"]),
         oneOf=[
             {
@@ -271,7 +271,7 @@ async def change_agent_sharing(
 
 
 def _reply(sharing: Sharing) -> Response:
-    return JsonReply(sharing_view(sharing), headers={"etag": etag_of(sharing_mark(sharing))})
+    return JsonReply(sharing_view(sharing), headers={"etag": etag_of(sharing_etag(sharing))})
 
 
 SecretName = Annotated[str, Path(min_length=1, max_length=100, description="`NAME` of the handle `secret.NAME`.")]

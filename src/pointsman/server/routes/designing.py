@@ -19,7 +19,7 @@ from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field
 
 from pointsman.auth.rate_limiter import OpenStream
-from pointsman.authoring.design import Earlier
+from pointsman.authoring.design import EarlierRequest
 from pointsman.authoring.operations import operations_schema, read_operations
 from pointsman.authoring.verbs import (
     AuthoringVerbs,
@@ -40,7 +40,7 @@ from pointsman.server.routes.parameters import IfMatch, Key, reply_once
 from pointsman.server.schemas.answers import Described, answers, example, json_answer, refusals
 from pointsman.server.schemas.requests import Body, JsonValue, sample
 from pointsman.server.schemas.responses import USAGE
-from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, begun, server_sent
+from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream, server_sent, with_first_chunk
 from pointsman.session import Session
 from pointsman.values import JsonObject, JsonView
 from pointsman.workflows.formulas import (
@@ -125,7 +125,7 @@ CHANGE: Final[JsonObject] = {"op": "change_node", "node": "write", "set": {"/con
 
 
 class EarlierBody(Body):
-    """Earlier requests of the same conversation."""
+    """EarlierRequest requests of the same conversation."""
 
     model_config = sample(words="Write a letter.", answer='{"nodes": []}', accepted=True)
     words: str = Field(max_length=WORDS_MAX)
@@ -138,7 +138,7 @@ Conversation = Annotated[
     Field(
         default_factory=list,
         max_length=EARLIER_MAX,
-        description="Earlier requests, oldest first, to which the new one may refer.",
+        description="EarlierRequest requests, oldest first, to which the new one may refer.",
     ),
 ]
 
@@ -246,8 +246,8 @@ async def schema(caller: CurrentCaller) -> Response:
     return JsonReply(native_schema())
 
 
-def _earlier(said: Sequence[EarlierBody]) -> list[Earlier]:
-    return [Earlier(one.words, one.answer, one.accepted) for one in said]
+def _earlier(said: Sequence[EarlierBody]) -> list[EarlierRequest]:
+    return [EarlierRequest(one.words, one.answer, one.accepted) for one in said]
 
 
 def _also_streamed(described: Described) -> Described:
@@ -373,7 +373,7 @@ async def streamed(work: DesignWork, seat: OpenStream) -> EventStream:
     """
     chunks = _chunks(work)
     try:
-        return EventStream(begun(await anext(chunks), chunks), seat)
+        return EventStream(with_first_chunk(await anext(chunks), chunks), seat)
     except BaseException:
         seat.leave()
         raise

@@ -25,10 +25,10 @@ from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import Eid, Id, Key, Limit, Of, reply_once
 from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, example, refusals
-from pointsman.server.schemas.requests import Body, ExecuteBody, given, ruled, sample
+from pointsman.server.schemas.requests import Body, ExecuteBody, requires_fields, sample, with_schema_rule
 from pointsman.server.streaming.broker import Beginning, SubscriptionStart, join
 from pointsman.server.streaming.live_feed import moment_of
-from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, begun, server_sent
+from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, SHUT, EventStream, server_sent, with_first_chunk
 from pointsman.session import Session
 from pointsman.values import JsonObject
 
@@ -313,7 +313,7 @@ async def stream(
         return Response(status_code=204)
     seat = server.take_stream(session.caller)
     frames = while_seen(session, eid, server.broker.frames(eid, after=joined.after))
-    return EventStream(begun(_first(joined, begin), frames), seat)
+    return EventStream(with_first_chunk(_first(joined, begin), frames), seat)
 
 
 async def while_seen(
@@ -346,7 +346,7 @@ EXECUTIONS_MAX: Final = 200
 NAMED: Final[dict[str, Any]] = {"required": ["executions"], "properties": {"executions": {"minItems": 1}}}
 NARROWED: Final[dict[str, Any]] = {
     "anyOf": [
-        *(given(one) for one in ("workflow", "sessionId", "parent", "since", "until")),
+        *(requires_fields(one) for one in ("workflow", "sessionId", "parent", "since", "until")),
         {"required": ["statuses"], "properties": {"statuses": {"minItems": 1}}},
     ]
 }
@@ -360,7 +360,7 @@ class BulkBody(Body):
     absent filters do not narrow the selection. `all` is required to select every execution.
     """
 
-    model_config = ruled(
+    model_config = with_schema_rule(
         sample(verb="cancel", workflow="letter", statuses=["waiting"], dryRun=True),
         anyOf=[NAMED, NARROWED, ALL, {"required": ["dryRun"], "properties": {"dryRun": {"const": True}}}],
         **{"not": {"anyOf": [{"allOf": [one, other]} for one, other in combinations((NAMED, NARROWED, ALL), 2)]}},

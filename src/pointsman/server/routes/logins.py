@@ -19,9 +19,9 @@ from pointsman.auth.oidc_login import (
     IdentityProvider,
     LoginDenied,
     LoginNotOffered,
-    Visit,
-    begin_visit,
-    visit_of,
+    ProviderLogin,
+    begin_provider_login,
+    provider_login_of,
 )
 from pointsman.auth.people import EndedLogins, LoginPage, LoginView
 from pointsman.errors import PointsmanError
@@ -199,7 +199,7 @@ async def visit_provider(
     The provider redirects it to `/api/login/oidc/callback`.
     """
     provider = _provider(server)
-    visit = begin_visit()
+    visit = begin_provider_login()
     try:
         reply = _to(await provider.address(visit, _back(request)))
     except PointsmanError as why:
@@ -241,7 +241,7 @@ async def come_back(
     provider = _provider(server)
     secret, _, to = request.cookies.get(VISIT, "").partition(".")
     try:
-        visit = visit_of(secret, state)
+        visit = provider_login_of(secret, state)
         await provider.must_be(iss)
         if error or not code:
             raise LoginDenied("the identity provider refused the login", hint="Log in again, or use a key.")
@@ -259,7 +259,7 @@ async def come_back(
 
 
 async def _entrant(
-    server: ServerContext, request: Request, provider: IdentityProvider, visit: Visit, code: str
+    server: ServerContext, request: Request, provider: IdentityProvider, visit: ProviderLogin, code: str
 ) -> Caller:
     """Exchange the code of the callback for a caller.
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from pointsman.auth.subjects import UnknownWorkflow
-from pointsman.chat.adapter import ChatRequest, Dialogue
+from pointsman.chat.adapter import ChatRequest, StreamedAnswer
 from pointsman.chat.formatting import Calls
 from pointsman.chat.verbs import ConversationVerbs
 from pointsman.chat.workflows import ChatWorkflowView
@@ -27,7 +27,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import Id
 from pointsman.server.schemas.answers import EXECUTION_ID, Described, answers, example
-from pointsman.server.schemas.requests import BoundedBody, JsonValue, marked
+from pointsman.server.schemas.requests import BoundedBody, JsonValue, with_null_marks
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream
 from pointsman.values import Json, JsonObject, json_of
 
@@ -73,18 +73,18 @@ EVENT: Final[dict[str, Any]] = {
 """Schema of an event: `data` is JSON; after the last chunk of a chat completion it is `[DONE]`."""
 
 
-def error_told(status: int, code: str, detail: str, hint: str) -> JsonObject:
+def error_body(status: int, code: str, detail: str, hint: str) -> JsonObject:
     """Return the body of an error."""
     kind = TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {"error": {"message": sentences(detail, hint), "type": kind, "param": None, "code": code}}
 
 
-def in_chat(described: Described) -> Described:
+def with_openai_errors(described: Described) -> Described:
     """Return documented responses with errors in the format of OpenAI."""
     return {status: _in_chat(int(status), one) for status, one in described.items()}
 
 
-def also_streamed(described: Described, example: str) -> Described:
+def with_event_stream(described: Described, example: str) -> Described:
     """Add an event stream to the documented response of status 200."""
     content = {**described[200]["content"], MEDIA_TYPE: {"schema": EVENT, "example": example}}
     return described | {200: {**described[200], "content": content}}
@@ -93,7 +93,7 @@ def also_streamed(described: Described, example: str) -> Described:
 def _in_chat(status: int, one: dict[str, Any]) -> dict[str, Any]:
     if status < HTTPStatus.BAD_REQUEST:
         return one
-    example = marked(error_told(status, "a-code", "The error.", "The hint."))
+    example = with_null_marks(error_body(status, "a-code", "The error.", "The hint."))
     content = {"application/json": {"schema": SHAPE, "example": example}}
     return {"description": one["description"], "content": content}
 
@@ -121,20 +121,18 @@ class OpenAiErrorMiddleware:
             else:
                 said += message.get("body", b"")
                 if not message.get("more_body"):
-                    await in_their_words(int(begun["status"]), Headers(raw=begun["headers"]), said)(
-                        scope, receive, send
-                    )
+                    await openai_error(int(begun["status"]), Headers(raw=begun["headers"]), said)(scope, receive, send)
 
         await self._app(scope, receive, retold)
 
 
-def in_their_words(status: int, headers: Headers, problem: bytes) -> JsonReply:
+def openai_error(status: int, headers: Headers, problem: bytes) -> JsonReply:
     """Convert a problem document to an error of OpenAI."""
     said = msgspec.json.decode(problem)
     kept = {name: value for name, value in headers.items() if name not in OF_THE_BODY}
     if status not in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
         kept["x-should-retry"] = "false"  # Otherwise the clients of OpenAI retry twice.
-    told = error_told(status, said["code"], said["detail"], said.get("hint", ""))
+    told = error_body(status, said["code"], said["detail"], said.get("hint", ""))
     return JsonReply(told, status=status, headers=kept)
 
 
@@ -240,7 +238,7 @@ example(ChatCompletion, COMPLETION)
 @router.get(
     "/models",
     verb=ConversationVerbs.models,
-    responses=in_chat(answers(OpenAiModels)),
+    responses=with_openai_errors(answers(OpenAiModels)),
     summary="List workflows as models",
 )
 async def models(session: CallerSession) -> Response:
@@ -252,7 +250,7 @@ async def models(session: CallerSession) -> Response:
 @router.get(
     "/models/{id}",
     verb=ConversationVerbs.workflows,
-    responses=in_chat(answers(OpenAiModel, "unknown-workflow")),
+    responses=with_openai_errors(answers(OpenAiModel, "unknown-workflow")),
     summary="Read a workflow as a model",
 )
 async def model(session: CallerSession, id: Id) -> Response:
@@ -265,8 +263,8 @@ async def model(session: CallerSession, id: Id) -> Response:
 @router.post(
     "/chat/completions",
     verb=ConversationVerbs.begin,
-    responses=also_streamed(
-        in_chat(
+    responses=with_event_stream(
+        with_openai_errors(
             answers(
                 ChatCompletion,
                 "unknown-workflow",
@@ -316,7 +314,7 @@ async def complete(
 class _Written:
     """Chat completion of a dialogue."""
 
-    dialogue: Dialogue
+    dialogue: StreamedAnswer
     model: str
     created: int
 
@@ -348,7 +346,7 @@ class _Written:
                     case "silence":
                         yield BEAT
         except PointsmanError as why:
-            yield _event(error_told(problems.status_of(why), why.code, str(why), why.hint))
+            yield _event(error_body(problems.status_of(why), why.code, str(why), why.hint))
             yield DONE
             return
         if self.dialogue.calls:

@@ -13,7 +13,7 @@ from pointsman.server.context import CallerSession
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply, run_reply
 from pointsman.server.schemas.answers import answers, example, json_answer, refusals
-from pointsman.server.schemas.requests import Body, given, ruled, sample
+from pointsman.server.schemas.requests import Body, requires_fields, sample, with_schema_rule
 from pointsman.session import Session
 
 router = Operations(tags=["pipeline"])
@@ -27,7 +27,10 @@ EXAMPLE: Final = "Write a proposal for optimizing warehouse operations, send to 
 class RunRequest(Body):
     """The task: a command in words, or a goal and an address."""
 
-    model_config = ruled(sample(command=EXAMPLE), oneOf=[{**given("command"), "not": given("email")}, given("goal")])
+    model_config = with_schema_rule(
+        sample(command=EXAMPLE),
+        oneOf=[{**requires_fields("command"), "not": requires_fields("email")}, requires_fields("goal")],
+    )
     command: str | None = Field(default=None, min_length=1, max_length=CHARS_MAX, description="In words.")
     goal: str | None = Field(default=None, max_length=CHARS_MAX, json_schema_extra={"minLength": 1})
     email: str | None = Field(default=None, max_length=320, description="The address to which the document is sent.")

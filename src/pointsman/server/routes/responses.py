@@ -20,14 +20,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from pointsman.chat.adapter import ChatRequest, Dialogue
-from pointsman.chat.formatting import EXECUTION, HandedOut, MessagesInvalid
+from pointsman.chat.adapter import ChatRequest, StreamedAnswer
+from pointsman.chat.formatting import EXECUTION, ClientToolCall, MessagesInvalid
 from pointsman.chat.verbs import ConversationVerbs
 from pointsman.errors import PointsmanError, sentences
 from pointsman.server.context import CallerSession, CurrentServer, ServerContext
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.openai import DOOR, also_streamed, in_chat
+from pointsman.server.routes.openai import DOOR, with_event_stream, with_openai_errors
 from pointsman.server.schemas.answers import EXECUTION_ID, answers, example
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
 from pointsman.server.streaming.sse import BEAT, EventStream, server_sent
@@ -134,7 +134,7 @@ class TextItem:
 class ResponseBuilder:
     """Response under construction."""
 
-    dialogue: Dialogue
+    dialogue: StreamedAnswer
     envelope: OpenAiResponse
     """The response as it begins."""
     now: Callable[[], float]
@@ -227,7 +227,7 @@ class ResponseBuilder:
         for call in self.dialogue.calls:
             yield from self._called(call)
 
-    def _called(self, call: HandedOut) -> Iterator[Told]:
+    def _called(self, call: ClientToolCall) -> Iterator[Told]:
         index = len(self.output)
         where: JsonObject = {"item_id": f"fc_{call.id}", "output_index": index}
         item: JsonObject = {"id": f"fc_{call.id}", "type": "function_call", "call_id": call.id, "name": call.name}
@@ -391,8 +391,8 @@ example(OpenAiResponse, MADE)
 @router.post(
     "/responses",
     verb=ConversationVerbs.begin,
-    responses=also_streamed(
-        in_chat(
+    responses=with_event_stream(
+        with_openai_errors(
             answers(
                 OpenAiResponse,
                 "unknown-workflow",
@@ -454,7 +454,9 @@ def _previous(body: ResponsesBody) -> ExecutionId | None:
     return ExecutionId(found[1])
 
 
-def _builder(server: ServerContext, body: ResponsesBody, session: str | None, dialogue: Dialogue) -> ResponseBuilder:
+def _builder(
+    server: ServerContext, body: ResponsesBody, session: str | None, dialogue: StreamedAnswer
+) -> ResponseBuilder:
     envelope: OpenAiResponse = {
         "id": f"resp_{dialogue.execution.id}",
         "object": "response",

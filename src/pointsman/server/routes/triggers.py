@@ -14,7 +14,7 @@ from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
 from pointsman.server.routes.parameters import After, Id, IfMatch, Key, Limit, Of, Words
 from pointsman.server.schemas.answers import EXECUTION_ID, answers, example, raw_body, refusals
-from pointsman.server.schemas.requests import Body, JsonValue, SignalBody, given, ruled, sample
+from pointsman.server.schemas.requests import Body, JsonValue, SignalBody, requires_fields, sample, with_schema_rule
 from pointsman.triggers.notifications import NoticePage, NoticeState, NoticeView, notice_view
 from pointsman.triggers.schedules import StoredSchedule
 from pointsman.triggers.verbs import NotificationVerbs, ScheduleVerbs, TriggerVerbs
@@ -284,13 +284,15 @@ example(SchedulePage, {"schedules": [SCHEDULE], "next": None})
 example(DueTimes, {"times": [1_763_708_400.0, 1_763_794_800.0]})
 
 
-ONE_TIMING: Final[dict[str, Any]] = {"oneOf": [given("cron"), given("every"), given("at")]}
+ONE_TIMING: Final[dict[str, Any]] = {
+    "oneOf": [requires_fields("cron"), requires_fields("every"), requires_fields("at")]
+}
 
 
 class TimingBody(Body):
     """The times of a schedule: `cron`, `every` so many seconds, or once `at` an instant."""
 
-    model_config = ruled(sample(cron="0 8 * * 1-5", timezone="Europe/Berlin"), **ONE_TIMING)
+    model_config = with_schema_rule(sample(cron="0 8 * * 1-5", timezone="Europe/Berlin"), **ONE_TIMING)
     cron: str | None = Field(default=None, max_length=200)
     every: float | None = Field(
         default=None, gt=0, le=1e10, description="Seconds.", json_schema_extra={"minimum": EVERY_S_MIN}
@@ -308,7 +310,7 @@ class TimingBody(Body):
 class RevisedBody(TimingBody):
     """Changes of a schedule."""
 
-    model_config = ruled(
+    model_config = with_schema_rule(
         sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"}), **ONE_TIMING
     )
     workflow: str = Field(
@@ -322,7 +324,7 @@ class RevisedBody(TimingBody):
 class ScheduleBody(RevisedBody):
     """A new schedule: `cron`, `every` so many seconds, or once `at` an instant."""
 
-    model_config = ruled(
+    model_config = with_schema_rule(
         sample(workflow="letter", cron="0 8 * * 1-5", timezone="Europe/Berlin", input={"goal": "tides"}), **ONE_TIMING
     )
     id: str | None = Field(

@@ -16,12 +16,12 @@ MARK: Final = "\0"
 """Stands for null in examples until the document is complete: FastAPI drops nulls. It occurs in no example."""
 
 
-def marked(example: Json) -> Json:
+def with_null_marks(example: Json) -> Json:
     """Replace each null by the mark."""
     return _replaced(example, None, MARK)
 
 
-def unmarked(document: Json) -> Json:
+def without_null_marks(document: Json) -> Json:
     """Replace each mark by null."""
     return _replaced(document, MARK, None)
 
@@ -43,17 +43,17 @@ JsonValue = Any  # Any JSON; its recursive type is not supported in models.
 
 def sample(**example: _Json) -> ConfigDict:
     """Return a `model_config` with an example. Members that are Python keywords end in `_`: `from_`."""
-    shown = marked({name.rstrip("_"): value for name, value in example.items()})
+    shown = with_null_marks({name.rstrip("_"): value for name, value in example.items()})
     return ConfigDict(json_schema_extra={"examples": [shown]})
 
 
-def ruled(config: ConfigDict, **rule: JsonValue) -> ConfigDict:
+def with_schema_rule(config: ConfigDict, **rule: JsonValue) -> ConfigDict:
     """Add keywords to the schema of a `model_config`, to document validators that involve several fields."""
     extra = config.get("json_schema_extra")
     return config | ConfigDict(json_schema_extra={**(extra if isinstance(extra, dict) else {}), **rule})
 
 
-def given(*names: str) -> dict[str, JsonValue]:
+def requires_fields(*names: str) -> dict[str, JsonValue]:
     """Return a schema of objects in which these fields are present and not null."""
     return {"required": [*names], "properties": {name: {"not": {"type": "null"}} for name in names}}
 

@@ -30,9 +30,9 @@ from pointsman.engine.events.lifecycle import ExecutionCancelled, ExecutionCompl
 from pointsman.engine.events.steps import StepCancelled, StepFailed, StepSucceeded
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.executions.families import rows_and_view
+from pointsman.executions.children import rows_and_view
 from pointsman.executions.pages import PositionInvalid, parse_event_position
-from pointsman.executions.public_events import HEARTBEAT_S, Observability, bulletins, live_told
+from pointsman.executions.public_events import HEARTBEAT_S, Observability, public_delta, public_events
 from pointsman.executions.views import ExecutionView, observability_of
 from pointsman.ports import Row
 from pointsman.runtime.dependencies import Committed, Delta
@@ -96,7 +96,7 @@ class ExecutionStream:
             self._wake_subscribers()
 
     def live(self, seen: Delta) -> None:
-        delta = live_told(seen.delta, self._level, self._redact)
+        delta = public_delta(seen.delta, self._level, self._redact)
         if delta is None:
             return
         told: JsonObject = {**self._about(seen.step), "delta": delta}
@@ -107,7 +107,7 @@ class ExecutionStream:
         """Encode the partial output of running steps, for a subscriber that has not received it."""
         found: list[bytes] = []
         for step, text in said.items():
-            delta = live_told({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
+            delta = public_delta({"kind": SO_FAR, "soFar": text}, self._level, self._redact)
             if delta is not None:
                 found.append(self._wire.encode(LIVE, {**self._about(step), "delta": delta}, ""))
         return b"".join(found)
@@ -140,7 +140,7 @@ class ExecutionStream:
 
     def frames_of(self, row: Row) -> list[StreamFrame]:
         """Return the frames of a row."""
-        return [self._frame(told) for told in bulletins(self.execution, row, self._level, self._redact)]
+        return [self._frame(told) for told in public_events(self.execution, row, self._level, self._redact)]
 
     def _frame(self, told: JsonObject) -> StreamFrame:
         place = str(told["id"])
@@ -212,7 +212,7 @@ class SseBroker:
                     yield b"".join(told)
                 else:
                     await channel.news(position)
-            yield self._wire.farewell()
+            yield self._wire.closing_event()
         finally:
             self._part(channel)
 
@@ -408,7 +408,7 @@ async def _row(app: AppContext, execution: ExecutionId, seq: int) -> Row | None:
 
 def _end_of(execution: ExecutionId, row: Row) -> StreamPosition:
     """Return the position after all public events of the row."""
-    *_, last = bulletins(execution, row)
+    *_, last = public_events(execution, row)
     return row.seq, int(str(last["id"]).partition(".")[2])
 
 

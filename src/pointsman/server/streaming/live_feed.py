@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pointsman.background import retried
 from pointsman.context import AppContext
-from pointsman.executions.families import as_shown
+from pointsman.executions.children import with_shown_status
 from pointsman.executions.lists import Sees, summary_view
 from pointsman.executions.pages import DIGITS_MAX, PositionInvalid
 from pointsman.executions.public_events import HEARTBEAT_S
@@ -87,7 +87,7 @@ class LiveFeed:
                     yield b"".join(told)
                 elif not fresh:
                     await self._news.wait()
-            yield self._wire.farewell()
+            yield self._wire.closing_event()
         finally:
             self._part()
 
@@ -107,7 +107,7 @@ class LiveFeed:
         for changed in sorted(summaries, key=lambda one: one.updated):
             one: Summary | None = changed
             while one is not None:
-                shown = json_of(summary_view(await as_shown(self._app.runtime, one)))
+                shown = json_of(summary_view(await with_shown_status(self._app.runtime, one)))
                 changes.append(LiveChange(one, self._wire.encode(CHANGED, shown, f"{changed.updated:.6f}")))
                 one = None if one.parent is None else await self._app.store.executions.find(one.parent)
         return changes

@@ -84,7 +84,7 @@ class StreamEncoder(NamedTuple):
     encode: Encode
     sign: bytes
     """The heartbeat of a silent stream."""
-    farewell: Callable[[], bytes]
+    closing_event: Callable[[], bytes]
     """The last bytes for a subscriber that is disconnected although more events may follow."""
 
 
@@ -105,14 +105,14 @@ def server_sent(event: str, told: JsonView, place: str, /) -> bytes:
     return f"{head}event: {event}\ndata: ".encode() + _ENCODER.encode(told) + b"\n\n"
 
 
-def farewell() -> bytes:
+def closing_event() -> bytes:
     """Encode the event that the server stops; the client reconnects with the id of its last event."""
     wait = random.randint(*COME_BACK_MS)
     return f"retry: {wait}\n".encode() + server_sent(CLOSING, {"reason": "the server is stopping", "retryMs": wait}, "")
 
 
 SHUT: Final = server_sent(CLOSING, {"reason": "the key or login that opened this stream is no longer valid"}, "")
-WIRE: Final = StreamEncoder(server_sent, BEAT, farewell)
+WIRE: Final = StreamEncoder(server_sent, BEAT, closing_event)
 
 
 class _ClientClosed(Exception):
@@ -169,7 +169,7 @@ async def _until_revoked(seat: OpenStream) -> None:
     raise _Revoked
 
 
-async def while_seated(seat: OpenStream, work: Awaitable[None]) -> None:
+async def while_admitted(seat: OpenStream, work: Awaitable[None]) -> None:
     """Run the work until it ends or the seat is revoked; then leave the seat."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -182,7 +182,7 @@ async def while_seated(seat: OpenStream, work: Awaitable[None]) -> None:
         seat.leave()
 
 
-async def begun(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+async def with_first_chunk(first: bytes, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     """Yield a first chunk, unless it is empty, then the others."""
     if first:
         yield first

@@ -422,7 +422,7 @@ class MemoryLeader:
         self._turn = asyncio.Lock()
         self._epoch, self._holder, self._since = 0, "", 0.0
 
-    async def keep(self, holder: str, *, wait: bool) -> Leadership:
+    async def lead(self, holder: str, *, wait: bool) -> Leadership:
         if self._turn.locked() and not wait:
             raise leader_exists(self._holder, self._since)
         await self._turn.acquire()
@@ -470,8 +470,8 @@ class MemoryStore:
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self.journal.followers.add(execution, told)
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
-        return await self._leader.keep(holder, wait=wait)
+    async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
+        return await self._leader.lead(holder, wait=wait)
 
     @property
     def shared(self) -> bool:

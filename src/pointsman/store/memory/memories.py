@@ -30,7 +30,7 @@ from pointsman.store.remembered_values import (
 from pointsman.values import ExecutionId, Json
 
 
-class Answers(Protocol):
+class ChangeResults(Protocol):
     """The store of answers to changes."""
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None: ...
@@ -40,7 +40,7 @@ class Answers(Protocol):
 class MemoryMemories:
     """Every change is atomic: nothing awaits between reading and writing."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: ChangeResults) -> None:
         self._values: defaultdict[tuple[str, str], dict[str, RememberedValue]] = defaultdict(dict)
         self._past: defaultdict[tuple[str, str], dict[str, dict[int, HistoryRow]]] = defaultdict(
             dict[str, dict[int, HistoryRow]]
@@ -50,7 +50,7 @@ class MemoryMemories:
 
     async def get(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> Json | None:
         found = self._values.get((scope, namespace), {}).get(key)
-        return found.value if found is not None and lives(found, at) else None
+        return found.value if found is not None and is_unexpired(found, at) else None
 
     async def put(self, scope: str, namespace: str, key: str, value: Json | None) -> None:
         change = MemoryChange(
@@ -73,14 +73,14 @@ class MemoryMemories:
         owner = (change.scope, change.namespace)
         owned, past = self._values[owner], self._past[owner]
         found = owned.get(change.key)
-        known = found if found is not None and lives(found, change.at) else None
+        known = found if found is not None and is_unexpired(found, change.at) else None
         made = change_result(change, None if known is None else known.value)
         if made.value is None:
             owned.pop(change.key, None)
             past.pop(change.key, None)
             return made.answer
         if known is None:
-            for key in [key for key, one in owned.items() if not lives(one, change.at)]:
+            for key in [key for key, one in owned.items() if not is_unexpired(one, change.at)]:
                 del owned[key]
                 if key != change.key:
                     past.pop(key, None)
@@ -118,12 +118,12 @@ class MemoryMemories:
     ) -> list[RememberedValue]:
         owned = self._values.get((scope, namespace), {})
         fit = (owned[key] for key in sorted(owned) if key > after and key.startswith(within))
-        found = [one for one in fit if lives(one, at)]
+        found = [one for one in fit if is_unexpired(one, at)]
         return found if limit < 0 else found[:limit]
 
     async def history(self, scope: str, namespace: str, key: str, *, at: float = 0.0) -> list[PastValue]:
         found = self._values.get((scope, namespace), {}).get(key)
-        if found is None or not lives(found, at):
+        if found is None or not is_unexpired(found, at):
             return []
         rows = [*self._past.get((scope, namespace), {}).get(key, {}).values()]
         return history_of_rows(_current(found), rows[::-1], at=at)
@@ -131,7 +131,7 @@ class MemoryMemories:
     async def holdings(self, *, at: float = 0.0) -> list[Holding]:
         found: list[Holding] = []
         for (scope, namespace), owned in sorted(self._values.items()):
-            kept = [one for one in owned.values() if lives(one, at)]
+            kept = [one for one in owned.values() if is_unexpired(one, at)]
             if kept:
                 size, changed = sum(len(encode_json(one.value)) for one in kept), max(one.changed for one in kept)
                 found.append(Holding(scope=scope, namespace=namespace, keys=len(kept), bytes=size, changed=changed))
@@ -139,7 +139,10 @@ class MemoryMemories:
 
     async def purge(self, at: float, *, dry_run: bool = False) -> int:
         gone = [
-            (owner, key) for owner, owned in self._values.items() for key, one in owned.items() if not lives(one, at)
+            (owner, key)
+            for owner, owned in self._values.items()
+            for key, one in owned.items()
+            if not is_unexpired(one, at)
         ]
         for owner, key in [] if dry_run else gone:
             del self._values[owner][key]
@@ -169,7 +172,7 @@ def _trace(
         del rows[oldest]
 
 
-def lives(one: RememberedValue, at: float) -> bool:
+def is_unexpired(one: RememberedValue, at: float) -> bool:
     return one.expires is None or one.expires > at
 
 

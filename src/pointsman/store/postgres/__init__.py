@@ -48,8 +48,8 @@ class PostgresStore:
         self.copying = copying
         self._leader = PostgresLeader(connections)
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
-        return await self._leader.keep(holder, wait=wait)
+    async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
+        return await self._leader.lead(holder, wait=wait)
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)

@@ -173,7 +173,7 @@ class PostgresLeader:
         self._session: Connection | None = None
         self._watching: asyncio.Task[None] | None = None
 
-    async def keep(self, holder: str, *, wait: bool) -> Leadership:
+    async def lead(self, holder: str, *, wait: bool) -> Leadership:
         session, epoch = await self._acquire(holder, wait=wait)
         keep = Leadership(holder, epoch, self.close)
         fence = self._connections.fence

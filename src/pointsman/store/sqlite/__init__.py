@@ -56,9 +56,9 @@ class SqliteStore:
         self._others = ForeignWrites(self._writer, self._reader)
         self._leader = SqliteLeader(path, *parts)
 
-    async def keep(self, holder: str, *, wait: bool = False) -> Leadership:
+    async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
         self._writer.check_writable()
-        return await self._leader.keep(holder, wait=wait)
+        return await self._leader.lead(holder, wait=wait)
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)

@@ -41,7 +41,7 @@ class SqliteLeader:
         self._file: int | None = None
         self._beating: asyncio.Task[None] | None = None
 
-    async def keep(self, holder: str, *, wait: bool) -> Leadership:
+    async def lead(self, holder: str, *, wait: bool) -> Leadership:
         file, epoch = self._locked(), None
         if file is None and not wait:
             raise await self._reader.run(

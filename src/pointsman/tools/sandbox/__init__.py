@@ -1,6 +1,6 @@
 """Isolation of untrusted programs by the operating system.
 
-    find_box ─▶ Sandbox ── command_line(Job) ──▶ argv ──▶ bounded (command tools) · Interpreter (code nodes)
+    find_sandbox ─▶ Sandbox ── command_line(Job) ──▶ argv ──▶ bounded (command tools) · Interpreter (code nodes)
                  ├─ bubblewrap: an empty root, its own namespaces, a seccomp filter, resource limits
                  └─ landlock:   only listed files, no capabilities, a stricter seccomp filter, resource limits
 

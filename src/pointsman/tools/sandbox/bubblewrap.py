@@ -45,7 +45,7 @@ HOLD_PROCESSES: Final = 'n=$1; shift; { ulimit -u $n || ulimit -p $n; } 2>/dev/n
 
 
 class Bubblewrap:
-    """Bubblewrap sandbox, made by `find_box`."""
+    """Bubblewrap sandbox, made by `find_sandbox`."""
 
     name = "bubblewrap"
     complaints = (b"bwrap: ", b"box: ", b"unshare: ")

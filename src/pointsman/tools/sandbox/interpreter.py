@@ -41,7 +41,7 @@ from pointsman.extras import install_hint
 from pointsman.json_meter import DIGITS_MAX
 from pointsman.redaction import head, masked, tail
 from pointsman.tools.sandbox.limits import Job, Preference, SandboxLimits
-from pointsman.tools.sandbox.process import SandboxMissing, box_for
+from pointsman.tools.sandbox.process import SandboxMissing, sandbox_for
 from pointsman.values import Bytes, Json, JsonObject, Seconds
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ class Workers:
         """Write a script that starts the interpreter in the sandbox: its client accepts only a path."""
         bounds = SandboxLimits(seconds=LIFE, memory_bytes=Bytes(self._memory_bytes + BESIDE_BYTES))
         job = Job(program=interpreter(), arguments=("subprocess",), bounds=bounds, only_libraries=True)
-        line = shlex.join(box_for(job, self._box).command_line(job))
+        line = shlex.join(sandbox_for(job, self._box).command_line(job))
         hand_nothing_on()
         directory = Path(tempfile.mkdtemp(prefix="pointsman-code-"))
         weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)

@@ -25,7 +25,7 @@ ABI_MIN: Final = 3
 
 
 class Landlock:
-    """Landlock sandbox, made by `find_box`."""
+    """Landlock sandbox, made by `find_sandbox`."""
 
     name = "landlock"
     complaints = (b"not confined: ",)

@@ -1,6 +1,6 @@
 """Select the sandbox of this machine, and run a program in it to its end, with limits on time and output.
 
-    find_box: bubblewrap, then landlock, each tried ─▶ Sandbox ── bounded(Job) ──▶ ProcessResult
+    find_sandbox: bubblewrap, then landlock, each tried ─▶ Sandbox ── bounded(Job) ──▶ ProcessResult
 
 No process is left behind: the process group is killed and waited for, also when the caller is cancelled.
 """
@@ -43,7 +43,7 @@ class SandboxMissing(OperatorError):
     code: ClassVar[str] = "sandbox-missing"
 
 
-class NoBox(Exception):
+class SandboxUnavailable(Exception):
     """Raised when one kind of sandbox is not available; the message is the reason."""
 
 
@@ -72,7 +72,7 @@ class Sandbox(Protocol):
 
 
 @cache
-def find_box(preference: Preference = "auto") -> Sandbox:
+def find_sandbox(preference: Preference = "auto") -> Sandbox:
     """Return the sandbox of this machine. The first call takes about 30 ms; the result is cached. Raises
     `SandboxMissing`, which is not cached: a sandbox may be installed meanwhile."""
     if not sys.platform.startswith("linux"):
@@ -90,14 +90,14 @@ def find_box(preference: Preference = "auto") -> Sandbox:
         if preference in ("auto", name):
             try:
                 return find(machine)
-            except NoBox as why:
+            except SandboxUnavailable as why:
                 tried.append(f"{name}: {why}")
     raise SandboxMissing(f"no sandbox is available on this machine ({'; '.join(tried)})", hint=HINT)
 
 
-def box_for(job: Job, preference: Preference = "auto") -> Sandbox:
+def sandbox_for(job: Job, preference: Preference = "auto") -> Sandbox:
     """Return the sandbox if it can do the job. Raises `SandboxMissing`."""
-    box = find_box(preference)
+    box = find_sandbox(preference)
     if lacking := box.lacks(job):
         raise SandboxMissing(f"the sandbox {box.name!r} does not support {lacking}", hint=HINT)
     return box
@@ -108,7 +108,7 @@ def _bubblewrap(machine: Machine) -> Sandbox:
 
     program = shutil.which("bwrap")
     if program is None:
-        raise NoBox("`bwrap` is not installed")
+        raise SandboxUnavailable("`bwrap` is not installed")
     return _tried(Bubblewrap(program, machine))
 
 
@@ -117,7 +117,7 @@ def _landlock(machine: Machine) -> Sandbox:
 
     abi = landlock_abi()
     if abi < ABI_MIN:
-        raise NoBox(
+        raise SandboxUnavailable(
             f"the kernel has version {abi} of it, but {ABI_MIN} is required"
             if abi
             else "the kernel does not support it"
@@ -129,7 +129,7 @@ FINDERS: Final[dict[str, Callable[[Machine], Sandbox]]] = {"bubblewrap": _bubble
 
 
 def _tried(box: Sandbox) -> Sandbox:
-    """Return the sandbox after a trial run. Raises `NoBox` if the program does not run or is not confined."""
+    """Return the sandbox after a trial run. Raises `SandboxUnavailable` if the program fails or is not confined."""
     with tempfile.NamedTemporaryFile("w", prefix="pointsman-trial-") as file:
         file.write("not for a program in a box\n")
         file.flush()
@@ -139,12 +139,12 @@ def _tried(box: Sandbox) -> Sandbox:
                 box.command_line(job), env={}, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL_S
             )
         except (OSError, subprocess.TimeoutExpired) as why:
-            raise NoBox(str(why)) from None
+            raise SandboxUnavailable(str(why)) from None
     if ended.returncode == READS:
-        raise NoBox("a program in it can read files that must be hidden")
+        raise SandboxUnavailable("a program in it can read files that must be hidden")
     if ended.returncode != HELD:
         said = ended.stderr.decode(errors="replace").strip().splitlines()
-        raise NoBox(head(said[0], 200) if said else f"it ended with {ended.returncode}")
+        raise SandboxUnavailable(head(said[0], 200) if said else f"it ended with {ended.returncode}")
     return box
 
 
@@ -165,7 +165,7 @@ class TookTooLong(CallerError):
     code: ClassVar[str] = "took-too-long"
 
 
-class BoxFailed(OperatorError):
+class SandboxFailed(OperatorError):
     """Raised when the sandbox cannot be set up. The program was not run."""
 
     code: ClassVar[str] = "sandbox-failed"
@@ -201,7 +201,7 @@ class _Room:
 
 
 async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
-    """Run a program with `given` as its standard input. Raises `BoxFailed`, `OutputTooLarge`, `TookTooLong`."""
+    """Run a program with `given` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `TookTooLong`."""
     user = box.user(job)
     process = await asyncio.create_subprocess_exec(
         *box.command_line(job),
@@ -228,7 +228,7 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
     # A program that prints such a message itself also counts as not started: it looks like the sandbox's own.
     if ended.code != 0 and ended.errors.startswith(box.complaints):
         said = ended.errors.decode(errors="replace").partition("\n")[0]
-        raise BoxFailed(
+        raise SandboxFailed(
             f"the sandbox {box.name!r} did not start the program: {said}",
             hint="`pointsman doctor` shows the state of the sandbox.",
         )

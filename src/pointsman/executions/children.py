@@ -78,7 +78,7 @@ class OpenGate(NamedTuple):
         return self.at.step.node
 
 
-def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
+def is_idle(runtime: LocalRuntime, driver: Driver) -> bool:
     """Return whether nothing more happens by itself: the execution has ended, is paused, or only people and events can
     continue it and its sub-workflows."""
     state = driver.state
@@ -93,7 +93,7 @@ def is_still(runtime: LocalRuntime, driver: Driver) -> bool:
     if not _only_waits(state) or any(timer.purpose in MOVING for timer in state.timers.values()):
         return False
     below = [child for at in state.steps.values() for child in _children(runtime, driver, at)]
-    return all(child is not None and not _is_due(child) and is_still(runtime, child) for child in below)
+    return all(child is not None and not _is_due(child) and is_idle(runtime, child) for child in below)
 
 
 def _is_due(child: Driver) -> bool:
@@ -158,7 +158,7 @@ async def waits_of(runtime: LocalRuntime, state: ExecutionState) -> Waits:
     return Waits(still, stopped, gates, awaited, needs, timers)
 
 
-async def as_shown(runtime: LocalRuntime, summary: Summary) -> Summary:
+async def with_shown_status(runtime: LocalRuntime, summary: Summary) -> Summary:
     """Return the entry of a list with the status that `view_with_children` shows: a stored `running` is `waiting` if
     the execution and its sub-workflows only wait. Journals are read only if all open sub-workflows wait."""
     if summary.status != "running":
@@ -169,7 +169,7 @@ async def as_shown(runtime: LocalRuntime, summary: Summary) -> Summary:
     if not below:
         return summary
     for child in below:
-        if (await as_shown(runtime, child)).status != "waiting":
+        if (await with_shown_status(runtime, child)).status != "waiting":
             return summary
     waits = await waits_of(runtime, await runtime.load(summary.execution))
     return replace(summary, status="waiting") if waits.still and not waits.stopped else summary
@@ -264,7 +264,7 @@ async def view_of(app: AppContext, execution: str) -> ExecutionView:
     return (await rows_and_view(app.runtime, app.settings, execution))[1]
 
 
-async def look(app: AppContext, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
+async def state_and_events(app: AppContext, execution: str) -> tuple[ExecutionState, list[JsonObject]]:
     """Return the state of an execution and its events, without resuming it."""
     rows = await rows_of(app.store, ExecutionId(execution))
     events = [event_view(row, number, event) for row in rows for number, event in enumerate(row.events)]
@@ -439,7 +439,7 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
         with suppress(PointsmanError):  # A lost driver has no more rows to write.
             await driver.until(lambda: True)
     rows = [row async for row in runtime.journal.read(execution)]
-    for past in pasts_of(rows):
+    for past in closed_gates(rows):
         if name in (past.gate, past.node):
             yield past
     if any(
@@ -453,7 +453,7 @@ async def _pasts(runtime: LocalRuntime, execution: ExecutionId, name: str) -> As
                 yield past
 
 
-def pasts_of(rows: list[Row]) -> list[ClosedGate]:
+def closed_gates(rows: list[Row]) -> list[ClosedGate]:
     """Return the closed gates in a journal, oldest first."""
     found: list[ClosedGate] = []
     still: dict[Step, ClosedGate] = {}
@@ -463,7 +463,7 @@ def pasts_of(rows: list[Row]) -> list[ClosedGate]:
             if isinstance(event, wait_events.GateOpened):
                 still[event.step] = ClosedGate(event.gate, event.step.node, "", {})
             elif isinstance(event, life_events.ExecutionCancelled | life_events.ExecutionCompleted):
-                found += [gate._replace(how=f"the execution was {event_word(event)}") for gate in still.values()]
+                found += [gate._replace(how=f"the execution was {event_name(event)}") for gate in still.values()]
                 still.clear()
             elif isinstance(step, Step) and step in still:
                 _take(still[step], event)
@@ -473,7 +473,7 @@ def pasts_of(rows: list[Row]) -> list[ClosedGate]:
     return found
 
 
-def event_word(event: life_events.ExecutionCancelled | life_events.ExecutionCompleted) -> str:
+def event_name(event: life_events.ExecutionCancelled | life_events.ExecutionCompleted) -> str:
     return "cancelled" if isinstance(event, life_events.ExecutionCancelled) else "completed"
 
 
