@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from time import thread_time
 from typing import Final
 
 import pytest
@@ -14,9 +13,7 @@ from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.checking import check_document
 from pointsman.engine.instants import seconds_of
 from pointsman.values import Json, JsonObject
-
-NOISE_S: Final = 0.5
-"""Far above what any of these takes, and far below what a quadratic reader would."""
+from tests.growth import check_linear
 
 
 def codes(document: str | JsonObject) -> set[str]:
@@ -121,14 +118,7 @@ PIECES: Final = (
 def test_a_long_template_of_one_piece_is_checked_in_linear_time(piece: str) -> None:
     schema: JsonObject = {"type": "object", "properties": {"x": {}}}
 
-    def processor_time(chars: int) -> float:
-        document = workflow({"prompt": piece * (chars // len(piece))}, input=schema)
-        begun = thread_time()
-        codes(document)
-        return thread_time() - begun
-
-    # Quadratic work would take 16 times as long.
-    assert processor_time(60_000) < 10 * processor_time(15_000) + NOISE_S
+    check_linear(lambda chars: codes(workflow({"prompt": piece * (chars // len(piece))}, input=schema)), 15_000)
 
 
 @pytest.mark.parametrize(

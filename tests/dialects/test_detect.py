@@ -162,4 +162,4 @@ def test_every_imported_example_satisfies_the_published_schema() -> None:
         if path.suffix in (".json", ".jsonc", ".yaml", ".yml"):
             for found in read_workflows(read_document(path.read_bytes(), name=path.name), name=path.name):
                 if found.workflow is not None:
-                    validator.validate(found.workflow.to_document())
+                    assert validator.is_valid(found.workflow.to_document()), path

@@ -9,6 +9,7 @@ from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.reports import WorkDone
 from pointsman.testing.simulation import Simulation
 from tests.engine.world import plan_of, started
+from tests.growth import check_linear
 
 FAN = "start -> fan; fan -> tool1, tool2, tool3; tool1 -> join; tool2 -> join; tool3 -> join; join -> tool4"
 EACH = "start -> fan; fan -> tool1; tool1 -> join; join -> tool2"
@@ -301,8 +302,12 @@ def test_ten_thousand_branches_into_one_join_take_linear_time() -> None:
     nodes = {"fan": {"config": {"items": "input.items"}}}
     config = {"limits": {"steps": 20_000}}
     plan = plan_of("start -> fan; fan -> set1; set1 -> join; join -> end", nodes=nodes, config=config)
-    outcome = Simulation(plan, 1).run({"items": [*range(10_000)]})
-    assert (outcome.status, len(outcome.steps)) == ("completed", 10_004)
+
+    def run(branches: int) -> None:
+        outcome = Simulation(plan, 1).run({"items": [*range(branches)]})
+        assert (outcome.status, len(outcome.steps)) == ("completed", branches + 4)
+
+    check_linear(run, 2_500)
 
 
 @pytest.mark.parametrize("order", [["tool1", "tool2", "tool3"], ["tool3", "tool1", "tool2"]])

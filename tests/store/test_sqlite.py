@@ -89,6 +89,7 @@ async def test_the_store_waits_for_a_lock_that_is_released_in_time(store: Sqlite
     other.execute("BEGIN IMMEDIATE")
     asyncio.get_running_loop().call_later(0.05, other.execute, "ROLLBACK")
     await store.journal.append(ONE, row_of(1))
+    assert await seqs(store) == [1]
     other.close()
 
 
