@@ -42,11 +42,24 @@ export default defineConfig({
   },
   worker: { format: "es" },
   server: { proxy: { "/api": "http://127.0.0.1:8000" } },
-  // Tests have no clock to race: on a busy machine they take as long as they take. Those that need a page say so.
+  // Tests have no clock to race: on a busy machine they take as long as they take.
   test: {
-    environment: "node",
     testTimeout: 120_000,
     // What it asks for by a name that is an alias here has to be resolved here.
     server: { deps: { inline: ["@rjsf/core"] } },
+    // The files of a worker share their modules: to import the app again for each file takes longer than its tests.
+    isolate: false,
+    projects: [
+      { extends: true, test: { name: "node", include: ["src/**/*.test.ts"], environment: "node" } },
+      {
+        extends: true,
+        test: {
+          name: "page",
+          include: ["src/**/*.test.tsx"],
+          environment: "happy-dom",
+          setupFiles: ["src/testing/eachTest.ts"],
+        },
+      },
+    ],
   },
 });

@@ -24,11 +24,16 @@ function drawn(definition: Definition): Drawn {
   return { picture, layout, ...routesOf(picture, layout) };
 }
 
+/** Drawn once for all laws: none of them changes a picture. */
+const PICTURES: Drawn[] = Array.from({ length: ROUNDS }, (_, at) => {
+  const random = randomOf(at + 1);
+  return drawn(workflowOf(random, 4 + random(50)));
+});
+
 function everyPicture(look: (shown: Drawn, seed: number) => void): void {
-  for (let seed = 1; seed <= ROUNDS; seed++) {
-    const random = randomOf(seed);
-    look(drawn(workflowOf(random, 4 + random(50))), seed);
-  }
+  PICTURES.forEach((shown, at) => {
+    look(shown, at + 1);
+  });
 }
 
 /** As a person would leave them: in a grid with gaps, moved about, in no order. */

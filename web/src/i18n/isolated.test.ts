@@ -1,11 +1,14 @@
 // @vitest-environment happy-dom
 import i18next from "i18next";
 import { beforeAll, describe, expect, it } from "vitest";
-import { startLanguages } from ".";
+import { speak, startLanguages } from ".";
 import { isolated } from "./isolated";
 
 describe("a name within a sentence", () => {
-  beforeAll(startLanguages);
+  beforeAll(async () => {
+    await startLanguages();
+    await speak("en");
+  });
 
   it("is what it was, where it is harmless", () => {
     for (const name of ["letter", "Brief & <b>Gruß</b>", "naïve 👩‍🔬", "a $t(editor.save) {{name}}"])

@@ -19,7 +19,7 @@ afterEach(() => {
 
 describe("following a stream", () => {
   it("comes back with the last id, hears the rest, and ends when nothing more comes", async () => {
-    vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1000 });
+    vi.useFakeTimers();
     const asked: (string | null)[] = [];
     const answers = [
       () => stream("id: 1.0\nevent: a\ndata: 1\n\nid: 1.", "1\nevent: b\ndata: 2\n\nid: 2.0\nevent: cut"),
@@ -33,11 +33,13 @@ describe("following a stream", () => {
     });
     const heard: string[] = [];
     const connections: string[] = [];
-    await follow("/stream", {
+    const following = follow("/stream", {
       signal: new AbortController().signal,
       onEvent: ({ event }) => heard.push(event),
       onConnection: (one) => connections.push(one),
     });
+    await vi.advanceTimersByTimeAsync(60_000);
+    await following;
     expect(heard).toEqual(["a", "b", "live", "c"]);
     expect(asked).toEqual([null, "1.1", "1.1", "2.0"]);
     expect(connections.at(-1)).toBe("over");
@@ -86,7 +88,7 @@ describe("a connection that says nothing", () => {
   });
 
   it("forgets an id that the server does not know, and begins again", async () => {
-    vi.useFakeTimers({ shouldAdvanceTime: true, advanceTimeDelta: 1000 });
+    vi.useFakeTimers();
     const asked: (string | null)[] = [];
     const answers = [
       () => Response.json({ detail: "no", code: "place-invalid" }, { status: 422 }),
@@ -96,7 +98,10 @@ describe("a connection that says nothing", () => {
       asked.push(new Headers(options.headers).get("last-event-id"));
       return (answers.shift() as () => Response)();
     });
-    await follow("/stream", { after: "9.0", signal: new AbortController().signal, onEvent: () => undefined });
+    const stop = new AbortController();
+    const following = follow("/stream", { after: "9.0", signal: stop.signal, onEvent: () => undefined });
+    await vi.advanceTimersByTimeAsync(60_000);
+    await following;
     expect(asked).toEqual(["9.0", null]);
   });
 });

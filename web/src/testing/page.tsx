@@ -4,7 +4,7 @@ import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
 import { act, cleanup, configure, render, screen, waitFor, within } from "@testing-library/react";
 import userEvent, { type UserEvent } from "@testing-library/user-event";
 import i18next from "i18next";
-import { afterEach, beforeEach, expect, vi } from "vitest";
+import { expect, vi } from "vitest";
 import { makeClient } from "@/api/client";
 import { type Language, speak, startLanguages } from "@/i18n";
 import { makeRouter } from "@/router";
@@ -37,22 +37,24 @@ function furnish(one: FakeServer): void {
   one.get("/api/workflows", { workflows: [], next: null });
 }
 
-beforeEach(() => {
+/** Before each test: a new server that has answered nothing, and an empty browser. */
+export function startServer(): void {
   server = new FakeServer();
   furnish(server);
   // Also what a page that is left still asks for reaches no other server.
   vi.stubGlobal("fetch", (...asked: Parameters<typeof fetch>) => server.fetch(...asked));
   localStorage.clear();
   sessionStorage.clear();
-});
+}
 
-afterEach(async () => {
+/** After each test: leave the page, and fail where it asked for something that the API does not have. */
+export function leavePage(): void {
   cleanup();
   const { wrong } = server;
   sharedStreams().restart();
   vi.useRealTimers();
   expect(wrong).toEqual([]);
-});
+}
 
 export interface OpenedPage {
   /** Where one is: path and query. */
