@@ -86,6 +86,23 @@ async def test_a_head_over_the_limits_is_refused_and_closes_the_connection(
     assert (found, code in body) == (status, True)
 
 
+async def test_the_head_of_an_answer_is_sent_in_one_piece_with_its_body(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[bytes] = []
+
+    def write(transport: connections.ClientTransport, data: bytes) -> None:
+        write_all(transport, data)
+        written.append(data)
+
+    write_all = connections.ClientTransport.send_now
+    monkeypatch.setattr(connections.ClientTransport, "send_now", write)
+    assert first(await answered(served, f"GET /health HTTP/1.1\r\n{CLOSE}"))[0] == 200
+    (whole,) = written
+    assert whole.startswith(b"HTTP/1.1 200")
+    assert whole.endswith(b"}")
+
+
 SMUGGLED: Final = {
     "two lengths": "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd",
     "equal lengths": "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc",

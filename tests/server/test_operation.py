@@ -6,10 +6,13 @@ from typing import cast
 
 import pytest
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import Match, Route
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
 from pointsman.server.application import ROUTERS, api
-from pointsman.server.operation import ApiRoute, Operations
+from pointsman.server.operation import ApiRoute, Operations, RouteIndex
 
 
 def two_operations() -> Operations:
@@ -57,3 +60,82 @@ def test_an_address_without_an_operation_causes_no_analysis() -> None:
     reply = TestClient(FastAPI(routes=router.routes)).get("/elsewhere")
     assert reply.status_code == 404
     assert not any(is_analysed(route) for route in cast("list[ApiRoute]", router.routes))
+
+
+@pytest.mark.parametrize(
+    ("address", "operation"),
+    [
+        ("GET /api/workflows/executions/exec-1", "/api/workflows/executions/{eid}"),
+        ("GET /api/workflows/executions/stream", "/api/workflows/executions/stream"),
+        ("GET /api/workflows/letter", "/api/workflows/{id}"),
+        ("DELETE /api/schedules/team/nightly", "/api/schedules/{sid:path}"),
+        ("POST /v1/responses", "/v1/responses"),
+        ("GET /health", "/health"),
+    ],
+)
+async def test_a_request_reaches_the_operation_that_the_list_of_all_routes_has_for_it(
+    address: str, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: list[str] = []
+    tried: list[str] = []
+
+    async def handle(route: Route, _: Scope, __: Receive, ___: Send) -> None:
+        reached.append(route.path)
+
+    def matches(route: ApiRoute, scope: Scope) -> tuple[Match, Scope]:
+        tried.append(route.path)
+        return found(route, scope)
+
+    found = ApiRoute.matches
+    monkeypatch.setattr(ApiRoute, "handle", handle)
+    monkeypatch.setattr(ApiRoute, "matches", matches)
+    method, _, path = address.partition(" ")
+    scope: Scope = {"type": "http", "method": method, "path": path, "headers": [], "query_string": b""}
+    await RouteIndex(api().router)(scope, nothing, ignored)
+    by_index = len(tried)
+    await api().router.app(scope, nothing, ignored)
+    assert reached == [operation, operation]
+    assert by_index <= len(tried) - by_index
+
+
+async def test_a_request_tries_no_routes_of_other_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def matches(route: APIRoute, _: Scope) -> tuple[Match, Scope]:
+        tried.append(route.path)
+        return Match.NONE, {}
+
+    async def left(_: Scope, __: Receive, ___: Send) -> None:
+        others = [path for path in tried if path.startswith("/api/") and not path.startswith("/api/memory")]
+        assert not others
+
+    router = APIRouter(routes=api().routes)
+    index = RouteIndex(router)
+    monkeypatch.setattr(APIRoute, "matches", matches)
+    monkeypatch.setattr(router, "app", left)
+    await index({"type": "http", "method": "GET", "path": "/api/memory/user/value"}, nothing, ignored)
+    assert tried
+
+
+async def nothing() -> Message:
+    return {"type": "http.request"}
+
+
+async def ignored(_: Message) -> None:
+    """Send nothing."""
+
+
+async def test_the_values_of_a_request_are_not_dependencies_of_its_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FastAPI analyses each dependency again for every request."""
+    read = next(route for route in api().routes if isinstance(route, ApiRoute) and route.name == "read")
+    solved: list[int] = []
+
+    def handler(route: APIRoute) -> object:
+        solved.append(len(route.dependant.dependencies))
+        return inner(route)
+
+    inner = APIRoute.get_route_handler
+    monkeypatch.setattr(APIRoute, "get_route_handler", handler)
+    read.get_route_handler()
+    assert solved == [0]
+    assert len(read.dependant.dependencies) > 1

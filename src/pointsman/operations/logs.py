@@ -107,7 +107,8 @@ def _word(value: Json) -> str:
 def log_event(level: int, event: str, fields: JsonObject) -> None:
     """Log an event."""
     if LOGGER.isEnabledFor(level):
-        LOGGER.log(level, event, extra={"told": fields})
+        # `LOGGER.log` would search the stack for the caller, which no line shows.
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra={"told": fields}))
 
 
 @dataclass(slots=True)

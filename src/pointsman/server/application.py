@@ -28,7 +28,7 @@ from pointsman.server.context import ContextMiddleware, ServerContext, note_refu
 from pointsman.server.mcp_transport import McpMiddleware
 from pointsman.server.middleware.security import OWN_NAMES, Heard, Requests, SecurityMiddleware, counted, http_refusal
 from pointsman.server.openapi_document import document_of
-from pointsman.server.operation import ApiRoute, order_by_path
+from pointsman.server.operation import ApiRoute, RouteIndex, order_by_path
 from pointsman.server.problems import JsonReply, validation_reply
 from pointsman.server.routes import (
     access,
@@ -180,10 +180,12 @@ def api() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # `operations.otel` exports executions.
         routes=[route for router in ROUTERS for route in router.routes],  # `include_router` analyses each again.
     )
     made.state.routers = ROUTERS
     order_by_path(one for router in ROUTERS for one in router.routes if isinstance(one, ApiRoute))
+    made.router.middleware_stack = RouteIndex(made.router)
     made.add_exception_handler(PointsmanError, _refused)
     made.add_exception_handler(RequestValidationError, _validation_reply)
     made.add_exception_handler(HTTPException, _http)

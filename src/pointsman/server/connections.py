@@ -228,24 +228,35 @@ class ConnectionTable:
         return found.is_loopback or any(found in network for network in self._proxies)
 
 
-class _Transport(asyncio.Transport):
-    """Transport that discards the rest of a request before it closes the connection."""
+class ClientTransport(asyncio.Transport):
+    """Transport that sends the head of an answer with its body, and discards the rest of a request before it closes the
+    connection."""
 
-    def __init__(self, inner: asyncio.Transport, linger: Callable[[], bool]) -> None:
+    def __init__(self, inner: asyncio.Transport, linger: Callable[[], bool], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self._inner = inner
         self._linger = linger
+        self._loop = loop
         self._closing = False
+        self._expects_head = False
+        self._head = b""
+        """The head of an answer that waits for the next write."""
+
+    def expect_head(self) -> None:
+        """Send the next write together with the one behind it, at the latest in the next turn of the event loop."""
+        self._expects_head = True
 
     def close(self) -> None:
         if self._closing:
             return
         self._closing = True
+        self._send_head()
         if not self._linger():
             self._inner.close()
 
     def close_now(self) -> None:
         self._closing = True
+        self._send_head()
         self._inner.close()
 
     def abort(self) -> None:
@@ -256,9 +267,23 @@ class _Transport(asyncio.Transport):
         return self._closing or self._inner.is_closing()
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        if self._expects_head:
+            self._expects_head, self._head = False, bytes(data)
+            self._loop.call_soon(self._send_head)
+            return
+        if self._head:
+            data, self._head = self._head + data, b""
+        self.send_now(data)
+
+    def send_now(self, data: bytes | bytearray | memoryview[Any]) -> None:
         self._inner.write(data)
 
+    def _send_head(self) -> None:
+        if self._head:
+            self.write(b"")
+
     def write_eof(self) -> None:
+        self._send_head()
         self._inner.write_eof()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
@@ -274,13 +299,13 @@ class _Transport(asyncio.Transport):
         self._inner.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:
-        return self._inner.get_write_buffer_size()
+        return len(self._head) + self._inner.get_write_buffer_size()
 
 
 class Connection(HttpToolsProtocol):
     """HTTP/1.1 protocol of one client connection, with limits and deadlines."""
 
-    _ours: _Transport
+    _ours: ClientTransport
     _running: RequestResponseCycle | None = None
     """The request that is being answered; `cycle` is the last one received, which may wait behind it."""
     _giving_up: asyncio.TimerHandle | None = None
@@ -335,7 +360,7 @@ class Connection(HttpToolsProtocol):
         return self.cycle
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self._ours = _Transport(transport, self._linger)
+        self._ours = ClientTransport(transport, self._linger, self.loop)
         super().connection_made(self._ours)
         transport.set_write_buffer_limits(high=WRITE_BYTES)
         self._head_since = self.loop.time()
@@ -463,7 +488,7 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._running = cycle
-        super()._start_asgi_task(cycle, _closing_early(cycle, app))
+        super()._start_asgi_task(cycle, _answering(cycle, app, self._ours))
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -558,17 +583,20 @@ class Connection(HttpToolsProtocol):
         """Suppress the warning: clients that ask for an upgrade are answered in HTTP/1.1."""
 
 
-def _closing_early(cycle: RequestResponseCycle, app: ASGI3Application) -> ASGI3Application:
-    """Wrap an application to close the connection after an answer that begins before the whole body arrived.
+def _answering(cycle: RequestResponseCycle, app: ASGI3Application, transport: ClientTransport) -> ASGI3Application:
+    """Wrap an application to send the head of its answer with the body, and to close the connection after an answer
+    that begins before the whole body of the request arrived.
 
     A client that waited for `100 Continue` never sends the body, and its next request would be read as the body.
     """
 
     async def answer(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         async def send_and_close(message: ASGISendEvent) -> None:
-            if message["type"] == "http.response.start" and cycle.more_body:
-                headers = [one for one in message.get("headers", ()) if one[0].lower() != b"connection"]
-                message = {**message, "headers": [*headers, (b"connection", b"close")]}
+            if message["type"] == "http.response.start":
+                transport.expect_head()
+                if cycle.more_body:
+                    headers = [one for one in message.get("headers", ()) if one[0].lower() != b"connection"]
+                    message = {**message, "headers": [*headers, (b"connection", b"close")]}
             await send(message)
 
         await app(scope, receive, send_and_close)

@@ -278,7 +278,7 @@ def address_of(request: Request) -> str:
 
 def named_action(request: Request) -> tuple[str, str]:
     """Return the audit action (method and route) and its target (path parameters) of a request."""
-    path = str(getattr(request.scope.get("route"), "path", request.url.path))
+    path = str(getattr(request.scope.get("route"), "path", request.scope["path"]))
     return f"{request.method} {path}", ", ".join(f"{name}={value}" for name, value in request.path_params.items())
 
 

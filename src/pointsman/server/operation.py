@@ -7,20 +7,28 @@ head ─▶ key or login ─▶ role ─▶ limit of the body ─▶ body ─▶
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from functools import partial
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from typing import Any, Final, TypeAlias
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from starlette.routing import Match, compile_path
-from starlette.types import Scope
+from starlette.routing import Match, Route, Router, compile_path
+from starlette.types import Receive, Scope, Send
 
 from pointsman.auth.callers import ROLES, Role
 from pointsman.auth.verbs import VerbRule, rule_of
 from pointsman.server.bodies import JsonRequest, body_of, bytes_for
-from pointsman.server.context import RULE, VerbDependency, current_caller, current_session, open_session
+from pointsman.server.context import (
+    RULE,
+    VerbDependency,
+    current_caller,
+    current_server,
+    current_session,
+    open_session,
+)
 
 PARAMETER: Final = re.compile(r"\{[^}]*\}")
 
@@ -69,8 +77,11 @@ class ApiRoute(LazyRoute):
 
         The handler raises `NotSignedIn`, `NotAllowed`, `TooManyRequests`, `Refused`, and what the operation raises.
         """
-        answer = super().get_route_handler()
         asks, demands, rule = asks_for_key(self), demands_of(self), verb_of(self)
+        declared = self.dependant
+        self.dependant = _with_request_values(declared)
+        answer = super().get_route_handler()
+        self.dependant = declared
         limit = bytes_for(self, asks=asks)
 
         async def admit(request: Request) -> Response:
@@ -89,6 +100,25 @@ class ApiRoute(LazyRoute):
         return admit
 
 
+def _with_request_values(declared: Dependant) -> Dependant:
+    """Return the dependencies of an operation, without those that need only the request. The operation gets their
+    values here: FastAPI would analyse each of them again for every request."""
+    found = [one for one in declared.dependencies if isinstance(one.call, VerbDependency) or one.call in OF_REQUEST]
+    given = [(one.name, one.call) for one in found if one.name is not None and one.call is not None]
+    operation, name = declared.call, declared.request_param_name or "_request"
+    assert operation is not None, "an operation has a function"
+
+    @wraps(operation)
+    async def call(**values: Any) -> Any:
+        request = values[name] if declared.request_param_name else values.pop(name)
+        for one, value_of in given:
+            values[one] = await value_of(request)
+        return await operation(**values)
+
+    others = [one for one in declared.dependencies if one not in found]
+    return replace(declared, call=call, request_param_name=name, dependencies=others)
+
+
 def order_by_path(operations: Iterable[ApiRoute]) -> None:
     """Set the `rivals` of each operation."""
     known = [*operations]
@@ -101,6 +131,44 @@ def order_by_path(operations: Iterable[ApiRoute]) -> None:
             and one.path_regex.match(samples[other.path_format])
             and not other.path_regex.match(samples[one.path_format])
         )
+
+
+class RouteIndex:
+    """ASGI application in front of a router: looks up the routes of a request by its method and the first parts of its
+    path, instead of trying all routes. Requests that no route accepts are left to the router."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+        routes = [(route, _keys_of(route)) for route in router.routes if isinstance(route, Route)]
+        self._found: Mapping[RouteKey, Sequence[Route]] = {
+            key: [route for route, own in routes if not own or key in own] for _, keys in routes for key in keys
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            for route in self._found.get((scope["method"], *_first_parts(scope["path"])), ()):
+                match, child = route.matches(scope)
+                if match is Match.FULL:
+                    scope.update(child)
+                    await route.handle(scope, receive, send)
+                    return
+        await self._router.app(scope, receive, send)
+
+
+RouteKey: TypeAlias = tuple[str, ...]
+"""Method and first parts of the path."""
+LITERAL_PARTS: Final = 2
+
+
+def _keys_of(route: Route) -> list[RouteKey]:
+    """Return the keys of the requests that a route may accept. Empty: the first parts of its path are not fixed."""
+    parts = _first_parts(route.path_format)
+    fixed = len(parts) == LITERAL_PARTS and not any("{" in part for part in parts)
+    return [(method, *parts) for method in route.methods or ()] if fixed else []
+
+
+def _first_parts(path: str) -> list[str]:
+    return path.split("/", LITERAL_PARTS + 1)[1 : LITERAL_PARTS + 1]
 
 
 def operation_id(route: APIRoute) -> str:
@@ -182,6 +250,8 @@ def asks_for_key(route: APIRoute) -> bool:
 
 KNOW_CALLER: Final[tuple[object, ...]] = (current_caller, current_session)
 """Dependencies that need an authenticated caller."""
+OF_REQUEST: Final[tuple[object, ...]] = (current_server, *KNOW_CALLER)
+"""Dependencies that need only the request."""
 
 
 def _calls(dependant: Dependant) -> Iterator[object]:
