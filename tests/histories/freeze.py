@@ -19,10 +19,10 @@ from pointsman.testing.simulation import Simulation, SimulationResult
 from pointsman.values import JsonObject
 from tests.engine.laws import compiled, random_net
 from tests.histories.frozen import FOLDER, histories, read_history, write_history
-from tests.reliability.peopled import peopled_workflow, with_people
+from tests.reliability.disturbances import cancelled_at, retried_or_resumed
+from tests.reliability.human_actions import with_people, workflow_with_people
+from tests.reliability.irregular_graphs import irregular_workflow
 from tests.reliability.rare_states import seen_in
-from tests.reliability.rough import rough_workflow
-from tests.reliability.storms import cancelled_at, taken_up_again
 
 SEEDS: Final = range(1, 1_200)
 ROWS_MAX: Final = 60
@@ -67,8 +67,8 @@ def left_to_a_worker(plan: Plan, seed: int) -> SimulationResult:
     return world.go_on()
 
 
-DRIVES: Final[tuple[Drive, ...]] = (calm, taken_up_again, paused, cancelled, left_to_a_worker)
-DRAWS: Final[tuple[Draw, ...]] = (lambda seed: random_workflow(seed, 5), rough_workflow, random_net)
+DRIVES: Final[tuple[Drive, ...]] = (calm, retried_or_resumed, paused, cancelled, left_to_a_worker)
+DRAWS: Final[tuple[Draw, ...]] = (lambda seed: random_workflow(seed, 5), irregular_workflow, random_net)
 
 
 def shown_by(rows: tuple[Row, ...]) -> set[str]:
@@ -80,7 +80,7 @@ def shown_by(rows: tuple[Row, ...]) -> set[str]:
 def candidates() -> Iterator[tuple[JsonObject, SimulationResult]]:
     for seed in SEEDS:
         peopled = seed % PEOPLED_EACH == 0
-        document = peopled_workflow(seed) if peopled else DRAWS[seed % len(DRAWS)](seed)
+        document = workflow_with_people(seed) if peopled else DRAWS[seed % len(DRAWS)](seed)
         plan = compiled(document)
         if plan is None:
             continue

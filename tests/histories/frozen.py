@@ -25,7 +25,7 @@ from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import Simulation
 from pointsman.values import Json, JsonObject
 from tests.engine.laws import compiled
-from tests.reliability.peopled import vote
+from tests.reliability.human_actions import vote
 
 FOLDER: Final = Path(__file__).parent
 CODEC: Final = Codec[Event](Event, UPCASTERS)

@@ -1,1 +1,2 @@
-"""The reliability scorecard: experiments that try to lose, repeat or corrupt something, and the figures they find."""
+"""The reliability scorecard: experiments that try to lose, repeat or corrupt something, with figures of their
+results."""

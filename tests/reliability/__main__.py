@@ -19,7 +19,7 @@ SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600}
 
 
 def result_of(row: Row, size: int, seed: int) -> Result:
-    """Run one row. One that breaks has shown nothing, and ends no night."""
+    """Run one row. An exception counts as no result, and does not end a long run."""
     began = time.perf_counter()
     missing, finding = "", None
     try:
@@ -33,14 +33,15 @@ def result_of(row: Row, size: int, seed: int) -> Result:
 
 
 def once(rows: Sequence[Row], tier: Tier, seed: int, size: int | None) -> Iterator[Result]:
-    """Every row, in one go."""
+    """Run every row once."""
     for row in rows:
         yield result_of(row, size or row.sizes[tier], seed)
 
 
 def soaked(rows: Sequence[Row], seconds: float, seed: int, size: int | None) -> Iterator[Result]:
-    """Rows in slices until the time is over: next is who has had the least of it, the last of the table first. Each
-    slice of a row has another seed; a row whose runs are all alike has one. Who had no turn at all says so."""
+    """Run rows in slices until the time is over; the row with the least time so far is next, from the end of the table.
+    Each slice has another seed, unless all runs of a row are alike. A row without a slice is reported as such.
+    """
     until = time.monotonic() + seconds
     spent = {row.name: 0.0 for row in rows}
     turns = dict.fromkeys(spent, 0)
@@ -57,7 +58,7 @@ def soaked(rows: Sequence[Row], seconds: float, seed: int, size: int | None) -> 
 
 
 def duration(text: str) -> float:
-    """Seconds of `90s`, `5m`, `8h`."""
+    """Return the seconds of `90s`, `5m` or `8h`."""
     found = re.fullmatch(r"(\d+)([smh])", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration: write 90s, 5m, 8h")

@@ -1,6 +1,6 @@
 """Document bombs: small and large documents and expressions that are expensive to read, check, convert or evaluate.
 
-A viewer sends them to a server that runs as a process of its own. An honest client with another key asks it meanwhile:
+A viewer sends them to a server in its own process. Meanwhile an honest client with another key sends requests:
 
     viewer ─ bomb ─▶ server ◀─ honest client: longest answer, longest check
                       ├─▶ resident memory of the server
@@ -29,15 +29,15 @@ from tests.reliability.floods import resident_mb
 from tests.server.processes import ServerProcess
 
 SECONDS: Final = 1.0
-"""Processor time that the server grants a document here: so that the row is quick."""
+"""Processor time that the server allows for a document here. It is short, so that the experiment is fast."""
 WORKER_MB: Final = 400
 SETTINGS: Final = (
     f'model = "scripted"\n[documents]\nworkers = 2\nseconds = {SECONDS}\nseconds_per_mb = 1\nmemory_mb = {WORKER_MB}\n'
 )
 MEMORY_MB_MAX: Final = 96
-"""By how much a bomb may make the server grow."""
+"""Maximum growth of the server's memory by one bomb."""
 LATENCY_S_MAX: Final = 1.0
-"""The honest client's longest answer, and the longest check beyond the time of one worker."""
+"""Limit of the honest client's longest answer, and of its longest check beyond the time of one worker."""
 ANSWER_S_MAX: Final = 30.0
 ASK_EVERY_S: Final = 0.02
 ANSWERED: Final = frozenset({200, 400, 422})
@@ -90,12 +90,12 @@ def nested(levels: int) -> Json:
     return json.loads("[" * levels + "]" * levels)
 
 
-def laughs(levels: int) -> str:
+def billion_laughs(levels: int) -> str:
     lines = [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, levels)]
     return "\n".join(["a0: &a0 [x, x]", *lines])
 
 
-def merges(keys: int, times: int) -> str:
+def merge_keys(keys: int, times: int) -> str:
     inner = ", ".join(f"k{i}: 1" for i in range(keys))
     return f"a: &a {{{inner}}}\n" + "\n".join(f"b{i}: {{<<: *a, x: 1}}" for i in range(times))
 
@@ -135,12 +135,12 @@ BOMBS: Final[dict[str, Callable[[int], Sent]]] = {
     "different sub-workflows": lambda n: check(
         workflow([{"id": f"n{i}", "type": "workflow", "config": {"workflow": f"w{i}"}} for i in range(20 * n)], [])
     ),
-    "aliases": lambda _: check(laughs(9)),
+    "aliases": lambda _: check(billion_laughs(9)),
     "aliased nodes": lambda n: check(
         f"a: &a {{prompt: Go., tools: [{', '.join(['x'] * 50)}]}}\nnodes:\n"
         + "\n".join(f"- {{id: n{i}, type: agent, config: *a}}" for i in range(10 * n))
     ),
-    "merge keys": lambda n: check(merges(50 * n, 5 * n)),
+    "merge keys": lambda n: check(merge_keys(50 * n, 5 * n)),
     "YAML": lambda n: check("nodes:\n" + "\n".join(f"- {{id: n{i}, type: agent}}" for i in range(30 * n))),
     "deep YAML": lambda n: check("[" * (500 * n)),
     "quoted YAML": lambda n: check("a: " + "? " * (500 * n)),
@@ -167,7 +167,7 @@ BOMBS: Final[dict[str, Callable[[int], Sent]]] = {
 
 
 class Measured(NamedTuple):
-    """What one bomb did."""
+    """The measurements of one bomb."""
 
     bomb: str
     status: int
@@ -175,7 +175,7 @@ class Measured(NamedTuple):
     took_s: float
     grown_mb: float
     workers_mb: float
-    """The most memory of one worker."""
+    """Peak memory of one worker."""
     slowest_s: float
     """The honest client's longest answer."""
     slowest_check_s: float
@@ -196,7 +196,7 @@ class Measured(NamedTuple):
 
     @property
     def late(self) -> list[str]:
-        """What a busy machine may cause too."""
+        """Return the limits that were exceeded but that a busy machine can exceed too."""
         found: list[str] = []
         if self.slowest_s > LATENCY_S_MAX:
             found.append(f"{self.bomb}: an answer took {self.slowest_s:.1f} s")
@@ -207,7 +207,7 @@ class Measured(NamedTuple):
 
 @dataclass(slots=True)
 class Honest:
-    """A client with its own key, that asks who it is and checks a small document, again and again."""
+    """A client with its own key that repeatedly asks for its identity and checks a small document."""
 
     client: httpx2.AsyncClient
     key: str
@@ -220,7 +220,7 @@ class Honest:
         began = time.monotonic()
         try:
             await self._send("GET", "/api/me")
-        finally:  # Also for a request that is still unanswered when the bomb has been answered.
+        finally:  # Also for a request that is still unanswered after the bomb has been answered.
             self.slowest_s = max(self.slowest_s, time.monotonic() - began)
 
     async def check(self) -> None:
@@ -259,7 +259,7 @@ class Victim:
     viewer: str
     other: str
 
-    async def endure(self, name: str, size: int) -> Measured:
+    async def measure(self, name: str, size: int) -> Measured:
         """Send a bomb, and measure what others and the machine notice."""
         path, body = BOMBS[name](size)
         content = json.dumps(body).encode()
@@ -272,7 +272,7 @@ class Victim:
         while not sending.done():
             most_mb = max(most_mb, resident_mb(pid))
             for child in children(pid):
-                with suppress(OSError, AssertionError):  # It ends just now.
+                with suppress(OSError, AssertionError):  # The child exits at this moment.
                     workers_mb = max(workers_mb, resident_mb(child))
             await asyncio.wait([sending], timeout=0.05)
         status, code = await sending
@@ -295,9 +295,9 @@ class Victim:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and that still run."""
+    """Return the running child processes of a process."""
     found: list[int] = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):  # Of each of its threads.
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):  # Children of each thread.
         with suppress(OSError):
             found += map(int, listed.read_text("ascii").split())
     return found
@@ -307,7 +307,7 @@ def children(pid: int) -> list[int]:
 async def victim(settings: str = SETTINGS, defect: str = "") -> AsyncGenerator[Victim, None]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        module = ("tests.reliability.served", defect) if defect else ("pointsman",)
+        module = ("tests.reliability.modified_server", defect) if defect else ("pointsman",)
         server = ServerProcess(f"sqlite:///{folder}/store.db", folder=folder, module=module, settings=settings)
         await server.begin()
         try:
@@ -315,7 +315,7 @@ async def victim(settings: str = SETTINGS, defect: str = "") -> AsyncGenerator[V
                 keys = [await _key(client, "root", "admin", "")]
                 keys += [await _key(client, one, "viewer", keys[0]) for one in ("mallory", "ada")]
                 one = Victim(server, client, keys[1], keys[2])
-                # Both workers have started before anything is measured.
+                # Start both workers before the measurement.
                 await asyncio.gather(*(Honest(client, key).check() for key in keys for _ in range(2)))
                 yield one
         finally:
@@ -328,14 +328,14 @@ async def _key(client: httpx2.AsyncClient, name: str, role: str, by: str) -> str
     return str(made.raise_for_status().json()["key"])
 
 
-async def endured(size: int, *only: str, settings: str = SETTINGS, defect: str = "") -> list[Measured]:
+async def measured(size: int, *only: str, settings: str = SETTINGS, defect: str = "") -> list[Measured]:
     async with victim(settings, defect) as one:
-        return [await one.endure(name, size) for name in BOMBS if not only or name in only]
+        return [await one.measure(name, size) for name in BOMBS if not only or name in only]
 
 
 def examine(size: int, seed: int) -> Finding:
-    """Every bomb, at `size` percent of the whole strength. The seed chooses nothing."""
-    found = asyncio.run(endured(size))
+    """Send every bomb at `size` percent of its full strength. The seed has no effect."""
+    found = asyncio.run(measured(size))
     wrong, late = [why for one in found for why in one.wrong], [why for one in found for why in one.late]
     most, slowest = max(one.grown_mb for one in found), max(one.slowest_s for one in found)
     worker = max(one.workers_mb for one in found)
@@ -348,5 +348,5 @@ def examine(size: int, seed: int) -> Finding:
 
 
 if __name__ == "__main__":
-    for measured in asyncio.run(endured(int(sys.argv[1]), *sys.argv[2:])):
-        sys.stdout.write(f"{json.dumps(measured._asdict())}\n")
+    for measurement in asyncio.run(measured(int(sys.argv[1]), *sys.argv[2:])):
+        sys.stdout.write(f"{json.dumps(measurement._asdict())}\n")

@@ -1,7 +1,7 @@
-"""Secrets that sing when they are seen: keys of providers and secrets of webhooks, looked for behind every door.
+"""Canary secrets: keys of providers and secrets of webhooks, searched for in every output.
 
-A provider that refuses a call repeats the key it was given in its answer, as careless ones do. Afterwards nothing that
-is stored, shown, logged, exported or raised may hold a canary.
+A careless provider refuses a call and repeats the key in its answer. Afterwards nothing that is stored, displayed,
+logged, exported or raised may contain a canary.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ DOCUMENT: Final[JsonObject] = {
 }
 
 
-class Careless(BaseHTTPRequestHandler):
-    """Refuses every call, and repeats the key."""
+class CarelessProvider(BaseHTTPRequestHandler):
+    """A provider that refuses every call and repeats the key."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -53,12 +53,12 @@ class Careless(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def careless_provider() -> Generator[str, None, None]:
-    server = HTTPServer(("127.0.0.1", 0), Careless)
+    server = HTTPServer(("127.0.0.1", 0), CarelessProvider)
     thread = threading.Thread(target=server.serve_forever, args=(LOOKS_EVERY_S,), daemon=True)
     thread.start()
     try:
@@ -69,8 +69,8 @@ def careless_provider() -> Generator[str, None, None]:
         server.server_close()
 
 
-class Overheard(logging.Handler):
-    """Everything that any library logs, at any level."""
+class LogCollector(logging.Handler):
+    """Collects all log records of all libraries at all levels."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -81,8 +81,8 @@ class Overheard(logging.Handler):
 
 
 @contextmanager
-def overheard() -> Generator[list[str], None, None]:
-    root, ear = logging.getLogger(), Overheard()
+def collected_logs() -> Generator[list[str], None, None]:
+    root, ear = logging.getLogger(), LogCollector()
     level = root.level
     root.addHandler(ear)
     root.setLevel(logging.DEBUG)
@@ -94,7 +94,7 @@ def overheard() -> Generator[list[str], None, None]:
 
 
 async def doors(address: str, folder: Path) -> dict[str, str]:
-    """What is behind each door after an execution that was refused by its provider."""
+    """Return the content of each output after an execution whose provider refused the call."""
     settings = Settings(
         store=f"sqlite:///{folder}/store.db",
         providers={"careless": ProviderSettings(base_url=address, keys=(KEY,))},
@@ -123,8 +123,8 @@ def plain(data: bytes) -> str:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """Look for the canaries in every output."""
-    with careless_provider() as address, tempfile.TemporaryDirectory() as name, overheard() as said:
+    """Search every output for the canaries."""
+    with careless_provider() as address, tempfile.TemporaryDirectory() as name, collected_logs() as said:
         behind = asyncio.run(doors(address, Path(name)))
         behind["the store"] = plain(b"".join(path.read_bytes() for path in sorted(Path(name).glob("store.db*"))))
     behind["the logs"] = "\n".join(said)

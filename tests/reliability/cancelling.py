@@ -1,6 +1,6 @@
-"""Cancelled behind every row of every kind of execution: it is over at once, and nothing of it happens afterwards.
+"""Cancel each kind of execution after every row: it ends at once, and no effect happens afterwards.
 
-Virtual time goes on for an hour after each cancellation: whatever still ran, slept or waited would show.
+Virtual time advances by an hour after each cancellation, so that work that still runs, sleeps or waits becomes visible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS_MAX: Final = 60
 
 
 def _timed() -> JsonObject:
-    """Timers, retries, a loop, delays."""
+    """Return a workflow with timers, retries, a loop and delays."""
     nodes: list[Json] = [
         {"id": "rounds", "type": "loop", "config": {"maxIterations": 2}},
         {"id": "nap", "type": "wait", "config": {"duration": "30s"}},
@@ -56,16 +56,16 @@ def _timed() -> JsonObject:
 SHAPES: Final[dict[str, JsonObject]] = {"timed": _timed(), **{name: kind.document for name, kind in KINDS.items()}}
 
 
-class Ward:
-    """One installation whose executions are cancelled."""
+class CancelExperiment:
+    """One app whose executions are cancelled."""
 
     def __init__(self) -> None:
         self.happened: list[str] = []
-        """Effects that were performed to their end."""
+        """Completed effects."""
 
         @tool
         async def charge(what: str) -> str:
-            """Charge somebody."""
+            """Charge an account."""
             await asyncio.sleep(EFFECT_S)
             self.happened.append(what)
             if what == "fails":
@@ -75,7 +75,9 @@ class Ward:
         self.tools = [charge]
 
     async def cancel_behind(self, shape: str, row: int) -> tuple[list[str], bool]:
-        """Cancel an execution when its row of that number is durable. What must not be; and whether it got there."""
+        """Cancel an execution as soon as its row of that number is durable. Return the violations, and whether that row
+        was reached.
+        """
         self.happened.clear()
         async with Pointsman(
             "memory:", tools=self.tools, script=script(), model="scripted", clock=VirtualClock()
@@ -122,7 +124,7 @@ class Ward:
 
 
 async def cancel_everywhere() -> tuple[list[str], int]:
-    ward, violations, cancelled = Ward(), list[str](), 0
+    ward, violations, cancelled = CancelExperiment(), list[str](), 0
     for shape in SHAPES:
         for row in range(1, ROWS_MAX):
             wrong, reached = await ward.cancel_behind(shape, row)
@@ -134,6 +136,6 @@ async def cancel_everywhere() -> tuple[list[str], int]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """All boundaries of all shapes, whatever the size and the seed."""
+    """Test all rows of all shapes; size and seed have no effect."""
     violations, cancelled = run_virtually(cancel_everywhere())
     return Finding(f"{cancelled} boundaries of {len(SHAPES)} shapes, {len(violations)} violations", tuple(violations))

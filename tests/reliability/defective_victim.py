@@ -1,4 +1,4 @@
-"""python -m tests.reliability.defective_victim DEFECT …: a victim that somebody must notice."""
+"""python -m tests.reliability.defective_victim DEFECT …: a victim with a planted defect, which a check must detect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reliability.victim import live
 
 
 async def _nothing(*_: object, **__: object) -> None:
-    """Acknowledge, and write nothing."""
+    """Acknowledge without writing anything."""
 
 
 async def _nothing_known(*_: object) -> dict[int, object]:

@@ -1,10 +1,10 @@
-"""The disk is full, refuses to be written, or the file is gone, in the middle of work: told, and nothing lost.
+"""The disk becomes full or read-only, or the file disappears, during work: errors are reported and nothing is lost.
 
-Per round executions append until something goes wrong around them; while it is wrong every append must be refused with
-an error for the operator, and everything acknowledged must be readable; once it is right again the same store goes on.
+In each round, executions append rows until a fault occurs. During the fault, every append must be refused with an error
+for the operator, and all acknowledged data must be readable. After the fault, the same store continues.
 
-Some faults are played by the disk's functions, which hit the very next write. Two are the system's own: a file system
-that has no room left, and a limit of the size of files; there rows are appended until one is refused.
+Some faults are simulated by the disk's functions and affect the next write. Two are real: a file system without space,
+and a limit of file size; there rows are appended until one is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Fault: TypeAlias = Callable[[RecordingDisk, Path], "Generator[None, None, None]"
 
 
 def full(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
-    """Not one byte more than the largest file has."""
+    """Allow no file to grow beyond the size of the largest one."""
     disk.room = max(os.path.getsize(directory / name) for name in os.listdir(directory) if "-shm" not in name)
     yield
     disk.room = None
@@ -49,14 +49,14 @@ def refused(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]
 
 
 def vanished(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
-    """Somebody moves the file away, and puts it back."""
+    """Move the file away and back."""
     (directory / FILE).rename(directory / "elsewhere")
     yield
     (directory / "elsewhere").rename(directory / FILE)
 
 
 def without_room(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
-    """Something else takes all the room that the file system has."""
+    """Fill the file system with other data."""
     ballast = directory / "ballast"
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         for _ in range(DISK_BYTES):
@@ -66,7 +66,7 @@ def without_room(disk: RecordingDisk, directory: Path) -> Generator[None, None, 
 
 
 def limited(disk: RecordingDisk, directory: Path) -> Generator[None, None, None]:
-    """The system lets no file of this process grow."""
+    """Set an operating system limit, so that no file of this process can grow."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     most = max(os.path.getsize(directory / name) for name in os.listdir(directory) if "-shm" not in name)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
@@ -81,7 +81,7 @@ REAL_FAULTS: Final[dict[str, Fault]] = {"without room": without_room, "limited":
 
 
 class Round:
-    """One store, and one thing that goes wrong around it several times."""
+    """One store and one fault that occurs several times."""
 
     def __init__(self, store: SqliteStore, random: Random) -> None:
         self.store, self.random = store, random
@@ -89,7 +89,9 @@ class Round:
         self.violations: list[str] = []
 
     async def append(self, *, must: bool) -> None:
-        """One row, often a large one, for a full disk must be noticed. `must`: it has to be taken; else refused."""
+        """Append one row, often a large one so that a full disk is noticed. `must`: the append has to succeed,
+        otherwise it has to be refused.
+        """
         value = self.random.randbytes(200_000).hex()
         try:
             await self.store.journal.append(ONE, row_of(self.acknowledged + 1, value))
@@ -106,7 +108,7 @@ class Round:
                 self.violations.append("a row was acknowledged that had no place")
 
     async def fill(self) -> None:
-        """Rows, until one is refused as it should be."""
+        """Append rows until one is refused correctly."""
         for _ in range(FILLING_ROWS_MAX):
             value = self.random.randbytes(200_000).hex()
             try:
@@ -137,7 +139,7 @@ async def one_round(name: str, seed: str, times: int) -> list[str]:
                 for _ in range(around.random.randint(1, ROWS_MAX)):
                     await around.append(must=True)
                 with contextmanager(FAULTS[name])(disk, Path(directory)):
-                    if name == "full":  # What fits into the files as they are still has a place.
+                    if name == "full":  # Rows that fit into the allocated pages are still accepted.
                         await around.fill()
                     for _ in range(2 if name != "full" else 0):
                         await around.append(must=False)
@@ -151,7 +153,7 @@ async def one_round(name: str, seed: str, times: int) -> list[str]:
 
 
 async def one_real_round(name: str, seed: str, directory: Path) -> list[str]:
-    """The same with a fault of the system's own."""
+    """Run one round with a real fault of the operating system."""
     store = await open_sqlite(f"sqlite:///{directory}/{FILE}")
     try:
         around = Round(store, Random(seed))
@@ -170,7 +172,7 @@ async def one_real_round(name: str, seed: str, directory: Path) -> list[str]:
 
 @contextmanager
 def own_file_system() -> Generator[Path | None, None, None]:
-    """A small one, in memory; None where nobody lets us have it."""
+    """Mount a small file system in memory; yield None without the permission to mount."""
     with tempfile.TemporaryDirectory() as name:
         options = ["-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", name]
         try:
@@ -185,7 +187,7 @@ def own_file_system() -> Generator[Path | None, None, None]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` rounds of each fault."""
+    """Run `size` rounds of each fault."""
     violations: list[str] = []
     for name in FAULTS:
         violations += asyncio.run(one_round(name, f"{seed}:{name}", size))

@@ -1,4 +1,4 @@
-"""What an experiment of the scorecard is, and what it finds."""
+"""Interface of the experiments of the scorecard, and their results."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Tier: TypeAlias = Literal["pr", "long"]
-"""`pr`: before every change is taken, minutes on two cores · `long`: hours are allowed."""
+"""`pr`: runs before each change is merged, minutes on two cores; `long`: may run for hours."""
 
 SEED: Final = 1
 
 
 class Finding(NamedTuple):
-    """What came of one experiment."""
+    """The result of one experiment."""
 
     figure: str
-    """The figures, in a few words."""
+    """The figures as a short text."""
     violations: tuple[str, ...] = ()
-    """What must not be, one line each, with whatever reproduces it. Empty: it holds."""
+    """Violations, one per line, with the data that reproduces each. Empty: the property holds."""
 
     late: tuple[str, ...] = ()
-    """What took longer than promised: it breaks a row, and no test, whose machine may be anybody's."""
+    """Measurements that exceeded a promised time. They fail a row of the scorecard, but no test, because the test
+    machine may be slow.
+    """
 
     @property
     def complaints(self) -> tuple[str, ...]:
@@ -32,18 +34,18 @@ class Finding(NamedTuple):
 
 
 class NotHere(Exception):
-    """This machine cannot run the experiment; the message says why."""
+    """Raised if this machine cannot run the experiment; the message states the reason."""
 
 
 class Row(NamedTuple):
-    """One experiment. `examine(size, seed)` is the same in the same place for the same arguments, as far as it can."""
+    """One experiment. `examine(size, seed)` behaves the same for the same arguments as far as possible."""
 
     name: str
     experiment: str
     must_show: str
     sizes: Mapping[Tier, int]
     unit: str
-    """What `sizes` counts."""
+    """The unit of `sizes`."""
     examine: Callable[[int, int], Finding]
     test_size: int | None = None
-    """The size in which `make test` runs it, where the whole tier would take too long."""
+    """The size for `make test`, if the `pr` tier would take too long."""

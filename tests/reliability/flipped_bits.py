@@ -1,7 +1,7 @@
-"""Bits that flip in the file of a store: whatever then reads differently must be told by `verify`, or refused.
+"""Flipped bits in the file of a store: if a value then reads differently, `verify` reports it or the read is refused.
 
-In turns a bit of any page, and one in the middle of a value: of a row, of a recorded effect, of what was remembered, of
-what was said, of what people configured.
+Flips alternate between a bit of any page and one inside a value: of a row, a recorded effect, a memory, a message, or a
+setting.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ FILE: Final = "store.db"
 EXECUTIONS: Final = 3
 ROWS: Final = 60
 SIZES: Final = (40, 400, 5_000, 90_000)
-"""Of the values: as they are, compressed, and blobs."""
+"""Sizes of the values: stored as they are, compressed, and as blobs."""
 BESIDE: Final = 20
-"""Values of each kind that lie beside the rows."""
+"""Number of values of each kind besides the rows."""
 KINDS: Final = ("rows", "effects", "memory", "sessions", "entries")
 
 Contents: TypeAlias = "dict[str, object]"
 
 
 class Flip(NamedTuple):
-    """One bit, and in what it is."""
+    """One flipped bit and the kind of value that contains it."""
 
     kind: str
     bit: int
 
 
 class Count(NamedTuple):
-    """What became of the flips."""
+    """Results of the flips."""
 
     unnoticed: list[str]
-    """Something reads differently, and nobody is told."""
+    """Flips after which a value reads differently and no error is reported."""
     noticed: int
     changed: Counter[str]
-    """Flips that changed what is read, by kind."""
+    """Flips that changed a value, by kind."""
 
 
 def value_of(number: int, seq: int) -> Json:
@@ -56,7 +56,7 @@ def value_of(number: int, seq: int) -> Json:
 
 
 def mark(kind: str, number: int) -> str:
-    """A value that lies in the file as it is, once; small enough for that."""
+    """Return a value that occurs exactly once in the file, uncompressed."""
     return Random(f"{kind}:{number}").randbytes(30).hex()
 
 
@@ -84,7 +84,7 @@ async def contents(store: Store) -> Contents:
 
 
 def aimed(number: int, seed: int, data: bytes) -> Flip:
-    """Every second one hits a value of one kind."""
+    """Aim every second flip at a value of one kind."""
     random = Random(f"{seed}:{number}")
     if number % 2:
         return Flip("any page", random.randrange(len(data) * 8))
@@ -92,12 +92,12 @@ def aimed(number: int, seed: int, data: bytes) -> Flip:
     value = mark(kind, random.randrange(BESIDE)).encode()
     at = data.find(b'"' + value + b'"') + 1
     assert at > 0, f"a value of {kind} is not in the file as it is"
-    # The lower bits make another good text of it: nothing but a seal can tell.
+    # The low bits turn the text into another valid text, which only a checksum detects.
     return Flip(kind, (at + random.randrange(len(value))) * 8 + random.randrange(3))
 
 
 async def after_flip(file: Path, truth: Contents) -> tuple[bool, bool]:
-    """Whether anything reads differently, and whether anybody is told."""
+    """Return whether a value reads differently, and whether an error is reported."""
     try:
         store = await open_sqlite(f"sqlite:///{file}")
     except PointsmanError:
@@ -142,7 +142,7 @@ async def flip(count: int, seed: int) -> Count:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` flips, one at a time."""
+    """Flip `size` bits, one at a time."""
     found = asyncio.run(flip(size, seed))
     violations = list(found.unnoticed)
     if size >= 2 * len(KINDS):

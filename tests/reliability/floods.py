@@ -1,6 +1,7 @@
 """Floods before authentication: what a client without a key can make a server hold, log, or delay.
 
-The server runs as a process of its own with 256 file descriptors, and an honest client with a key asks it all the time:
+The server runs in its own process with 256 file descriptors, and an honest client with a key sends requests all the
+time:
 
     attack ─▶ server ◀─ honest client: longest answer
                │
@@ -31,14 +32,14 @@ from tests.server.processes import ServerProcess
 
 FILES: Final = 256
 MEMORY_MB_MAX: Final = 96
-"""By how much a flood may make the server grow."""
+"""Maximum growth of the server's memory by one flood."""
 LATENCY_S_MAX: Final = 2.0
-"""The honest client's longest answer. It takes milliseconds where nothing else runs on the machine."""
+"""Limit of the honest client's longest answer, which takes milliseconds on an idle machine."""
 LOG_BYTES_MAX: Final = 200_000
 ASK_EVERY_S: Final = 0.02
 CHUNK: Final = 65_536
 LINGER_S: Final = 1.0
-"""How long an attack holds what it has opened."""
+"""Time for which an attack holds its connections."""
 WORKFLOW: Final = "pointsman: 1\nid: hooked\nnodes: [{id: say, type: agent, config: {prompt: Hello}}]\ntriggers:\n"
 HOOK: Final = WORKFLOW + "  - {id: call, type: webhook, path: orders, secret: a-secret-of-the-test}\n"
 
@@ -56,7 +57,7 @@ async def connect(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 
 async def pour(target: Target, head: bytes, unit: bytes, total: int) -> None:
-    """Send a head and then `total` bytes of `unit`, as long as the server takes them."""
+    """Send a head and then `total` bytes of `unit`, as long as the server reads."""
     reader, writer = await connect(target)
     chunk = unit * max(1, CHUNK // max(1, len(unit)))
     with suppress(OSError, TimeoutError):
@@ -69,7 +70,7 @@ async def pour(target: Target, head: bytes, unit: bytes, total: int) -> None:
 
 
 async def hold(target: Target, sent: bytes, number: int) -> None:
-    """Open connections, send the same on each, and keep all of them open."""
+    """Open connections, send the same bytes on each, and keep all of them open."""
     writers: list[asyncio.StreamWriter] = []
     for _ in range(number):
         with suppress(OSError, TimeoutError):
@@ -178,7 +179,7 @@ async def trickled_heads(target: Target, size: int) -> None:
 
 
 async def trickled_bodies(target: Target, size: int) -> None:
-    """Above the least rate, so that no deadline ends them."""
+    """Send bodies faster than the minimum rate, so that no deadline ends them."""
     await trickle(target, body_of("/api/login", 60_000) + b'{"key": "', b"k" * 300, size)
 
 
@@ -199,7 +200,7 @@ async def trickle(target: Target, head: bytes, piece: bytes, number: int) -> Non
 
 
 async def wrong_lengths(target: Target, size: int) -> None:
-    """Bodies that are longer and shorter than they say, and connections that end in the middle."""
+    """Send bodies that are longer and shorter than their declared length, and close connections in the middle."""
     for number in range(size):
         said = 10 if number % 2 else 60_000
         reader, writer = await connect(target)
@@ -217,7 +218,7 @@ async def expectations(target: Target, size: int) -> None:
 
 
 async def packed_bodies(target: Target, size: int) -> None:
-    """Zeros that unpack to a thousand times their size."""
+    """Send zeros that decompress to a thousand times their size."""
     packed = gzip.compress(bytes(50_000_000))[:60_000]
     for path in ("/api/login", "/api/webhooks/orders", "/mcp", "/v1/responses"):
         for coding in ("gzip", "deflate", "gzip, gzip"):
@@ -251,7 +252,7 @@ async def logins(target: Target, size: int) -> None:
 
 
 async def heavy_pages(target: Target, size: int) -> None:
-    """The largest answers that nobody needs a key for."""
+    """Request the largest answers that need no key."""
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{target.port}", timeout=30) as client:
         for _ in range(max(1, size // 5)):
             for path in ("/api/docs", "/api/openapi.json", "/api/workflows/schema", "/"):
@@ -293,7 +294,7 @@ def name_of(attack: Attack) -> str:
 
 
 class Measured(NamedTuple):
-    """What one attack did."""
+    """The measurements of one attack."""
 
     attack: str
     grown_mb: float
@@ -348,12 +349,12 @@ def resident_mb(pid: int) -> float:
 
 @dataclass(slots=True)
 class Attacker:
-    """A process of its own that attacks a port: its work must not be what the honest client waits for."""
+    """A separate process that attacks a port, so that its work does not delay the honest client."""
 
     process: asyncio.subprocess.Process
 
     async def run(self, attack: Attack, size: int) -> None:
-        """Return when the attack is over."""
+        """Run an attack and return after its end."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(f"{name_of(attack)} {size}\n".encode())
@@ -362,7 +363,7 @@ class Attacker:
 
 @asynccontextmanager
 async def attacking(port: int) -> AsyncGenerator[Attacker, None]:
-    code = f"import tests.reliability.floods as f; f.attack_as_told({port})"
+    code = f"import tests.reliability.floods as f; f.run_attacks({port})"
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=pipe, stdout=pipe)
     try:
@@ -372,13 +373,13 @@ async def attacking(port: int) -> AsyncGenerator[Attacker, None]:
         await process.communicate()
 
 
-def attack_as_told(port: int) -> None:
-    """Run the attacks that standard input names, one after the other."""
+def run_attacks(port: int) -> None:
+    """Run the attacks named on standard input, one after the other."""
     named = {name_of(one): one for one in ATTACKS}
     for line in sys.stdin:
         name, size = line.split()
         asyncio.run(named[name](Target(port), int(size)))
-        gc.collect()  # Closes what the attack left open.
+        gc.collect()  # Close the connections that the attack left open.
         sys.stdout.write("over\n")
         sys.stdout.flush()
 
@@ -392,8 +393,8 @@ class Victim:
     client: httpx2.AsyncClient
     attacker: Attacker
 
-    async def endure(self, attack: Attack, size: int) -> Measured:
-        """Attack it, and measure what an honest client and the machine notice."""
+    async def measure(self, attack: Attack, size: int) -> Measured:
+        """Attack the server, and measure the effect on an honest client and on the machine."""
         assert self.server.process is not None
         pid, honest = self.server.process.pid, Honest(self.client, self.key)
         await honest.ask()
@@ -424,7 +425,7 @@ class Victim:
 async def victim(defect: str = "") -> AsyncGenerator[Victim, None]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        module = ("tests.reliability.served", defect) if defect else ("pointsman",)
+        module = ("tests.reliability.modified_server", defect) if defect else ("pointsman",)
         server = ServerProcess(f"sqlite:///{folder}/store.db", folder=folder, module=module, files=FILES)
         await server.begin()
         limits = httpx2.Limits(max_keepalive_connections=0)
@@ -440,14 +441,14 @@ async def victim(defect: str = "") -> AsyncGenerator[Victim, None]:
             await server.stop(signal.SIGKILL)
 
 
-async def endured(size: int, *only: str, defect: str = "") -> list[Measured]:
+async def measured(size: int, *only: str, defect: str = "") -> list[Measured]:
     async with victim(defect) as one:
-        return [await one.endure(attack, size) for attack in ATTACKS if not only or name_of(attack) in only]
+        return [await one.measure(attack, size) for attack in ATTACKS if not only or name_of(attack) in only]
 
 
 def examine(size: int, seed: int) -> Finding:
-    """Every attack, at `size` percent of the whole strength. The seed chooses nothing."""
-    found = asyncio.run(endured(size))
+    """Run every attack at `size` percent of its full strength. The seed has no effect."""
+    found = asyncio.run(measured(size))
     wrong = [why for one in found for why in one.wrong]
     late = [f"{one.attack}: an answer took {one.slowest_s:.1f} s" for one in found if one.slowest_s > LATENCY_S_MAX]
     most, slowest = max(one.grown_mb for one in found), max(one.slowest_s for one in found)
@@ -456,5 +457,5 @@ def examine(size: int, seed: int) -> Finding:
 
 
 if __name__ == "__main__":
-    for one in asyncio.run(endured(int(sys.argv[1]), *sys.argv[2:])):
+    for one in asyncio.run(measured(int(sys.argv[1]), *sys.argv[2:])):
         sys.stdout.write(f"{json.dumps(one._asdict())}\n")

@@ -1,7 +1,7 @@
-"""Broken documents and broken formulas: typed problems only, no crash, nothing that takes long.
+"""Broken documents and formulas: they produce typed problems only, no crash and no long computation.
 
-Formulas are good ones of the reference, cut, doubled and mixed with what should not be there; they are parsed, and
-what parses is evaluated over a small world, within its budget.
+Formulas are valid examples of the reference, cut, duplicated and mixed with invalid parts. They are parsed, and valid
+results are evaluated on a small state within the budget.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tests.reliability.findings import Finding
 from tests.soak.documents import examine as examine_documents
 
 HANG_S: Final = 0.25
-"""CPU time of one formula; the slowest seen are far below, a busy machine is not."""
+"""Limit of CPU time of one formula, far above the slowest known one."""
 SHARE_OF_DOCUMENTS: Final = 0.1
-"""A document costs a hundred times what a formula costs."""
+"""A document costs a hundred times as much as a formula."""
 
 STATE: Final[JsonObject] = {
     "items": [{"n": 1, "name": "one", "price": 2.5}, {"n": 2, "name": "two", "price": 4}],
@@ -51,7 +51,7 @@ ODD: Final = (
 
 
 def formula(random: Random) -> str:
-    """A good formula after one to four accidents."""
+    """Return a valid formula after one to four random changes."""
     text = random.choice(GOOD)
     for _ in range(random.randint(1, 4)):
         at, end = sorted((random.randrange(len(text) + 1), random.randrange(len(text) + 1)))
@@ -72,7 +72,7 @@ def formula(random: Random) -> str:
 
 
 def least_time(text: str) -> float:
-    """Seconds of CPU. What takes long is looked at again: the collector of garbage may have come along."""
+    """Return the CPU seconds. A slow case is measured again, because the garbage collector may have run."""
     least = inf
     for _ in range(3):
         began = time.thread_time()
@@ -85,7 +85,8 @@ def least_time(text: str) -> float:
 
 
 def examine_formulas(count: int, seed: int) -> tuple[list[str], int, float]:
-    """What was raised that has no code, or took long; how many were refused; the slowest in seconds of CPU."""
+    """Return exceptions without a code and slow formulas, the number of refused ones, and the CPU seconds of the
+    slowest."""
     violations, refused, slowest = list[str](), 0, 0.0
     for number in range(count):
         text = formula(Random(f"{seed}:{number}"))
@@ -103,7 +104,7 @@ def examine_formulas(count: int, seed: int) -> tuple[list[str], int, float]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` of both together."""
+    """Test `size` documents and formulas together."""
     documents = max(1, int(size * SHARE_OF_DOCUMENTS))
     violations, refused, slowest = examine_formulas(size - documents, seed)
     try:

@@ -1,14 +1,14 @@
-"""kill -9 of a process under load, again and again: nothing acknowledged is lost, nothing recorded is paid twice.
+"""kill -9 of a process under load, many times: nothing acknowledged is lost, and nothing recorded is paid twice.
 
     victim ──▶ store      rows and recorded effects
        ├─────▶ world      one line per effect that really happened
-       └─────▶ pipe       what it acknowledged: starts, answers, ends
+       └─────▶ pipe       its acknowledgements: starts, answers, ends
 
-After every kill the store is read as it lies there. What it then holds as recorded must never happen again. What it
-does not hold was in flight when the process died, and happens once more, under the same key: exactly once, for its
-answer is lost. Behind an effect that is not recorded nothing may have begun.
+After every kill the store is read as it is. An effect that it has recorded must never happen again. An effect that it
+has not recorded was in flight when the process died; it happens exactly once more, with the same key, because its
+answer is lost. No effect may have begun after an effect that is not recorded.
 
-In turns one dies on the spot, when an effect has happened and nobody can know of it, and one is killed at any moment.
+Kills alternate: at the moment when an effect has happened and is not yet known, and at random moments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pointsman.ports import Row
 from pointsman.store.api import Store, open_store
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId
-from tests.reliability.deeds import Deed, deeds_in, flights_of, happened_in, wrong_repeats
+from tests.reliability.effect_log import Deed, deeds_in, happened_in, in_flight_of, wrong_repeats
 from tests.reliability.findings import Finding
 from tests.reliability.servers import server
 from tests.reliability.victim import EVERYTHING
@@ -43,27 +43,28 @@ from tests.reliability.workload import EFFECT_S, KINDS, Load
 
 ROOT: Final = Path(__file__).parents[2]
 EFFECTS_PER_LIFE_MAX: Final = 8
-"""A victim dies somewhere in its first so many effects: counted, not timed, for machines are fast and slow."""
-STILLBORN: Final = 0.1
-"""The share of victims that die while they take up what the one before left."""
+"""A victim dies within its first effects, at most this many. They are counted and not timed, because machines
+differ."""
+DEATHS_IN_RECOVERY: Final = 0.1
+"""Share of victims that die while they recover the executions of the previous one."""
 PER_KILL: Final[dict[Load, int]] = {"sequential": 3, "parallel": 4}
-"""Executions started, per kill: always more than a victim can finish."""
+"""Number of executions started per kill: always more than a victim can finish."""
 LIFE_S_MAX: Final = 20.0
-"""A victim that does nothing dies all the same."""
+"""A victim without effects is killed after this time."""
 LAST_S: Final = 120.0
 SESSIONS: Final = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pointsman'"
 VICTIM: Final = ("tests.reliability.victim",)
 
 
 @dataclass
-class Told:
-    """What victims acknowledged before they died."""
+class Acknowledged:
+    """Acknowledgements of victims before they died."""
 
     started: set[str] = field(default_factory=set[str])
     answered: set[str] = field(default_factory=set[str])
     ended: dict[str, str] = field(default_factory=dict[str, str])
 
-    def hear(self, line: str) -> None:
+    def record(self, line: str) -> None:
         match line.split():
             case ["started", execution]:
                 self.started.add(execution)
@@ -75,8 +76,8 @@ class Told:
                 pass
 
 
-class Siege:
-    """One store, one world, and the victims that come and go."""
+class KillExperiment:
+    """One store, one log of effects, and the sequence of victims."""
 
     def __init__(
         self,
@@ -88,16 +89,17 @@ class Siege:
         victim: tuple[str, ...] = VICTIM,
         gone: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`gone`: whether nothing more comes of a process that died, not even from a server that was asked."""
+        """`gone`: returns whether a dead process has no more effects, not even through requests that it sent to a
+        server."""
         self.store, self.world, self.count = store, world, count
         self.load: Load = load
         self.victim = victim
         self.gone = gone
-        self.told = Told()
+        self.told = Acknowledged()
         self.recorded: set[str] = set()
-        """Effects that a store held as recorded after a kill."""
-        self.flown: Counter[str] = Counter()
-        """How often an effect had happened, and was in flight, when its process died."""
+        """Effects that the store had recorded at a kill."""
+        self.in_flight_counts: Counter[str] = Counter()
+        """Number of times that an effect had happened and was in flight when its process died."""
         self.violations: list[str] = []
         self._life = 0
 
@@ -115,7 +117,7 @@ class Siege:
         return victim
 
     def kill_in(self, effects: int, seconds: float) -> None:
-        """One life: until it says `ready`, then so many effects, then so long."""
+        """Run one victim until it reports `ready`, then for a number of effects, then for some seconds."""
         with self._victim() as victim:
             assert victim.stdout is not None
             self._hear_until(victim, "ready")
@@ -124,30 +126,30 @@ class Siege:
                 time.sleep(0.001)
             time.sleep(seconds)
             victim.send_signal(signal.SIGKILL)
-            self._bury(victim)
+            self._read_last_output(victim)
 
-    def let_die(self, effects: int) -> None:
-        """One life, which ends with that effect; or by our hand, where there are not so many."""
+    def run_until_effect(self, effects: int) -> None:
+        """Run one victim that dies at its effect of that number; kill it if it has fewer effects."""
         with self._victim(dies_after=effects) as victim:
             patience = threading.Timer(LIFE_S_MAX, victim.kill)
             patience.start()
             try:
-                self._bury(victim)
+                self._read_last_output(victim)
             finally:
                 patience.cancel()
 
-    def _bury(self, victim: subprocess.Popen[str]) -> None:
-        """Hear its last words; return when nothing more comes of it."""
+    def _read_last_output(self, victim: subprocess.Popen[str]) -> None:
+        """Read the last output of a victim; return when it has no more effects."""
         assert victim.stdout is not None
         for line in victim.stdout:
-            self.told.hear(line)
+            self.told.record(line)
         victim.wait()
         patience = time.monotonic() + LIFE_S_MAX
         while not self.gone() and time.monotonic() < patience:
             time.sleep(0.01)
 
     def finish(self) -> None:
-        """The last victim is spared."""
+        """Run the last victim without killing it."""
         with self._victim() as victim:
             self._hear_until(victim, "over")
             if victim.wait(timeout=LAST_S) != 0:
@@ -156,24 +158,24 @@ class Siege:
     def _hear_until(self, victim: subprocess.Popen[str], word: str) -> None:
         assert victim.stdout is not None
         for line in victim.stdout:
-            self.told.hear(line)
+            self.told.record(line)
             if line.strip() == word:
                 return
         self.violations.append(f"a process ended by itself with {victim.wait(timeout=LAST_S)}")
 
     @property
     def happened(self) -> Counter[str]:
-        """Effects by idempotency key."""
+        """Return the number of times each effect happened, by idempotency key."""
         return happened_in(self.world)
 
     async def look(self) -> None:
-        """Read the store as a kill has left it."""
+        """Read the store as the kill left it."""
         deeds = deeds_in(self.world)
         mine = [deed for deed in deeds if deed.life == self._life and deed.verb == "happened"]
         self.violations += [
             f"{key}: twice in one life" for key, times in Counter(d.key for d in mine).items() if times > 1
         ]
-        flying = flights_of(deeds, self._life)
+        flying = in_flight_of(deeds, self._life)
         store = await open_store(self.store)
         try:
             self.violations += [f"after a kill: {line}" for line in await store.verify()]
@@ -183,18 +185,18 @@ class Siege:
                 if await is_recorded(store, deed):
                     self.recorded.add(deed.key)
                 elif deed.key in flying:
-                    self.flown[deed.key] += 1
+                    self.in_flight_counts[deed.key] += 1
                 else:
                     self.violations.append(f"{deed.key}: not recorded, and the execution went on behind it")
         finally:
             await store.close()
 
     async def end(self) -> None:
-        """Let everything finish that was started, and judge: all of it was done, once."""
+        """Finish all started executions and check that every effect happened once."""
         self.count = len(self.told.started)
         await asyncio.to_thread(self.finish)
         happened = self.happened
-        self.violations += wrong_repeats(happened, self.flown, self.recorded)
+        self.violations += wrong_repeats(happened, self.in_flight_counts, self.recorded)
         store = await open_store(self.store)
         try:
             for one in await store.executions.list(ExecutionQuery(limit=EVERYTHING)):
@@ -211,7 +213,7 @@ class Siege:
 
 
 async def is_recorded(store: Store, deed: Deed) -> bool:
-    """Whether the store answers the effect from now on: its step is settled, or the effect is kept."""
+    """Return whether the store will answer the effect from now on: its step is settled, or the effect is recorded."""
     name = ExecutionId(deed.execution)
     async for row in store.journal.read(name):
         if any(isinstance(event, StepSucceeded) and str(event.step) == deed.step for event in row.events):
@@ -220,7 +222,7 @@ async def is_recorded(store: Store, deed: Deed) -> bool:
 
 
 def wrong_in(rows: list[Row], status: str) -> list[str]:
-    """What must not be in the rows of a finished execution."""
+    """Return violations in the rows of a finished execution."""
     events = [event for row in rows for event in row.events]
     begun = Counter(event.step for event in events if isinstance(event, StepStarted | InstantStepCompleted))
     done = Counter(event.step for event in events if isinstance(event, StepSucceeded))
@@ -233,55 +235,55 @@ def wrong_in(rows: list[Row], status: str) -> list[str]:
     return wrong
 
 
-async def besiege(siege: Siege, kills: int, seed: int) -> None:
-    """So many lives and deaths, then the judgement."""
-    random = Random(f"{seed}:{siege.load}")
+async def run_kills(experiment: KillExperiment, kills: int, seed: int) -> None:
+    """Run and kill victims, then check the result."""
+    random = Random(f"{seed}:{experiment.load}")
     for number in range(kills):
         effects = random.randint(1, EFFECTS_PER_LIFE_MAX)
         if number % 2 == 0:
-            await asyncio.to_thread(siege.let_die, effects)
+            await asyncio.to_thread(experiment.run_until_effect, effects)
         else:
-            effects = 0 if random.random() < STILLBORN else effects
-            await asyncio.to_thread(siege.kill_in, effects, random.uniform(0, EFFECT_S[siege.load]))
-        await siege.look()
-    await siege.end()
-    if not siege.flown:
-        siege.violations.append("nothing was in flight when a process died: nothing was shown")
+            effects = 0 if random.random() < DEATHS_IN_RECOVERY else effects
+            await asyncio.to_thread(experiment.kill_in, effects, random.uniform(0, EFFECT_S[experiment.load]))
+        await experiment.look()
+    await experiment.end()
+    if not experiment.in_flight_counts:
+        experiment.violations.append("nothing was in flight when a process died: nothing was shown")
 
 
-async def examine_stores(siege_for: Callable[[Load, int], Siege], kills: int, seed: int) -> Finding:
-    """Half of the kills hit one execution at a time, half hit many."""
+async def examine_both_loads(siege_for: Callable[[Load, int], KillExperiment], kills: int, seed: int) -> Finding:
+    """Use half of the kills on one execution at a time, half on many."""
     violations, figures = list[str](), list[str]()
     loads: tuple[Load, ...] = ("sequential", "parallel")
     count = max(1, kills // 2)
     for load in loads:
-        siege = siege_for(load, count * PER_KILL[load])
-        await besiege(siege, count, seed)
-        violations += [f"{load}: {line}" for line in siege.violations]
-        effects, flown = len(siege.happened), siege.flown.total()
-        figures.append(f"{load}: {effects} effects, {flown} done once more that were in flight")
+        experiment = siege_for(load, count * PER_KILL[load])
+        await run_kills(experiment, count, seed)
+        violations += [f"{load}: {line}" for line in experiment.violations]
+        effects, in_flight_counts = len(experiment.happened), experiment.in_flight_counts.total()
+        figures.append(f"{load}: {effects} effects, {in_flight_counts} done once more that were in flight")
     return Finding(f"{kills} kills, {len(violations)} violations; {'; '.join(figures)}", tuple(violations))
 
 
 def on_sqlite(size: int, seed: int) -> Finding:
-    """`size` kills of processes on an SQLite file."""
+    """Kill processes on an SQLite file `size` times."""
     with tempfile.TemporaryDirectory() as name:
 
-        def siege_for(load: Load, count: int) -> Siege:
-            return Siege(f"sqlite:///{name}/{load}.db", Path(name) / f"{load}.log", load, count)
+        def siege_for(load: Load, count: int) -> KillExperiment:
+            return KillExperiment(f"sqlite:///{name}/{load}.db", Path(name) / f"{load}.log", load, count)
 
-        return asyncio.run(examine_stores(siege_for, size, seed))
+        return asyncio.run(examine_both_loads(siege_for, size, seed))
 
 
 def on_postgres(size: int, seed: int) -> Finding:
-    """`size` kills of processes on a PostgreSQL server of this experiment's own."""
+    """Kill processes on a PostgreSQL server of this experiment `size` times."""
     with server() as cluster, tempfile.TemporaryDirectory() as name:
 
-        def siege_for(load: Load, count: int) -> Siege:
-            # The server may still be busy with what a process asked before it died.
+        def siege_for(load: Load, count: int) -> KillExperiment:
+            # The server may still process the last statement of a dead process.
             def gone() -> bool:
                 return cluster.value(SESSIONS) == "0"
 
-            return Siege(cluster.url(schema=load), Path(name) / f"{load}.log", load, count, gone=gone)
+            return KillExperiment(cluster.url(schema=load), Path(name) / f"{load}.log", load, count, gone=gone)
 
-        return asyncio.run(examine_stores(siege_for, size, seed))
+        return asyncio.run(examine_both_loads(siege_for, size, seed))

@@ -1,6 +1,6 @@
-"""A state at its limit: it passes through a step, the store and another process exactly; one byte more is refused.
+"""A state at its size limit passes through a step, the store and another process unchanged; one byte more is refused.
 
-In processes of their own: what they need at most is their own as well, and must stay below four times the limit.
+Each part runs in its own process, so that its peak memory is measured alone; it must stay below four times the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STATUS: Final = Path("/proc/self/status")
 MEGABYTE: Final = 1_000_000
 LIMIT_MB: Final = 50
 PARTS: Final = 49
-"""Of one megabyte each; what is left is room for names and marks."""
+"""Number of parts of one megabyte; the rest is left for names and punctuation."""
 PEAK_MB_MAX: Final = 4 * LIMIT_MB
 DOCUMENT: Final[JsonObject] = {
     "id": "large",
@@ -42,24 +42,24 @@ DOCUMENT: Final[JsonObject] = {
 
 
 class Seen(NamedTuple):
-    """What one process says."""
+    """The report of one process."""
 
     status: str
     failure: str
     digest: str
-    """Of the value, as far as it came back."""
+    """Digest of the value that was read back."""
     peak_mb: float
-    """At most, beyond what it took to load everything."""
+    """Peak memory beyond the memory after all imports."""
     name: str
 
 
 def value(parts: int) -> list[Json]:
-    """Text that does not compress, in pieces."""
+    """Return text that does not compress, in parts."""
     return [hashlib.shake_256(f"{number}".encode()).hexdigest(MEGABYTE // 2) for number in range(parts)]
 
 
 def digest(found: Json) -> str:
-    """Of a value without making a second one of its size."""
+    """Return the digest of a value without a second copy of it."""
     hashed = hashlib.sha256()
     for part in cast("list[str]", found):
         hashed.update(part.encode())
@@ -67,7 +67,7 @@ def digest(found: Json) -> str:
 
 
 def peak_mb() -> float:
-    """Of this process alone: what `getrusage` says on Linux begins with the peak of who started it."""
+    """Return the peak memory of this process alone. On Linux, `getrusage` begins with the peak of the parent."""
     if STATUS.exists():
         told = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
         return int(told["VmHWM"].split()[0]) / 1e3
@@ -77,7 +77,7 @@ def peak_mb() -> float:
 
 async def begin(store: str, parts: int) -> Seen:
     async def bring() -> object:
-        """Bring the value."""
+        """Return the value."""
         return value(parts)
 
     bringing = tool(output_bytes_max=4 * LIMIT_MB * MEGABYTE)(bring)
@@ -107,7 +107,7 @@ async def look(store: str, name: str) -> Seen:
 
 
 def in_a_process(*words: str) -> Seen:
-    """What a process says; its last words, as a failure, where it broke."""
+    """Run a part in a process and return its report; a crash raises its last output."""
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     done = subprocess.run(
         [sys.executable, "-m", "tests.reliability.large_state", *words],
@@ -121,7 +121,7 @@ def in_a_process(*words: str) -> Seen:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """One at the limit, one beyond it."""
+    """Test one state at the limit and one beyond it."""
     with tempfile.TemporaryDirectory() as folder:
         store = f"sqlite:///{folder}/store.db"
         began = in_a_process("begin", store, str(PARTS))

@@ -1,7 +1,7 @@
 """A loop of a hundred thousand steps, and then the resume of its execution: bounded memory, no recursion.
 
-In a process of its own: its peak memory is its own as well. Memory is measured when a tenth of the rounds is done and
-at the end; what grows with the number of rounds would show tenfold.
+It runs in its own process, so that its peak memory is measured alone. Memory is measured after a tenth of the rounds
+and at the end; a leak per round would show as a factor of ten.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from tests.reliability.findings import Finding, NotHere
 STATM: Final = Path("/proc/self/statm")
 ROOT: Final = Path(__file__).parents[2]
 GROWTH_MB_MAX: Final = 60
-"""From a tenth of the rounds to the end. An execution that kept its rows would need hundreds."""
+"""Maximum growth from a tenth of the rounds to the end. An execution that kept its rows would need hundreds of
+megabytes."""
 RESUME_MB_MAX: Final = 150
 SHALLOW: Final = 250
-"""Frames that are enough for everybody: what recursed once per round would need thousands."""
+"""Recursion limit that is enough for correct code; recursion per round would need thousands of frames."""
 
 
 def document(rounds: int) -> JsonObject:
@@ -54,12 +55,12 @@ def resident_mb() -> float:
 
 
 async def run(store: str, rounds: int) -> JsonObject:
-    """Go round, until a person is asked."""
+    """Run the loop until a person is asked."""
     seen = {"calls": 0, "early": 0.0}
 
     @tool
     async def count() -> int:
-        """Count."""
+        """Count one round."""
         seen["calls"] += 1
         if seen["calls"] == rounds // 10:
             seen["early"] = resident_mb()
@@ -78,11 +79,11 @@ async def run(store: str, rounds: int) -> JsonObject:
 
 
 async def resume(store: str, name: str) -> JsonObject:
-    """Open it again, answer, and see it end."""
+    """Open the execution again, answer its gate, and wait for its end."""
 
     @tool
     async def count() -> int:
-        """Never called again."""
+        """Fail: it must not be called again."""
         raise AssertionError("a recorded step runs again")
 
     async with Pointsman(store, tools=[count], model="scripted") as pointsman:
@@ -110,7 +111,7 @@ def in_a_process(*words: str) -> JsonObject:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """A loop of `size` rounds."""
+    """Run a loop of `size` rounds."""
     if not STATM.exists():
         raise NotHere("what a process has in memory is read from /proc")
     with tempfile.TemporaryDirectory() as name:
@@ -126,13 +127,13 @@ def examine(size: int, seed: int) -> Finding:
         violations.append(f"it is {went['status']} after {went['calls']} of {size} rounds")
     if again["status"] != "completed":
         violations.append(f"resumed, it is {again['status']}")
-    grown, resumed = cast(float, went["growth"]), cast(float, again["growth"])
-    if grown > GROWTH_MB_MAX:
-        violations.append(f"memory grew by {grown:.0f} MB in nine tenths of the rounds")
+    growth_mb, resumed = cast(float, went["growth"]), cast(float, again["growth"])
+    if growth_mb > GROWTH_MB_MAX:
+        violations.append(f"memory grew by {growth_mb:.0f} MB in nine tenths of the rounds")
     if resumed > RESUME_MB_MAX:
         violations.append(f"resuming took {resumed:.0f} MB")
     seconds, cpu = cast(float, again["seconds"]), cast(float, again["cpu"])
-    figure = f"{went['rows']} rows; memory grew by {grown:.0f} MB; resumed in {seconds:.2f} s ({cpu:.2f} s of CPU)"
+    figure = f"{went['rows']} rows; memory grew by {growth_mb:.0f} MB; resumed in {seconds:.2f} s ({cpu:.2f} s of CPU)"
     return Finding(figure, tuple(violations))
 
 

@@ -1,6 +1,6 @@
-"""Values at the edge of what JSON can say, and very large ones: each comes back exactly, or is refused by name.
+"""Values at the limits of JSON, and very large ones: each is read back exactly, or is refused with a code.
 
-Every value goes through the whole way: out of a tool, into the state, into the store, and back in another process.
+Every value takes the whole path: from a tool into the state and the store, and back in another process.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ DOCUMENT: Final[JsonObject] = {
 
 
 async def through(store: str, value: Json) -> tuple[str, Json]:
-    """Its status, and what another installation reads of the value. A refusal is the status `refused CODE`."""
+    """Return the status, and the value as another app reads it. A refusal has the status `refused CODE`."""
 
     async def bring() -> object:
-        """Bring the value."""
+        """Return the value."""
         return value
 
     bringing = tool(output_bytes_max=200 * MEGABYTE)(bring)
@@ -88,7 +88,7 @@ def wrong_with(name: str, value: Json, status: str, output: Json) -> str | None:
 
 
 def type_of(value: Json) -> str:
-    """Types, not only values: 1 is not 1.0."""
+    """Return the types of all parts, because 1 is not 1.0."""
     return repr(value)[:10_000]
 
 
@@ -103,7 +103,7 @@ async def pass_all(store: str) -> tuple[list[str], int]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """Every value, on SQLite."""
+    """Test every value on SQLite."""
     with tempfile.TemporaryDirectory() as name:
         violations, refused = asyncio.run(pass_all(f"sqlite:///{name}/store"))
     exact = len(VALUES) - refused - len(violations)

@@ -1,4 +1,4 @@
-"""Frozen histories of every release: each folds, means what it meant, and is finished from any of its rows."""
+"""Frozen histories of every release: each folds, keeps its meaning, and can be finished from any of its rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tests.histories.frozen import histories, read_history, taken_up
 from tests.reliability.findings import Finding
 
 CUTS: tuple[float, ...] = (0.0, 0.3, 0.7, 1.0)
-"""Where a history is cut off and driven on: shares of its rows; the first row is always there."""
+"""Places where a history is cut and continued, as shares of its rows; the first row always remains."""
 
 
 def wrong_with(path: Path) -> list[str]:
-    """What a history of old does not do any more."""
+    """Return how a frozen history deviates."""
     name = f"{path.parent.name}/{path.stem}"
     try:
         history = read_history(path)
@@ -25,7 +25,8 @@ def wrong_with(path: Path) -> list[str]:
         for cut in CUTS:
             rows = history.rows[: max(1, round(cut * len(history.rows)))]
             status = taken_up(history.plan, rows).state.status
-            if status not in ENDED and status != "interrupted":  # Some are cycles that only their limits stop.
+            # Some histories are cycles that only their limits stop.
+            if status not in ENDED and status != "interrupted":
                 wrong.append(f"taken up behind row {len(rows)} it does not end: {status}")
     except Exception as why:
         wrong = [f"{type(why).__name__}: {why}"]
@@ -33,7 +34,7 @@ def wrong_with(path: Path) -> list[str]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """All of them."""
+    """Test all histories."""
     files = histories()
     violations = [line for path in files for line in wrong_with(path)]
     if not files:

@@ -1,7 +1,7 @@
-"""Power cuts on SQLite: one recorded run, cut off at a hundred moments. All that was acknowledged must be there.
+"""Power cuts on SQLite: one recorded sequence of writes, cut at a hundred moments. All acknowledged data must be there.
 
-The run mixes what the writer does: rows one at a time and many at once, rows large enough for blobs, effects,
-memories, and checkpoints far more often than usual.
+The sequence mixes the work of the writer: single rows and batches, rows large enough for blobs, effects, memories, and
+checkpoints far more often than usual.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ FILE: Final = "store.db"
 EXECUTIONS: Final = 4
 ROWS: Final = 40
 LOG_PAGES: Final = 60
-"""A checkpoint after so many pages of log, so that cuts hit many."""
+"""Pages of the write-ahead log between checkpoints: few, so that power cuts hit checkpoints."""
 LARGE: Final = 11
-"""Each so manieth row is too large to lie in the table of rows."""
+"""One of this many rows is too large for the table of rows."""
 
 
 def value_of(number: int, seq: int) -> Json:
-    """What row `seq` of an execution holds."""
+    """Return the content of row `seq` of an execution."""
     return Random(f"{number}:{seq}").randbytes(50_000).hex() if seq % LARGE == 0 else f"{number}:{seq}"
 
 
 async def work(store: Store, disk: RecordingDisk) -> None:
-    """Rows, effects and memories of several executions; each is said once it is acknowledged."""
+    """Write rows, effects and memories of several executions, and note each acknowledgement."""
 
     async def execute(number: int) -> None:
         name = ExecutionId(f"exec-{number}")
@@ -67,7 +67,7 @@ async def recorded(directory: Path) -> list[Deed]:
 
 
 async def lost_at(deeds: list[Deed], random: Random) -> list[str]:
-    """Cut the power behind these deeds, open what is left, and compare it with what was said."""
+    """Cut the power after these operations, open what is left, and compare it with the acknowledgements."""
     said = [deed.what.split() for deed in deeds if isinstance(deed, Said)]
     with tempfile.TemporaryDirectory() as name:
         for file, content in disk_after(deeds, random).items():
@@ -85,7 +85,7 @@ async def lost_at(deeds: list[Deed], random: Random) -> list[str]:
 
 
 async def missing(store: Store, said: list[list[str]]) -> list[str]:
-    """What was said and is not there, or is something else."""
+    """Return acknowledged data that is missing or different."""
     newest: dict[tuple[str, int], int] = defaultdict(int)
     for kind, number, seq in said:
         newest[kind, int(number)] = int(seq)
@@ -108,14 +108,14 @@ async def missing(store: Store, said: list[list[str]]) -> list[str]:
 
 
 async def cut(count: int, seed: int) -> tuple[list[str], int]:
-    """What so many cuts lost, and how many deeds the disk saw."""
+    """Return the losses of that many power cuts, and the number of recorded disk operations."""
     with tempfile.TemporaryDirectory() as name:
         deeds = await recorded(Path(name))
     violations: list[str] = []
     spoken = [at for at, deed in enumerate(deeds, start=1) if isinstance(deed, Said)]
     for number in range(count):
         random = Random(f"{seed}:{number}")
-        # Half of the cuts come right behind an acknowledgement: the worst moment for who gave it too early.
+        # Half of the cuts follow an acknowledgement directly: the worst moment for a premature one.
         at = random.choice(spoken) if number % 2 else random.randrange(len(deeds) + 1)
         lost = await lost_at(deeds[:at], random)
         violations += [f"cut {number} behind deed {at}: {line}" for line in lost]
@@ -123,6 +123,6 @@ async def cut(count: int, seed: int) -> tuple[list[str], int]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` power cuts."""
+    """Simulate `size` power cuts."""
     violations, deeds = asyncio.run(cut(size, seed))
     return Finding(f"{size} cuts in {deeds} writes and syncs, {len(violations)} losses", tuple(violations))

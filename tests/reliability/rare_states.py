@@ -1,4 +1,5 @@
-"""The rare states that a simulation must have seen, or its silence means little: a name each, and how it shows."""
+"""The rare states that a simulation must reach, so that its silence is evidence: a name each, and how to recognise
+it."""
 
 from __future__ import annotations
 
@@ -93,13 +94,13 @@ IN_ROWS: Final[dict[str, Callable[[Row], bool]]] = {
 }
 
 IN_WORLDS: Final = frozenset({"a rival appends first", "a gate whose person never comes"})
-"""What only the world can tell."""
+"""States that only the simulated world can recognise."""
 
 RARE: Final = frozenset({*IN_EVENTS, *IN_ROWS, *IN_WORLDS})
 
 
 def seen_in(rows: Iterable[Row], known: AbstractSet[str] = frozenset()) -> set[str]:
-    """The rare states that these rows show; those that are `known` are not looked for."""
+    """Return the rare states in these rows, except those that are already `known`."""
     of_rows = {name: shows for name, shows in IN_ROWS.items() if name not in known}
     of_events = {name: shows for name, shows in IN_EVENTS.items() if name not in known}
     seen: set[str] = set()

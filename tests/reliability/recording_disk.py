@@ -1,10 +1,11 @@
-"""A disk that remembers the order of things: what SQLite wrote, truncated, deleted and synced, and what was said when.
+"""A disk that records the order of operations: writes, truncations, deletions and syncs of SQLite, and
+acknowledgements.
 
-SQLite works through a table of functions per file. We put our own in front of those that change files, in the very
-library that Python's sqlite3 uses; each writes down what it is told and then does it. From that record the disk as a
-power cut leaves it can be made for every moment, as often as we like:
+SQLite works through a table of functions per file. This module wraps the functions that change files, in the library
+that Python's sqlite3 uses; each records its arguments and then calls the original. From the record, the disk after a
+power cut at any moment can be constructed, as often as needed:
 
-    write ─ write ─ sync ─ write ─ "row 7 is durable" ─ write ─╳   what was synced is there; of the rest, any part
+    write ─ write ─ sync ─ write ─ "row 7 is durable" ─ write ─╳   synced data is there; of the rest, any part
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from typing import Any, Final, TypeAlias
 from tests.reliability.findings import NotHere
 
 SECTOR: Final = 512
-"""A disk writes so many bytes wholly or not at all; SQLite counts on no more."""
+"""A disk writes this many bytes atomically; SQLite assumes no more."""
 WRITE_REFUSED: Final = 778
-"""`SQLITE_IOERR_WRITE`: what the system's `EROFS` and `EIO` become."""
+"""`SQLITE_IOERR_WRITE`: SQLite's code for the system errors `EROFS` and `EIO`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Somebody was told that this is durable."""
+    """An acknowledgement: a caller learned that this is durable."""
 
     what: str
 
@@ -63,7 +64,7 @@ Function: TypeAlias = Callable[..., int]
 _OPEN: Final = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
 )
-"""Names are pointers: SQLite keeps them, and has more behind their ends."""
+"""Names are pointers: SQLite keeps them, and stores more behind their ends."""
 _DELETE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
 _CLOSE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _WRITE: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64)
@@ -72,7 +73,7 @@ _SYNC: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
 
 
 class _Vfs(ctypes.Structure):
-    """`sqlite3_vfs`, as every version since 3.7.6 begins."""
+    """The struct `sqlite3_vfs`, as it begins in every version since 3.7.6."""
 
     _fields_ = (
         ("version", ctypes.c_int),
@@ -88,7 +89,7 @@ class _Vfs(ctypes.Structure):
 
 
 class _Methods(ctypes.Structure):
-    """`sqlite3_io_methods`, version 3."""
+    """The struct `sqlite3_io_methods`, version 3."""
 
     _fields_ = (
         ("version", ctypes.c_int),
@@ -102,7 +103,7 @@ class _Methods(ctypes.Structure):
 
 
 def _library() -> Any:
-    """The SQLite inside this Python; not another one that happens to be installed."""
+    """Return the SQLite library of this Python, and not another one of the machine."""
     place = getattr(_sqlite3, "__file__", None)
     library = ctypes.CDLL(place)
     try:
@@ -116,14 +117,14 @@ def _library() -> Any:
 
 
 class RecordingDisk:
-    """The record, and the functions that fill it. Everything SQLite opens while it is registered is recorded."""
+    """The record, and the functions that fill it. While it is registered, all files that SQLite opens are recorded."""
 
     def __init__(self) -> None:
         self.deeds: list[Deed] = []
         self.room: int | None = None
-        """No file may grow beyond so many bytes: the disk is full. None: there is room."""
+        """No file may grow beyond this many bytes: the disk is full. None: there is space."""
         self.refuses = False
-        """Nothing can be written: the disk is read-only, or broken."""
+        """Refuse all writes: the disk is read-only or broken."""
         self._library = _library()
         self._real: Any = _Vfs.from_address(self._library.sqlite3_vfs_find(None))
         self._vfs = _Vfs()
@@ -134,9 +135,9 @@ class RecordingDisk:
         self._vfs.delete = ctypes.cast(self._delete, ctypes.c_void_p).value
         self._names: dict[int, str] = {}
         self._tables: dict[int, tuple[_Methods, int]] = {}
-        """Address of the real functions of a kind of file -> ours."""
+        """Address of the original functions of a kind of file -> the wrapping functions."""
         self._methods: dict[int, Any] = {}
-        """File -> the real functions."""
+        """File -> the original functions."""
         self._ours: list[object] = [
             _CLOSE(self._closed),
             _WRITE(self._wrote),
@@ -145,12 +146,12 @@ class RecordingDisk:
         ]
 
     def say(self, what: str) -> None:
-        """Write down that somebody was told so."""
+        """Record an acknowledgement."""
         self.deeds.append(Said(what))
 
     @contextmanager
     def registered(self) -> Generator[RecordingDisk, None, None]:
-        """Be the disk of every SQLite connection that is opened meanwhile; close them before the end."""
+        """Record every SQLite connection that is opened in this block; close all of them before it ends."""
         self._library.sqlite3_vfs_register(ctypes.byref(self._vfs), 1)
         try:
             yield self
@@ -209,7 +210,8 @@ def _file_at(name: int) -> str:
 
 
 def disk_after(deeds: list[Deed], random: Random) -> dict[str, bytes]:
-    """The files as a power cut behind these deeds may leave them: all that was synced, and any part of the rest."""
+    """Return the files as a power cut after these operations may leave them: all synced data, and any part of the
+    rest."""
     safe: dict[str, bytearray] = {}
     loose: dict[str, list[Written | Truncated]] = {}
     for deed in deeds:
@@ -224,14 +226,14 @@ def disk_after(deeds: list[Deed], random: Random) -> dict[str, bytes]:
             case Said():
                 pass
     for file, waiting in sorted(loose.items()):
-        # Now and then nothing, or everything, reached the disk: a plain crash is a power cut too.
+        # Sometimes nothing or everything reaches the disk: a plain crash is a power cut too.
         share = random.choice((0.0, 0.1, 0.5, 0.9, 1.0))
         _apply(safe, file, [part for deed in waiting for part in _sectors(deed) if random.random() < share])
     return {file: bytes(content) for file, content in safe.items()}
 
 
 def _sectors(deed: Written | Truncated) -> list[Written | Truncated]:
-    """A write as the sectors that reach the disk each for itself."""
+    """Split a write into sectors, which reach the disk independently."""
     if isinstance(deed, Truncated):
         return [deed]
     parts: list[Written | Truncated] = []

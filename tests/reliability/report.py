@@ -1,4 +1,4 @@
-"""The scorecard as a page: the figure found per row, when, on which machine, with which versions."""
+"""The scorecard as a page: the result of each row, with date, machine and versions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ SHOWN_MAX: Final = 10
 
 
 class Result(NamedTuple):
-    """One row and what became of it."""
+    """One row and its result."""
 
     row: Row
     size: int
     seconds: float
     finding: Finding | None = None
     missing: str = ""
-    """Why it could not run here."""
+    """The reason why it could not run here."""
     times: int = 1
-    """So many runs of that size, each with a seed of its own."""
+    """Number of runs of that size, each with its own seed."""
     seed: int = 0
-    """The last of them."""
+    """The last seed."""
 
     @property
     def sized(self) -> str:
-        """How much was done."""
+        """Return the amount of work as text."""
         return f"{f'{self.times} × ' if self.times > 1 else ''}{self.size} {self.row.unit}"
 
     @property
@@ -44,7 +44,7 @@ class Result(NamedTuple):
 
 
 def joined(before: Result | None, now: Result) -> Result:
-    """The runs of one row as one: the figure is that of the last."""
+    """Combine the runs of one row; the figure is that of the last run."""
     if before is None or before.finding is None:
         return now
     if now.finding is None:
@@ -55,7 +55,7 @@ def joined(before: Result | None, now: Result) -> Result:
 
 
 def machine() -> str:
-    """Processors, system and versions, without a name of the machine."""
+    """Return processors, system and versions, without the name of the machine."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("pointsman", "msgspec"))
     return (
         f"{os.cpu_count()} cores {platform.machine()}, {platform.system()} {platform.release()}, "
@@ -64,13 +64,13 @@ def machine() -> str:
 
 
 def line_of(result: Result) -> str:
-    """One row for the terminal."""
+    """Return one line for the terminal."""
     figure = result.finding.figure if result.finding is not None else ""
     return f"{result.row.name:<14} {result.sized:<22} {result.seconds:6.1f} s  {result.verdict}  {figure}"
 
 
 def page(results: Sequence[Result], *, command: str, seed: int) -> str:
-    """The whole page, as Markdown."""
+    """Return the whole page as Markdown."""
     lines = [
         "# Reliability scorecard",
         "",
@@ -92,7 +92,7 @@ def page(results: Sequence[Result], *, command: str, seed: int) -> str:
 
 
 def complaints(result: Result) -> list[str]:
-    """What is broken, and how to see it again."""
+    """Return what failed, and how to reproduce it."""
     if result.finding is None or result.finding.holds:
         return []
     shown = result.finding.complaints[:SHOWN_MAX]

@@ -1,7 +1,7 @@
-"""Random requests against a real server, made from its own document: right ones, and wrong in every way.
+"""Random requests to a real server, made from its OpenAPI document: valid ones, and ones that are wrong in every way.
 
-No answer is a failure of the server, none has a status that its operation does not announce, and what is answered has
-the shape that is described. Half of the ids are of things that are there, so that the requests get far.
+No answer is a server error, none has an undocumented status, and every answer has its documented schema. Half of the
+ids exist, so that the requests get past the lookup.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ HELLO: Final = (
 JSON: Final = ("application/json", "application/problem+json")
 ENDLESS: Final = "text/event-stream"
 STRAYED: Final = ("DELETE /api/settings/keys", "POST /api/settings/keys", "POST /api/log")
-"""Not asked: with the first key that is made, everybody else is shut out."""
+"""Operations that are skipped: after the first key is created, all other callers are refused."""
 BROKEN: Final = (b"", b"{", b'{"a": NaN}', b"\xff", b"[" * 5000, b'{"a": 1, "a": 2}')
 NONE: Final[tuple[Any, ...]] = (None, 0, -1, 1e300, "", [], {}, True)
-"""Of no shape in particular."""
+"""Values that fit no particular schema."""
 SHOWN_MAX: Final = 20
 WAIT_S: Final = 30.0
 ODD: Final = ("", "..", "a/b", "%2e%2e", "\x00", "é\u202e", "x" * 10_000, "executions", "-1", "null", "' OR 1=1 --")
 
 INSIDE: Final = tuple(one for one in ODD if one not in ("", "..", "executions"))
-"""As a part of a path: the others lead elsewhere."""
+"""Values for parts of a path; the others would change the path."""
 
 
 def examine(size: int, seed: int, *, only: str = "") -> Finding:
-    """`size` requests, spread over all operations, or over that `only`, as `GET /api/models`."""
+    """Send `size` requests, spread over all operations or only to `only`, such as `GET /api/models`."""
     random = Random(seed)
-    # A server that failed closes the connection: the next request comes by another one.
+    # A server closes the connection after an error, so each request uses a new one.
     lone = httpx2.Limits(max_keepalive_connections=0)
     with served() as (address, known), httpx2.Client(base_url=address, timeout=WAIT_S, limits=lone) as client:
         document = openapi_document()
@@ -65,7 +65,7 @@ def examine(size: int, seed: int, *, only: str = "") -> Finding:
 
 @contextmanager
 def served() -> Generator[tuple[str, dict[str, str]]]:
-    """A server in a thread of its own, with a workflow that is saved and has run; its address, and their ids."""
+    """Run a server in a thread, with a saved workflow that has run. Yield its address and the ids."""
     told: dict[str, str] = {}
     ready, stop = threading.Event(), threading.Event()
 
@@ -98,7 +98,7 @@ def served() -> Generator[tuple[str, dict[str, str]]]:
 
 
 def asked(document: dict[str, Any]) -> Generator[tuple[str, str, dict[str, Any]]]:
-    """The operations that answer and end."""
+    """Yield the operations whose answers end."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             name = f"{method.upper()} {path}"
@@ -110,7 +110,7 @@ def asked(document: dict[str, Any]) -> Generator[tuple[str, str, dict[str, Any]]
 def request(
     random: Random, operation: dict[str, Any], document: dict[str, Any], path: str, known: dict[str, str]
 ) -> dict[str, Any]:
-    """A request: mostly as described, with one thing or another that is not."""
+    """Return a request: mostly valid, sometimes with invalid parts."""
     made: dict[str, Any] = {"params": {}, "headers": {}}
     for parameter in operation.get("parameters", ()):
         name, place = parameter["name"], parameter["in"]
@@ -134,7 +134,7 @@ def request(
 
 
 def value_of(random: Random, schema: dict[str, Any], document: dict[str, Any], depth: int = 0) -> Any:
-    """Something of the shape, or (now and then) of none."""
+    """Return a value that fits the schema, or sometimes one that does not."""
     if "$ref" in schema:
         return value_of(random, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], document, depth)
     if random.random() < 0.1 or depth > 4:
@@ -163,13 +163,13 @@ def value_of(random: Random, schema: dict[str, Any], document: dict[str, Any], d
 
 
 def faults(reply: httpx2.Response, operation: dict[str, Any], document: dict[str, Any]) -> Generator[str]:
-    """What is wrong with an answer."""
+    """Yield the faults of an answer."""
     if reply.status_code >= 500:
         yield f"{reply.status_code} {reply.text[:200]}"
         return
     described = operation["responses"].get(str(reply.status_code))
     if described is None:
-        # What no operation is asked for has no operation that could announce it.
+        # A path without an operation has no documented statuses.
         if reply.status_code not in (404, 405) or reply.json()["code"] not in ("no-such-page", "method-refused"):
             yield f"{reply.status_code} is not announced: {reply.text[:200]}"
         return

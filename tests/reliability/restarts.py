@@ -1,7 +1,8 @@
-"""PostgreSQL crashes and comes back while executions run: nothing is lost, doubled or left out, and nobody restarts us.
+"""PostgreSQL crashes and restarts while executions run: nothing is lost, repeated or skipped, and no process is
+restarted.
 
-The server is stopped as by a power cut (`immediate`), stays away for a moment, and is started again. Executions whose
-driver lost its journal meanwhile are taken up by the same process.
+The server is stopped as by a power cut (`immediate`), stays down for a moment, and is started again. The same process
+continues executions whose driver lost its journal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pointsman import Pointsman
 from pointsman.errors import PointsmanError
 from pointsman.values import ExecutionId
 from tests.postgres import Cluster
-from tests.reliability.deeds import happened_in
+from tests.reliability.effect_log import happened_in
 from tests.reliability.findings import Finding
 from tests.reliability.killing import wrong_in
 from tests.reliability.servers import server
@@ -26,15 +27,15 @@ from tests.reliability.workload import INPUT, charging, script, workflow
 EFFECT_S: Final = 0.03
 AT_ONCE: Final = ("chain", "fan", "agent", "chain", "fan", "agent")
 EFFECTS_MAX: Final = 15
-"""The server crashes after so many effects at most, of about thirty."""
+"""The server crashes after at most this many of about thirty effects."""
 AWAY_S: Final = (0.0, 0.5)
 TRIES_MAX: Final = 200
-"""So often a process tries again before the experiment calls it stuck."""
+"""A process retries this many times before the experiment reports it as stuck."""
 TRY_AGAIN_S: Final = 0.1
 
 
 class Load:
-    """One process that goes on whatever the server does."""
+    """One process that continues during outages of the server."""
 
     def __init__(self, pointsman: Pointsman) -> None:
         self.pointsman = pointsman
@@ -45,7 +46,7 @@ class Load:
         """Executions that a crash hit."""
 
     async def work(self, kind: str) -> None:
-        """Start one execution, and see it end. What is refused is tried again, in this same process."""
+        """Start one execution and wait for its end. A refused call is retried in this process."""
         name = ""
         for _ in range(TRIES_MAX):
             try:
@@ -59,8 +60,8 @@ class Load:
                 await asyncio.sleep(TRY_AGAIN_S)
 
 
-async def grown(world: Path, effects: int) -> None:
-    """Return when so many more effects have happened."""
+async def more_effects(world: Path, effects: int) -> None:
+    """Return when that many more effects have happened."""
     goal = happened_in(world).total() + effects
     for _ in range(TRIES_MAX):
         if happened_in(world).total() >= goal:
@@ -69,7 +70,7 @@ async def grown(world: Path, effects: int) -> None:
 
 
 async def restart(cluster: Cluster, times: int, seed: int) -> tuple[list[str], Load]:
-    """Executions without end, and a server that crashes so many times under them."""
+    """Start executions continuously while the server crashes that many times."""
     random, violations = Random(seed), list[str]()
     with tempfile.TemporaryDirectory() as name:
         tools = [charging(Path(name) / "world", EFFECT_S)]
@@ -77,7 +78,7 @@ async def restart(cluster: Cluster, times: int, seed: int) -> tuple[list[str], L
             load = Load(pointsman)
             for _ in range(times):
                 working = asyncio.gather(*(load.work(kind) for kind in AT_ONCE))
-                await grown(Path(name) / "world", random.randint(2, EFFECTS_MAX))
+                await more_effects(Path(name) / "world", random.randint(2, EFFECTS_MAX))
                 load.under_way += sum(status == "acknowledged" for status in load.finished.values())
                 await asyncio.to_thread(cluster.stop)
                 await asyncio.sleep(random.uniform(*AWAY_S))
@@ -95,7 +96,7 @@ async def restart(cluster: Cluster, times: int, seed: int) -> tuple[list[str], L
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` crashes of the server."""
+    """Crash the server `size` times."""
     with server() as cluster:
         violations, load = asyncio.run(restart(cluster, size, seed))
     told = ", ".join(f"{times} {code}" for code, times in load.refusals.most_common(4)) or "nobody noticed"

@@ -1,7 +1,7 @@
-"""Secrets in every encoding that a client, a library or a service writes, at every place that records or shows.
+"""Secrets in every encoding that a client, a library or a service writes, at every place that records or shows them.
 
-An http node, a tool, a failing tool and a streaming model repeat each secret in each encoding. The judge does not use
-the product's redaction: it encodes another text of the same shape, and what differs is what only the secret can say.
+An http node, a tool, a failing tool and a streaming model repeat each secret in each encoding. The check does not use
+the product's redaction: it encodes another text of the same shape; a part that differs can only come from the secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pointsman.values import Json, JsonObject
 from tests.encodings import ENCODINGS, LATIN, PASSWORD, TOKEN, written
 from tests.mcp.test_http import over_http
 from tests.patience import PATIENCE_S
-from tests.reliability.canaries import Overheard
+from tests.reliability.canaries import LogCollector
 from tests.reliability.findings import Finding
 from tests.server.conftest import Served, serving_app
 from tests.tools.mail.server import mail_server
@@ -43,21 +43,21 @@ from tests.tools.outgoing.peer import Peer, answer, peering
 
 SECRETS: Final = {"TOKEN": TOKEN, "PASSWORD": PASSWORD, "LATIN": LATIN}
 SCRIPT: Final = b'\\"rules\\"'
-"""The export has the script of the scripted model, which must name what the model says."""
+"""The export contains the script of the scripted model, which must contain the model's answer."""
 MAIL: Final[JsonObject] = {"to": "ada@example.org", "subject": "Report", "body": "{mailed}"}
 NOTIFIED: Final = ("gate", "completed", "failed")
 KEPT: Final = ("output", "waiting")
-"""Fields of a view that show what people typed as they typed it."""
+"""Fields of a view that show what people typed without changes."""
 HERE: Final = "http://127.0.0.1:1"
 PATHS_MIN: Final = 8
-"""Operations that read an execution: fewer would mean that the addresses have changed."""
+"""Number of operations that read an execution. Fewer would mean that the addresses have changed."""
 WINDOW: Final = 12
 DIFFERENT_MIN: Final = 6
-"""Characters of a window that the secret decides: fewer may stand beside a masked secret."""
+"""Number of characters in a window that depend on the secret; fewer can occur beside a masked secret."""
 
 
 def _turned(text: str) -> str:
-    """Another text of the same shape: each letter and digit is the next one."""
+    """Return another text of the same shape: each letter and digit is replaced by the next one."""
     return "".join(chr((ord(char) - base + 1) % count + base) for char in text for base, count in (_alphabet(char),))
 
 
@@ -69,7 +69,7 @@ def _alphabet(char: str) -> tuple[int, int]:
 
 
 def marks_of(secret: str, encoding: str) -> list[str]:
-    """Parts of the encoded secret that a text can only have from the secret."""
+    """Return parts of the encoded secret that can only come from the secret."""
     own, other = written(secret, encoding), written(_turned(secret), encoding)
     found = [own] if len(own) != len(other) else []
     for at in range(0, min(len(own), len(other)) - WINDOW + 1, 4):
@@ -85,7 +85,7 @@ MARKS: Final = {
 
 
 def seen_in(text: str) -> Iterator[str]:
-    """The names of the encodings that the text shows."""
+    """Yield the names of the encodings that occur in the text."""
     return (name for name, marks in MARKS.items() if any(mark in text for mark in marks))
 
 
@@ -154,7 +154,7 @@ def script() -> Script:
 
 
 def answers(repeated: dict[str, str]) -> dict[str, bytes]:
-    """What the peer of http nodes answers, by path."""
+    """Return the answers of the peer of http nodes, by path."""
     body, text = msgspec.json.encode(repeated), " | ".join(repeated.values()).encode(errors="replace")
     return {
         "/json": answer(body, "content-type: application/json"),
@@ -166,7 +166,7 @@ def answers(repeated: dict[str, str]) -> dict[str, bytes]:
 
 
 async def places(folder: Path) -> dict[str, str]:
-    """What each place has after an execution in which everything outside repeated the secrets."""
+    """Return the content of each place after an execution in which all outside systems repeated the secrets."""
     repeated = everything()
 
     @tool
@@ -207,11 +207,12 @@ TYPED: Final[JsonObject] = {
 
 
 async def typed_places() -> dict[str, str]:
-    """What leaves the journal of an execution whose input has the secrets: it is recorded as it was typed."""
+    """Return the outputs of an execution whose input contains the secrets; the journal records inputs as they were
+    typed."""
 
     @tool
     async def refuse(said: str) -> str:
-        """Fail with what it was given."""
+        """Fail with the input in the message."""
         raise ValueError(said)
 
     async with peering() as peer:
@@ -226,7 +227,7 @@ async def typed_places() -> dict[str, str]:
 async def sinks(
     app: Pointsman, flow: Workflow, given: JsonObject, peer: Peer, *, fails: bool = False
 ) -> dict[str, str]:
-    """Everything that leaves an installation while and after it executes a workflow, by sink."""
+    """Return all outputs of an app during and after an execution, by sink."""
     exporter, printed, log, telemetry = InMemorySpanExporter(), StringIO(), StringIO(), TelemetrySettings(endpoint=HERE)
     async with (
         serving_app(app) as served,
@@ -264,13 +265,13 @@ async def sinks(
 
 
 async def raw_stream(served: Served, execution: str) -> str:
-    """The events of an execution as a browser gets them."""
+    """Return the events of an execution as a browser receives them."""
     reply = await served.client.get(f"/api/workflows/executions/{execution}/stream", timeout=PATIENCE_S)
     return reply.text
 
 
 def texts_of(frames: str) -> Iterator[str]:
-    """The pieces of text in live events: a secret may come in several."""
+    """Yield the parts of text in live events: a secret may be split over several."""
     for line in frames.splitlines():
         if line.startswith("data: "):
             told = cast("JsonObject", msgspec.json.decode(line.removeprefix("data: ")))
@@ -279,19 +280,19 @@ def texts_of(frames: str) -> Iterator[str]:
 
 
 async def by_mcp(served: Served, execution: str) -> str:
-    """What a client of MCP is told."""
+    """Return the answers that an MCP client receives."""
     async with over_http(served) as client:
         answer = await client.call_tool("get_execution", {"executionId": execution})
     return str(without_kept(cast("Json", answer.structured_content)))
 
 
 def without_kept(told: Json) -> Json:
-    """An answer without the fields that show what people typed."""
+    """Return an answer without the fields that show what people typed."""
     return {name: value for name, value in told.items() if name not in KEPT} if isinstance(told, dict) else told
 
 
 async def payloads(served: Served, execution: str) -> dict[str, str]:
-    """What every operation that reads an execution answers, as the web app asks for it."""
+    """Return the answer of every operation that reads an execution, as the web app requests it."""
     document = (await served.client.get("/api/openapi.json")).json()
     asked = [path for path, operations in document["paths"].items() if "get" in operations and is_read(path)]
     found: dict[str, str] = {}
@@ -305,8 +306,9 @@ async def payloads(served: Served, execution: str) -> dict[str, str]:
 
 
 def is_read(path: str) -> bool:
-    """Whether a path is about one execution, or a list of what happened; streams are asked elsewhere, and an
-    export has what people typed and the script of the model."""
+    """Return whether a path is about one execution or a list of events. Streams are tested separately, and an export
+    contains typed inputs and the script of the model.
+    """
     if path.endswith(("/stream", "/export")) or path.count("{") > 1:
         return False
     return "{eid}" in path or path in ("/api/workflows/executions", "/api/inbox", "/api/notifications", "/api/usage")
@@ -317,8 +319,8 @@ def plain(data: bytes) -> str:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """All encodings at all places."""
-    ear, ours = Overheard(), logging.getLogger("pointsman")  # Libraries write at DEBUG what goes over the wire.
+    """Test all encodings at all places."""
+    ear, ours = LogCollector(), logging.getLogger("pointsman")  # Libraries log at DEBUG what they send.
     ours.addHandler(ear)
     try:
         with tempfile.TemporaryDirectory() as name:

@@ -11,7 +11,7 @@ from tests.reliability.findings import NotHere
 
 @contextmanager
 def server() -> Generator[postgres.Cluster, None, None]:
-    """Started here, gone afterwards. Raises `NotHere` where PostgreSQL is not installed."""
+    """Start a server, and delete it at the end. Raises `NotHere` if PostgreSQL is not installed."""
     if postgres.binaries() is None:
         raise NotHere("no PostgreSQL server is installed (apt-get install postgresql)")
     yield from postgres.own_cluster()

@@ -1,8 +1,8 @@
-"""The privilege and sharing matrix: people × kinds of sharing × ways by which one workflow comes to execute another.
+"""The sharing matrix: people × kinds of sharing × ways in which one workflow can execute another.
 
-Every way is set up while the target is shared with everybody, then the target is narrowed, then the way is taken. The
-target may have executed exactly where the person who started it may execute the target, and the person who wrote the
-text that names it sees the target. Where it may not, the answer must be the one for a target that does not exist.
+Every way is set up while the target is shared with all, then the target is restricted, then the way is used. The target
+may execute only if the person who started it may execute the target, and if the author of the text that names it sees
+the target. Otherwise the answer must be the one for a target that does not exist.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Headers: TypeAlias = dict[str, str]
 GROUP: Final = "desk"
 AUDIENCES: Final = ("private", "groups", "everyone")
 PEOPLE: Final = {"ada": "editor", "cleo": "editor", "bob": "editor", "olga": "operator", "root": "admin"}
-"""`ada` owns the target; `cleo` is in the group; the others are strangers to it."""
+"""`ada` owns the target; `cleo` is in the group; the others have no relation to it."""
 WRITERS: Final = ("ada", "cleo", "bob", "root")
 TARGET: Final = """\
 pointsman: 1
@@ -54,27 +54,28 @@ NODES: Final = {
     "verb": "{id: run, type: agent, config: {prompt: Go, tools: [run_workflow]}}",
     "emit": "{id: tell, type: emit, config: {event: go}}",
 }
-"""Way -> the node of the author's workflow that takes it."""
+"""Way -> the node of the author's workflow that uses it."""
 TEXT: Final = "{type: object, properties: {message: {type: string}}, required: [message]}"
 PLAIN: Final = '{id: call, type: transform, config: {set: {a: "1"}}}'
 SHOWN_MAX: Final = 20
 MISSING: Final = "innet"
-"""The id of nothing: as much like the ids of others as the id of the target is."""
+"""The id of a workflow that does not exist, as similar to other ids as the id of the target is."""
 MARK: Final = re.compile(r"exec-\w+|try-\w+|inner|outer\d+")
 
 
 class Cell(NamedTuple):
-    """Somebody takes a way that somebody else wrote."""
+    """One person uses a way that another person wrote."""
 
     way: str
     audience: str
     starter: str
     author: str
-    """Whoever wrote the text that names the target; empty: nobody but the starter names it."""
+    """The author of the text that names the target; empty: only the starter names it."""
 
     @property
     def executes(self) -> bool:
-        """Whether the target may execute. An admin who acts by an agent is an editor, as the settings say."""
+        """Whether the target may execute. An admin who acts through an agent is an editor, as the settings define
+        it."""
         people = [self.starter, *filter(None, [self.author])]
         capped = self.way in BY_VERB
         return all(sees("an editor" if capped and one == "root" else one, self.audience) for one in people)
@@ -85,19 +86,19 @@ class Cell(NamedTuple):
 
 
 def sees(name: str, audience: str) -> bool:
-    """Whether a person sees the target, as docs/how-to/access.md says it."""
+    """Return whether a person sees the target, as docs/how-to/access.md defines it."""
     return audience == "everyone" or name in ("ada", "root") or (audience == "groups" and name == "cleo")
 
 
 class World:
-    """A server, its people, and the ways that are tried on it."""
+    """A server, its users, and the ways that are tested on it."""
 
     def __init__(self, served: Served, keys: dict[str, Headers]) -> None:
         self.served = served
         self.keys = keys
         self.count = 0
         self.wrong: list[str] = []
-        self.tried = 0
+        self.check_cells = 0
 
     async def ask(self, method: str, path: str, by: str, *, expect: int | None = None, **more: Any) -> Any:
         reply = await self.served.client.request(method, path, headers=self.keys[by], **more)
@@ -147,9 +148,9 @@ class World:
         return reply.text
 
     async def settle(self) -> None:
-        """Until nothing moves any more."""
+        """Return when no execution is in progress."""
         unfinished = ExecutionQuery(statuses=frozenset({"pending", "running"}), limit=1)
-        while await self.served.app.executions(unfinished):  # noqa: ASYNC110 - what moves is a store, and rings no bell
+        while await self.served.app.executions(unfinished):  # noqa: ASYNC110 - the store has no notification
             await asyncio.sleep(0.005)
 
     async def executed(self) -> int:
@@ -157,8 +158,8 @@ class World:
         return len(await self.served.app.executions(query))
 
     async def take(self, cell: Cell) -> None:
-        """Set a way up, narrow the target, take the way, and look what came of it."""
-        self.tried += 1
+        """Set up a way, restrict the target, use the way, and check the result."""
+        self.check_cells += 1
         await self.share("everyone")
         go = await WAYS[cell.way](self, cell)
         await self.share(cell.audience)
@@ -186,8 +187,8 @@ async def _run(world: World, cell: Cell) -> Go:
     return lambda: world.ask("POST", "/run", cell.starter, json={"goal": "Word for word"})
 
 
-def _talked(path: str, body: JsonObject) -> Way:
-    """A way for workflows that take a text: through the endpoints for clients of OpenAI."""
+def _chat_way(path: str, body: JsonObject) -> Way:
+    """Return a way for workflows that take a text, through the endpoints for OpenAI clients."""
 
     async def way(world: World, cell: Cell) -> Go:
         name = await world.save("ada", PLAIN, input=TEXT)
@@ -265,7 +266,7 @@ async def _agent_verb(world: World, cell: Cell) -> Go:
 
 
 async def _later(world: World, cell: Cell) -> Go:
-    """A draft that named the target before it was there."""
+    """A draft that named the target before the target existed."""
     name = await world.save(cell.author, NODES["node"].replace("inner", "later"), draft=True)
     later = TARGET.replace("id: inner", "id: later").replace("event: go", "event: other")
     await world.ask("POST", "/api/workflows", "ada", content=later)
@@ -285,7 +286,7 @@ async def _later(world: World, cell: Cell) -> Go:
 
 
 async def _gated(world: World, cell: Cell) -> tuple[str, str]:
-    """An execution of `ada` that waits at a gate in front of the call; its id, and the gate's."""
+    """Return an execution of `ada` that waits at a gate before the call: its id, and that of the gate."""
     gate = "{id: wait, type: human, config: {message: Go on, options: [{value: approve}]}}"
     name = await world.save(cell.author, gate, NODES["node"], more="config: {humanInLoop: real_time}\n")
     begun = (await world.execute(name, "ada")).json()
@@ -333,7 +334,7 @@ async def _event(world: World, cell: Cell) -> Go:
 
 
 async def _planned(world: World, cell: Cell) -> str:
-    """The id of a schedule of the target."""
+    """Return the id of a schedule of the target."""
     world.count += 1
     name = f"plan{world.count}"
     plan = {"workflow": "inner", "every": 3600, "id": name}
@@ -363,8 +364,8 @@ WAYS: Final[dict[str, Way]] = {
     **dict.fromkeys(NODES, _written),
     "direct": _direct,
     "run": _run,
-    "model": _talked("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello"}]}),
-    "response": _talked("/v1/responses", {"input": "Hello"}),
+    "model": _chat_way("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello"}]}),
+    "response": _chat_way("/v1/responses", {"input": "Hello"}),
     "files": _files,
     "mcp-tool": _mcp_tool,
     "mcp-verb": _mcp_verb,
@@ -392,7 +393,7 @@ EDITORS_START: Final = frozenset({"draft-trial", "trial", "agent-trial", "move"}
 
 
 def cells() -> Iterator[Cell]:
-    """Every cell."""
+    """Yield all cells."""
     for way in WAYS:
         starters = [one for one in PEOPLE if way not in EDITORS_START or one != "olga"]
         for audience in AUDIENCES:
@@ -405,7 +406,7 @@ def cells() -> Iterator[Cell]:
 
 
 async def answers_are_the_same(world: World) -> None:
-    """What `bob` is answered about a hidden target, and about one that does not exist."""
+    """Compare the answers that `bob` receives about a hidden target with those about one that does not exist."""
     await world.share("private")
     for method, path, body in QUESTIONS:
         found: list[tuple[int, str]] = []
@@ -413,13 +414,13 @@ async def answers_are_the_same(world: World) -> None:
             asked = {} if body is None else {"json": _named(body, name)}
             reply = await world.ask(method, path.replace("NAME", name), "bob", **asked)
             found.append((reply.status_code, MARK.sub("…", reply.text).replace(name, "…")))
-        world.tried += 1
+        world.check_cells += 1
         if found[0] != found[1]:
             world.wrong.append(f"{method} {path}: hidden {found[0]}, missing {found[1]}")
     for method, params in MCP_QUESTIONS:
         answers = [await world.mcp_asked("bob", method, _named(params, name)) for name in ("inner", MISSING)]
         said = [MARK.sub("…", one).replace(MISSING, "…") for one in answers]
-        world.tried += 1
+        world.check_cells += 1
         if said[0] != said[1]:
             world.wrong.append(f"MCP {method} {params}: hidden {said[0]}, missing {said[1]}")
 
@@ -501,7 +502,7 @@ QUESTIONS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("POST", "/api/workflows", _calling(BY_NODE)["document"]),
     ("POST", "/api/workflows", _calling(BY_TOOL)["document"]),
 )
-"""Everything that can be asked about a name."""
+"""All requests about a name."""
 MCP_QUESTIONS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("tools/call", {"name": "workflow__NAME", "arguments": {}}),
     ("tools/call", {"name": "run_workflow", "arguments": {"workflow": "NAME", "input": {}}}),
@@ -515,7 +516,7 @@ MCP_QUESTIONS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("resources/read", {"uri": "pointsman://workflows/NAME"}),
     ("prompts/get", {"name": "NAME"}),
 )
-"""The same over MCP."""
+"""The same requests over MCP."""
 
 
 @asynccontextmanager
@@ -539,8 +540,8 @@ async def world(store: str) -> AsyncGenerator[World]:
         yield made
 
 
-async def tried(size: int, seed: int, store: str = "memory:") -> tuple[list[str], str]:
-    """`size` cells that the seed chooses, or all where there are no more; and all questions."""
+async def check_cells(size: int, seed: int, store: str = "memory:") -> tuple[list[str], str]:
+    """Test `size` cells that the seed selects, or all if there are fewer, and all requests."""
     every = list(cells())
     chosen = every if size >= len(every) else Random(seed).sample(every, size)
     async with world(store) as one:
@@ -554,14 +555,14 @@ async def tried(size: int, seed: int, store: str = "memory:") -> tuple[list[str]
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` cells."""
-    return _finding(tried(size, seed))
+    """Test `size` cells."""
+    return _finding(check_cells(size, seed))
 
 
 def on_postgres(size: int, seed: int) -> Finding:
-    """The same on a PostgreSQL server of this experiment's own."""
+    """Test the same on a PostgreSQL server of this experiment."""
     with server() as cluster:
-        return _finding(tried(size, seed, cluster.url(schema="sharing")))
+        return _finding(check_cells(size, seed, cluster.url(schema="sharing")))
 
 
 def _finding(trial: Coroutine[None, None, tuple[list[str], str]]) -> Finding:

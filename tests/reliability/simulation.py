@@ -1,4 +1,5 @@
-"""Deterministic simulation: per seed three random graphs, driven through every mishap we know, held to the laws."""
+"""Deterministic simulation: per seed three random graphs, executed with every known disturbance, checked against the
+laws."""
 
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ from pointsman.testing.graphs import INPUT, perform
 from pointsman.testing.simulation import Simulation, SimulationResult
 from tests.engine.laws import hold, hunt, must_end, must_settle_once, net_for, plan_for, run, told
 from tests.engine.replays import must_replay
+from tests.reliability.disturbances import DisturbedSimulation, cancelled_at, retried_or_resumed
 from tests.reliability.findings import Finding
-from tests.reliability.peopled import peopled_for, with_people
+from tests.reliability.human_actions import plan_with_people, with_people
+from tests.reliability.irregular_graphs import irregular_plan
 from tests.reliability.rare_states import RARE, seen_in
-from tests.reliability.rough import rough_for
-from tests.reliability.storms import Stormy, cancelled_at, taken_up_again
 
 SEEDS_FOR_ALL_STATES: Final = 200
-"""From so many seeds on every rare state must have been seen."""
+"""With at least this many seeds, every rare state must occur."""
 SPLIT_FROM: Final = 50
-"""From so many seeds on it is worth starting processes."""
+"""With at least this many seeds, separate processes are worth their start."""
 
 
 class Seen(NamedTuple):
-    """What some seeds gave."""
+    """The results of some seeds."""
 
     states: frozenset[str]
     executions: int
@@ -37,7 +38,7 @@ class Seen(NamedTuple):
 
 
 class Tally:
-    """Counts executions, and what was seen in them."""
+    """Counts executions and the rare states in them."""
 
     def __init__(self) -> None:
         self.states: set[str] = set()
@@ -52,14 +53,15 @@ class Tally:
 
 
 def plans_of(number: int) -> Iterator[tuple[str, Plan]]:
-    """The graphs of one seed: tame (its outcome is one), rough (races by its meaning), a net without structure."""
-    found = {"tame": plan_for(number, 7), "rough": rough_for(number), "net": net_for(number)}
+    """Yield the graphs of one seed: well-formed (one outcome), irregular (races by definition), and an unstructured
+    net."""
+    found = {"tame": plan_for(number, 7), "rough": irregular_plan(number), "net": net_for(number)}
     yield from ((name, plan) for name, plan in found.items() if plan is not None)
 
 
 def must_survive_storms(plan: Plan, number: int, tally: Tally, *, tame: bool) -> None:
-    """A crash at every boundary, and rivals, change nothing of what comes out."""
-    world = Stormy(plan, number, rivals=number % 2 == 0)
+    """Check that crashes at every row and rival drivers do not change the outcome."""
+    world = DisturbedSimulation(plan, number, rivals=number % 2 == 0)
     outcome = tally.count(world.run(INPUT))
     if world.rows_of_rivals:
         tally.states.add("a rival appends first")
@@ -74,7 +76,7 @@ def must_survive_storms(plan: Plan, number: int, tally: Tally, *, tame: bool) ->
 
 
 def must_end_when_cancelled(plan: Plan, number: int, tally: Tally) -> None:
-    """After a cancellation at any row nothing happens any more, whatever reports late."""
+    """Check that nothing happens after a cancellation at any row, whatever is reported late."""
     rows = 1 + Random(number).randrange(30)
     outcome, after = cancelled_at(plan, number, rows)
     tally.count(outcome)
@@ -84,12 +86,12 @@ def must_end_when_cancelled(plan: Plan, number: int, tally: Tally) -> None:
 
 
 def must_be_taken_up(plan: Plan, number: int, tally: Tally) -> None:
-    outcome = tally.count(taken_up_again(plan, number))
+    outcome = tally.count(retried_or_resumed(plan, number))
     must_end(outcome)
 
 
 def must_pause_anywhere(plan: Plan, number: int, tally: Tally) -> None:
-    """Paused after any row, under crashes; then it goes on and ends."""
+    """Check that an execution paused after any row, with crashes, continues and ends."""
     world = Simulation(plan, number, work=perform, chance_of_crash=0.3)
     world.run_rows(INPUT, 1 + number % 11)
     if world.state.status == "running":
@@ -99,9 +101,10 @@ def must_pause_anywhere(plan: Plan, number: int, tally: Tally) -> None:
     must_end(tally.count(world.go_on()))
 
 
-def must_bear_people(number: int, tally: Tally) -> None:
-    """Whatever people do and when: it ends, nothing settles twice, and its journal decided again is the same."""
-    plan = peopled_for(number)
+def must_end_with_people(number: int, tally: Tally) -> None:
+    """Check that with any actions of people an execution ends, no step settles twice, and a replay gives the same
+    decisions."""
+    plan = plan_with_people(number)
     if plan is None:
         return
     outcome = tally.count(with_people(plan, number))
@@ -111,18 +114,18 @@ def must_bear_people(number: int, tally: Tally) -> None:
 
 
 def examine_seed(number: int, tally: Tally) -> None:
-    """Hold everything for one seed. Raises `LawBroken`, or whatever a bug raises."""
+    """Check all laws for one seed. Raises `LawBroken`, or the exception of a bug."""
     hunt(range(number, number + 1))
     for name, plan in plans_of(number):
         must_survive_storms(plan, number, tally, tame=name == "tame")
         must_end_when_cancelled(plan, number, tally)
         must_be_taken_up(plan, number, tally)
         must_pause_anywhere(plan, number, tally)
-    must_bear_people(number, tally)
+    must_end_with_people(number, tally)
 
 
 def examine_seeds(numbers: range) -> Seen:
-    """All of them, whatever some of them break."""
+    """Check all seeds, also after a violation."""
     tally, violations = Tally(), list[str]()
     for number in numbers:
         try:
@@ -133,7 +136,7 @@ def examine_seeds(numbers: range) -> Seen:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """So many seeds from `seed` on, on all cores."""
+    """Check `size` seeds from `seed` on, on all cores."""
     numbers = range(seed, seed + size)
     if size < SPLIT_FROM:
         parts = [examine_seeds(numbers)]

@@ -1,7 +1,7 @@
-"""python -m tests.reliability.stalls [NAME …]: how long each verb keeps the event loop of a server from other work.
+"""python -m tests.reliability.stalls [NAME …]: for how long each verb blocks the event loop of a server.
 
-Every verb gets a document of 10 000 nodes or a body as large as its limit. The server runs as a process of its own; a
-task on its event loop measures the pauses (`watched`):
+Every verb gets a document of 10 000 nodes or a body as large as its limit. The server runs in its own process; a task
+on its event loop measures the pauses (`watched`):
 
     client ─ request ─▶ server ─▶ longest pause of the loop, processor time of the loop's thread in it, where
 """
@@ -28,12 +28,12 @@ import msgspec
 
 from pointsman.triggers.signatures import key_of, sign
 from pointsman.values import Json, JsonObject
-from tests.reliability.watched import FILE
+from tests.reliability.loop_monitor import FILE
 from tests.server.processes import ServerProcess
 
 NODES: Final = 10_000
 EXTRA_MS_MAX: Final = 50
-"""How much longer than for a small request the event loop may pause."""
+"""Maximum pause of the event loop beyond that of a small request."""
 ANSWER_S_MAX: Final = 600.0
 MB: Final = 1_000_000
 SETTINGS: Final = """
@@ -53,7 +53,7 @@ class Stall(msgspec.Struct):
 
     longest_ms: int
     busy_ms: int
-    """Processor time that the loop's thread took without a pause: no neighbour on the machine adds to it."""
+    """Processor time that the loop's thread used without a pause. Other processes do not increase it."""
     where: list[str]
     verb: str = ""
     status: int = 0
@@ -61,7 +61,7 @@ class Stall(msgspec.Struct):
 
 @dataclass(slots=True)
 class Watched:
-    """A server whose event loop is watched."""
+    """A server with a monitored event loop."""
 
     server: ServerProcess
     client: httpx2.AsyncClient
@@ -70,12 +70,12 @@ class Watched:
     async def stall_of(self, verb: str, work: Callable[[Watched], Awaitable[int]]) -> Stall:
         await self.reading()
         status = await work(self)
-        await asyncio.sleep(0.05)  # What the answer leaves behind.
+        await asyncio.sleep(0.05)  # Include work after the answer.
         found = await self.reading()
         return msgspec.structs.replace(found, verb=verb, status=status)
 
     async def reading(self) -> Stall:
-        """What happened since the last reading."""
+        """Return the measurements since the last reading."""
         lines = self.lines
         assert self.server.process is not None
         self.server.process.send_signal(signal.SIGUSR1)
@@ -93,7 +93,7 @@ class Watched:
 
 
 def chain(id: str = "long", prompt: str = "Go.") -> JsonObject:
-    """A gate, and behind it a chain of agents."""
+    """Return a workflow with a gate and then a chain of agents."""
     gate: JsonObject = {"id": "gate", "type": "human", "config": {"message": "Go on?"}}
     agents: list[Json] = [{"id": f"n{i}", "type": "agent", "config": {"prompt": prompt}} for i in range(NODES - 1)]
     names = ["gate", *(f"n{i}" for i in range(NODES - 1))]
@@ -103,7 +103,7 @@ def chain(id: str = "long", prompt: str = "Go.") -> JsonObject:
 
 
 def as_yaml() -> str:
-    """A chain of agents as YAML, without the gate."""
+    """Return a chain of agents as YAML, without the gate."""
     nodes = [f"- {{id: n{i}, type: agent, config: {{prompt: Go.}}}}" for i in range(NODES)]
     edges = [f"- {{source: n{i}, target: n{i + 1}}}" for i in range(NODES - 1)]
     return "\n".join(["pointsman: 1", "id: long", "nodes:", *nodes, "edges:", *edges])
@@ -118,7 +118,7 @@ SMALL: Final[JsonObject] = {
     "triggers": [{"id": "call", "type": "webhook", "path": "orders", "secret": SECRET}],
 }
 VALUES: Final[list[Json]] = [*range(240_000)]
-"""As many as a body may have."""
+"""The largest number of values that a body may have."""
 
 Verb: TypeAlias = Callable[[Watched], Awaitable[int]]
 
@@ -134,7 +134,7 @@ def request(method: str, path: str, body: Callable[[], object] = lambda: None, *
 
 
 def webhook(body: Callable[[], object]) -> Verb:
-    """A signed call of the webhook of `small`."""
+    """Return a signed call of the webhook of `small`."""
 
     async def send(watched: Watched) -> int:
         content, at = json.dumps(body()).encode(), int(time.time())
@@ -176,7 +176,7 @@ def mcp(name: str, arguments: Callable[[], JsonObject]) -> Verb:
 
 
 def on_execution(method: str, path: str, body: Callable[[], object] = lambda: None) -> Verb:
-    """A verb on an execution of the long workflow."""
+    """Return a verb on an execution of the long workflow."""
 
     async def send(watched: Watched) -> int:
         return (await watched.send(method, f"{FAMILY}/{await execution(watched)}{path}", body())).status_code
@@ -197,7 +197,7 @@ async def bring_in(watched: Watched) -> int:
 
 
 def fat() -> JsonObject:
-    """A workflow with a long text, and no webhook: its path belongs to `small`."""
+    """Return a workflow with a long text and without a webhook, whose path belongs to `small`."""
     return {**SMALL, "id": "fat", "description": text_of(15), "triggers": []}
 
 
@@ -300,7 +300,7 @@ async def watched() -> AsyncGenerator[Watched, None]:
         file = folder / "stalls"
         file.touch()
         os.environ[FILE] = str(file)
-        module = ("tests.reliability.watched",)
+        module = ("tests.reliability.loop_monitor",)
         server = ServerProcess(f"sqlite:///{folder}/store.db", folder=folder, settings=SETTINGS, module=module)
         await server.begin()
         try:

@@ -1,4 +1,4 @@
-"""SIGTERM to a keeper in the middle of running steps: it ends cleanly at once, and the next one finishes everything."""
+"""SIGTERM to a worker during running steps: it exits cleanly at once, and the next worker finishes everything."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXECUTIONS: Final = 5
 STEPS: Final = 5
 PATIENCE_S: Final = 60.0
 END_S_MAX: Final = 20.0
-"""A hang, on any machine; the time it really takes is in the figure."""
+"""Limit that only a hang exceeds; the figure contains the real time."""
 SCRIPT: Final = "rules:\n  - {text: said, delay: 150ms}\n"
 
 
@@ -50,7 +50,7 @@ def keeper(store: str) -> subprocess.Popen[str]:
 
 
 async def begin(store: str) -> list[ExecutionId]:
-    """Executions whose process ends before they have done anything."""
+    """Start executions in a process that exits before they do anything."""
     async with Pointsman(store, script=read_script(SCRIPT), model="scripted") as pointsman:
         return [(await pointsman.start(Workflow.of(document()), {})).id for _ in range(EXECUTIONS)]
 
@@ -68,7 +68,7 @@ def done_in(rows: dict[ExecutionId, list[Row]]) -> int:
 
 
 async def until_done(store: str, names: list[ExecutionId], steps: int) -> int:
-    """Return when so many steps are recorded; how many are."""
+    """Return the number of recorded steps once it reaches `steps`."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         done = done_in(await rows_of(store, names))
@@ -78,7 +78,7 @@ async def until_done(store: str, names: list[ExecutionId], steps: int) -> int:
 
 
 async def stop(process: subprocess.Popen[str], violations: list[str]) -> float:
-    """SIGTERM; how long it took to end."""
+    """Send SIGTERM and return the seconds until the exit."""
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     try:
@@ -114,7 +114,7 @@ async def one_round(seed: str) -> tuple[list[str], float]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` keepers stopped."""
+    """Stop `size` workers."""
     violations, slowest = list[str](), 0.0
     for number in range(size):
         wrong, took = asyncio.run(one_round(f"{seed}:{number}"))

@@ -1,5 +1,6 @@
-"""Crowds of subscribers: of one execution and of many, some that never read, all of them coming back at once; and a
-server that is told to stop under open streams and running steps."""
+"""Many subscribers of one and of several executions, some that never read, all reconnecting at once; and a server that
+is stopped with open streams and running steps.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ from tests.server.processes import ServerProcess
 ROUNDS: Final = 40
 STREAMS: Final = 50
 EXECUTIONS: Final = 10
-"""Half of all listen to one, half to one of these."""
+"""Half of all subscribers read one execution, the other half one of these."""
 STUCK: Final = 20
 KB_MAX: Final = 40.0
 END_S_MAX: Final = 20.0
-"""A hang, on any machine."""
+"""Limit that only a hang exceeds."""
 END_S: Final = 2.0
-"""What is promised of a machine that has nothing else to do."""
+"""The promised limit on an idle machine."""
 PATIENCE_S: Final = 120.0
 AT_ONCE: Final = 200
-"""Connections that are being made at the same time."""
+"""Maximum number of connections that are being opened at the same time."""
 
 COUNT: Final = f"""\
 pointsman: 1
@@ -64,7 +65,7 @@ CHAIN: Final[JsonObject] = {
 
 @dataclass(slots=True)
 class Listener:
-    """Hears the ids of one execution, over as many connections as it takes."""
+    """Reads the event ids of one execution over as many connections as necessary."""
 
     port: int
     execution: str
@@ -74,7 +75,7 @@ class Listener:
     _writer: asyncio.StreamWriter | None = None
 
     async def listen(self, limit: asyncio.Semaphore) -> None:
-        """One connection, until the server closes it or `leave`."""
+        """Use one connection until the server or `leave` closes it."""
         async with limit:
             reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
             self._writer = writer
@@ -100,7 +101,7 @@ class Listener:
 
 @dataclass(slots=True)
 class Crowd:
-    """Listeners who come, go, and come back."""
+    """Subscribers that connect, disconnect and reconnect."""
 
     listeners: list[Listener]
     tasks: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
@@ -116,13 +117,13 @@ class Crowd:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def heard(self, count: int) -> None:
-        """Until each has heard so many events."""
+        """Return when each has received that many events."""
         async with asyncio.timeout(PATIENCE_S):
             while any(len(one.ids) < count for one in self.listeners):  # noqa: ASYNC110 - sockets tell nobody
                 await asyncio.sleep(0.05)
 
     async def finish(self) -> None:
-        """Until the server has closed all of them, and told them that there is no more."""
+        """Return when the server has ended all streams as complete."""
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(*self.tasks)
             while not all(one.ended for one in self.listeners):
@@ -140,7 +141,7 @@ class Crowd:
 async def served(defect: str) -> AsyncGenerator[ServerProcess, None]:
     with tempfile.TemporaryDirectory() as folder:
         server = ServerProcess(
-            f"sqlite:///{folder}/store.db", folder=Path(folder), module=("tests.reliability.served", defect)
+            f"sqlite:///{folder}/store.db", folder=Path(folder), module=("tests.reliability.modified_server", defect)
         )
         await server.begin()
         try:
@@ -162,7 +163,7 @@ async def signal_all(client: httpx2.AsyncClient, names: list[str], event: str) -
 
 
 def never_reads(port: int, execution: str) -> socket.socket:
-    """A client that asks for a stream and takes nothing of it."""
+    """Open a stream and never read from it."""
     one = socket.socket()
     one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     one.connect(("127.0.0.1", port))
@@ -182,7 +183,7 @@ def open_files(server: ServerProcess) -> int:
 
 
 async def until_files(server: ServerProcess, most: int, within_s: float) -> bool:
-    """Whether the server gets along with so many open files, within a while."""
+    """Return whether the server has at most that many open files within the time."""
     for _ in range(int(within_s / 0.05)):
         if open_files(server) <= most:
             return True
@@ -191,13 +192,13 @@ async def until_files(server: ServerProcess, most: int, within_s: float) -> bool
 
 
 async def story(client: httpx2.AsyncClient, execution: str) -> list[str]:
-    """The ids of all there is to tell."""
+    """Return the ids of all events."""
     reply = await client.get(f"/api/workflows/executions/{execution}/stream")
     return [line[4:] for line in reply.text.splitlines() if line.startswith("id: ")]
 
 
 def wrong_in(one: Listener, told: list[str]) -> list[str]:
-    """What it missed, or heard twice."""
+    """Return missing and repeated events."""
     if one.ids == told:
         return []
     missed, twice = len(set(told) - set(one.ids)), len(one.ids) - len(set(one.ids))
@@ -210,7 +211,7 @@ async def compared(client: httpx2.AsyncClient, people: Crowd) -> list[str]:
 
 
 async def crowd(size: int, *, defect: str = "none", frees_s: float = 15.0) -> tuple[list[str], str]:
-    """One crowd: it comes, half of the story is told, all drop out and come back twice, and hear the rest."""
+    """Connect all subscribers, send half of the events, disconnect and reconnect all twice, and send the rest."""
     async with served(defect) as server, httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE_S) as client:
         await client.post("/api/workflows", content=COUNT)
         await client.post(
@@ -243,13 +244,14 @@ async def crowd(size: int, *, defect: str = "none", frees_s: float = 15.0) -> tu
 
 
 async def stopped(streams: int, *, defect: str = "none") -> tuple[list[str], float]:
-    """SIGTERM under open streams and running steps; the streams come back to the next server and hear the rest."""
+    """Send SIGTERM with open streams and running steps; the streams reconnect to the next server and receive the
+    rest."""
     with tempfile.TemporaryDirectory() as folder:
         server = ServerProcess(
             f"sqlite:///{folder}/store.db",
             script=SLOW,
             folder=Path(folder),
-            module=("tests.reliability.served", defect),
+            module=("tests.reliability.modified_server", defect),
         )
         await server.begin()
         try:
@@ -278,13 +280,13 @@ async def stopped(streams: int, *, defect: str = "none") -> tuple[list[str], flo
 
 
 def of_crowds(size: int, seed: int) -> Finding:
-    """`size` subscribers. The seed decides nothing: a crowd is in no order."""
+    """Test `size` subscribers. The seed has no effect, because their order is random anyway."""
     violations, figure = asyncio.run(crowd(size))
     return Finding(f"{figure}; {len(violations)} violations", tuple(violations))
 
 
 def of_stops(size: int, seed: int) -> Finding:
-    """`size` stops under 50 streams each."""
+    """Stop a server `size` times with 50 streams each."""
     violations, slowest = list[str](), 0.0
     for _ in range(size):
         wrong, took = asyncio.run(stopped(STREAMS))
@@ -295,5 +297,5 @@ def of_stops(size: int, seed: int) -> Finding:
 
 
 def late_in(slowest: float) -> tuple[str, ...]:
-    """What is said of an end that took longer than promised."""
+    """Return a message if the end took longer than promised."""
     return (f"an end took {slowest:.2f} s; {END_S:g} are promised",) if slowest > END_S else ()

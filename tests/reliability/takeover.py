@@ -1,10 +1,10 @@
-"""Two owners of one execution: the old one, thought dead, goes on working. None of its rows may follow the new one's.
+"""Two owners of one execution: the old one, presumed dead, continues. None of its rows may follow those of the new one.
 
-The old owner is stopped at a random moment of its work as a machine that stands still: everything it had decided stays
-in its hands. The new one takes over, and the old one wakes up and goes on as if nothing had happened.
+The old owner is frozen at a random moment, like a machine that stands still, with all its pending decisions. The new
+owner takes over, and then the old one continues where it was.
 
-In every second pair of rounds both keep the store, one after the other: the old one has lost its lock without a word
-(somebody deleted its file). The epoch of the new one must keep everything out that the old one writes, whatever it is.
+In every second pair of rounds, both are leaders of the store, one after the other: the old one has lost its lock
+without notice (its file was deleted). The epoch of the new leader must refuse every kind of write of the old one.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, JsonObject
 from tests.reliability.findings import Finding
 from tests.reliability.killing import wrong_in
-from tests.reliability.ticking import ticking
+from tests.reliability.small_time_steps import ticking
 from tests.reliability.workload import FAN, INPUT
 
 EFFECT_S: Final = 1.0
 STEPS: Final = 6
 PATIENT: Final[JsonObject] = {"limits": {"nodeTime": "10h"}}
-"""Under load virtual time runs far ahead of the threads of the stores."""
+"""Under load, virtual time runs far ahead of the threads of the stores."""
 SHAPES: Final[tuple[JsonObject, ...]] = (
     {**FAN, "config": PATIENT},
     {
@@ -51,20 +51,20 @@ SHAPES: Final[tuple[JsonObject, ...]] = (
 
 
 class Owner:
-    """One installation; it can be made to stand still."""
+    """One app, which can be frozen."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.awake = asyncio.Event()
         self.awake.set()
         self.wrote: list[int] = []
-        """The rows that were acknowledged to it."""
+        """Rows that were acknowledged to it."""
 
     @property
     def tools(self) -> list[Tool]:
         @tool
         async def charge(what: str) -> str:
-            """Charge somebody."""
+            """Charge an account."""
             await asyncio.sleep(EFFECT_S * self.random.uniform(0.5, 2))
             await self.awake.wait()
             return what
@@ -77,7 +77,7 @@ class Owner:
 
 
 async def examined(number: int, seed: int) -> list[str]:
-    """One takeover; what must not be. A journal in which two wrote may not even fold any more."""
+    """Run one takeover and return the violations. A journal with rows of both owners may even fail to fold."""
     try:
         return await take_over(number, seed)
     except Exception as why:
@@ -85,7 +85,7 @@ async def examined(number: int, seed: int) -> list[str]:
 
 
 async def finished(owner: Pointsman, execution: str) -> str:
-    """Take it up until it stands still. The old owner may be faster as long as the new one has appended nothing."""
+    """Open the execution until it is settled. The old owner may be faster while the new one has appended nothing."""
     for _ in range(2 * STEPS):
         try:
             return await (await owner.open(execution)).settled()
@@ -95,7 +95,7 @@ async def finished(owner: Pointsman, execution: str) -> str:
 
 
 async def take_over(number: int, seed: int) -> list[str]:
-    """One takeover; what must not be."""
+    """Run one takeover and return the violations."""
     random = Random(f"{seed}:{number}")
     old, new, clock = Owner(random), Owner(random), VirtualClock()
     keeps = number % 4 >= 2
@@ -141,7 +141,7 @@ async def take_over(number: int, seed: int) -> list[str]:
 
 
 async def writes_of(store: Store) -> list[str]:
-    """Which writes of a superseded keeper are not refused."""
+    """Return the writes of a superseded leader that are not refused."""
     late = ExecutionId("exec-late")
     tries: dict[str, Callable[[], Awaitable[object]]] = {
         "a row": lambda: store.journal.append(late, row_of(1, "old")),
@@ -163,7 +163,7 @@ async def writes_of(store: Store) -> list[str]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` takeovers."""
+    """Run `size` takeovers."""
     violations: list[str] = []
     for number in range(size):
         violations += run_virtually(examined(number, seed))

@@ -1,5 +1,6 @@
-"""Callers of every role, in a group and in none; things of every owner, audience and group; and who is let in to which,
-as docs/how-to/access.md says it. Nothing here asks the product."""
+"""Callers of every role, in a group and in none; objects of every owner, audience and group; and which caller may
+access which object, as docs/how-to/access.md defines it. Nothing here uses the product's rules.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ OWNERS_ALONE: Final = frozenset({"DELETE /api/workflows/{id}", "PUT /api/workflo
 ALSO_A_WORKFLOW: Final = frozenset(
     f"POST /api/workflows/executions/{{eid}}/{verb}" for verb in ("fork", "move", "replay", "retry", "steer")
 )
-"""They run steps of the workflow or compare with it, so that the caller must see the workflow, too."""
+"""They run steps of the workflow or compare with it, so the caller must also see the workflow."""
 OF_SCHEDULES: Final = frozenset({"PUT /api/schedules/{sid}", "DELETE /api/schedules/{sid}"})
-"""For the owners of schedules, which are made by an admin here."""
+"""Allowed for owners of schedules, which an admin creates here."""
 STARTS: Final = "operator"
 DOCUMENT: Final = """\
 pointsman: 1
@@ -58,7 +59,7 @@ class Tenant(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What a thing is."""
+    """Properties of an object."""
 
     groups: tuple[str, ...]
     """`allowedGroups` of its document."""
@@ -79,13 +80,13 @@ KINDS: Final = (
 
 
 class Thing(NamedTuple):
-    """A workflow, with an execution, a conversation, memory and a schedule of it."""
+    """A workflow with an execution, a conversation, memory and a schedule."""
 
     number: int
     kind: Kind
     owner: Tenant
     starter: Tenant
-    """Who began the execution."""
+    """The caller who started the execution."""
     execution: str
 
     @property
@@ -102,22 +103,25 @@ class Thing(NamedTuple):
         return {"audience": self.kind.audience, "groups": [GROUP] if self.kind.audience == "groups" else []}
 
     def is_among(self, one: Tenant) -> bool:
-        """Whether its document leaves it open for them."""
+        """Return whether the document allows the caller."""
         return not self.kind.groups or not set(self.kind.groups).isdisjoint(one.groups)
 
     def is_seen_by(self, one: Tenant) -> bool:
-        """The workflow: its document and its sharing both let them in."""
+        """Return whether the caller sees the workflow: both its document and its sharing must allow it."""
         shared = self.kind.audience == "everyone" or one == self.owner
         shared = shared or (self.kind.audience == "groups" and GROUP in one.groups)
         return one.role == "admin" or (shared and self.is_among(one))
 
     def runs_for(self, one: Tenant) -> bool:
-        """The execution: whoever began it, and who sees its workflow; a turn of a conversation: who began it."""
+        """Return whether the caller sees the execution: its starter and all who see its workflow do; a turn of a
+        conversation only its starter.
+        """
         began = self.is_among(one) and one == self.starter
         return one.role == "admin" or began or (self.is_seen_by(one) and not self.kind.talks)
 
     def remembers_for(self, one: Tenant, scope: str) -> bool:
-        """Memory: as what owns it; that of a person: themselves."""
+        """Return whether the caller may read memory: it has the access of its owner; that of a user belongs to the
+        user."""
         match scope:
             case "workflow":
                 return self.is_seen_by(one)
@@ -127,11 +131,12 @@ class Thing(NamedTuple):
                 return one.role == "admin" or one == self.starter
 
     def owner_in(self, scope: str) -> str:
-        """Whose memory of that scope is about it."""
+        """Return the owner of that scope's memory of this object."""
         return {"workflow": self.id, "execution": self.execution, "session": self.id, "user": self.starter.name}[scope]
 
     def opens(self, operation: str, one: Tenant, scope: str) -> bool:
-        """Whether who has the role for an operation is let in to this thing. A model is what talks."""
+        """Return whether a caller with the role of an operation may use it on this object. Models take part in
+        conversations."""
         path = operation.partition(" ")[2]
         if operation in OWNERS_ALONE:
             return one.role == "admin" or (one == self.owner and self.is_seen_by(one))
@@ -147,12 +152,13 @@ class Thing(NamedTuple):
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """Where something is remembered about it."""
+        """Return the scopes that have memory of this object."""
         return ("workflow", "execution", "user", *(("session",) if self.kind.talks else ()))
 
 
-async def move_in(client: httpx2.AsyncClient) -> list[Tenant]:
-    """A key for every role inside and outside the group. The first, an admin's, is made by whoever is here."""
+async def create_keys(client: httpx2.AsyncClient) -> list[Tenant]:
+    """Create a key for every role inside and outside the group. The first, that of an admin, is created without a
+    key."""
     made: list[Tenant] = []
     for role, groups in product(reversed(ROLES), ((), (GROUP,))):
         name = f"{role}-{groups[0]}" if groups else role
@@ -163,8 +169,10 @@ async def move_in(client: httpx2.AsyncClient) -> list[Tenant]:
     return made[::-1]
 
 
-async def furnish(client: httpx2.AsyncClient, tenants: list[Tenant], random: Random, kind: Kind, number: int) -> Thing:
-    """A thing of that kind: begun while it is everybody's, then given to its owner and shared as the kind says."""
+async def create_object(
+    client: httpx2.AsyncClient, tenants: list[Tenant], random: Random, kind: Kind, number: int
+) -> Thing:
+    """Create an object: start its execution while it is open to all, then set owner and sharing."""
     root = next(one for one in tenants if one.role == "admin" and not one.groups).headers
     starters = [one for one in tenants if one.has(STARTS) and (not kind.groups or one.groups or one.role == "admin")]
     thing = Thing(number, kind, random.choice(tenants), random.choice(starters), "")

@@ -26,12 +26,12 @@ def without(kind: type[Command]) -> Callable[[Plan, ExecutionState], list[Comman
     return some
 
 
-def takes_up_nothing(state: ExecutionState) -> int:
+def recovers_nothing(state: ExecutionState) -> int:
     state.held_arrivals.clear()
     return 0
 
 
-def waits_for_nobody_at_all(node: str, before: dict[str, set[str] | None]) -> bool:
+def never_waits(node: str, before: dict[str, set[str] | None]) -> bool:
     return before[node] == set()
 
 
@@ -42,8 +42,8 @@ def counts_by_two(state: ExecutionState, seq: int, at: float) -> None:
 BUGS: Final[dict[str, tuple[object, str, object]]] = {
     "a crash forgets gates": (worlds, "outstanding", without(AnnounceGate)),
     "a crash forgets sub-workflows": (worlds, "outstanding", without(StartChild)),
-    "what was held is forgotten": (lifecycle, "resume_held", takes_up_nothing),
-    "nodes that wait for each other wait for ever": (enter_node, "_is_ready", waits_for_nobody_at_all),
+    "what was held is forgotten": (lifecycle, "resume_held", recovers_nothing),
+    "nodes that wait for each other wait for ever": (enter_node, "_is_ready", never_waits),
     "rows are numbered by two": (dispatch, "begin_decision", counts_by_two),
 }
 
@@ -52,13 +52,13 @@ def is_noticed(seed: int) -> bool:
     try:
         examine_seed(seed, Tally())
     except Exception:
-        return True  # A bug may break anything.
+        return True  # A bug may cause any violation.
     return False
 
 
 @pytest.fixture(autouse=True)
 def short() -> Iterator[None]:
-    """A bug that never ends is found sooner."""
+    """Lower the limits, so that an endless loop is found sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worlds, "DECISIONS_MAX", 3_000)
         yield

@@ -1,4 +1,4 @@
-"""Every row of the scorecard can fail: a defect of the kind it looks for makes it red."""
+"""Every row of the scorecard can fail: a planted defect of its kind is detected."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ from pointsman.triggers.notifications import Notifier
 from pointsman.values import ExecutionId, Json, JsonObject
 from tests.postgres import Cluster
 from tests.reliability import (
+    access_matrix,
     bombs,
     canaries,
     cancelling,
-    crowd,
     disk_faults,
-    doors,
     flipped_bits,
     floods,
     fuzzing,
-    gates,
+    gate_races,
     large_state,
     long_loop,
     odd_values,
     old_journals,
+    paced_calls,
     power_cut,
     requests,
     restarts,
@@ -77,14 +77,14 @@ from tests.reliability import (
     takeover,
 )
 from tests.reliability.findings import NotHere
-from tests.reliability.killing import Siege
+from tests.reliability.killing import KillExperiment
 from tests.reliability.large_state import Seen
 from tests.reliability.servers import server
 from tests.reliability.tenants import KINDS
 from tests.reliability.workload import EFFECT_S
 
 AMID_THE_AGENT = 6
-"""The chain of four, and two of the agent's three."""
+"""Effects: the chain of four, and two of the agent's three."""
 
 
 def nothing_outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
@@ -92,7 +92,7 @@ def nothing_outstanding(plan: Plan, state: ExecutionState) -> list[Command]:
 
 
 async def nothing(*_: object, **__: object) -> None:
-    """Acknowledge, and do nothing."""
+    """Acknowledge without doing anything."""
 
 
 async def nothing_found(_: SqliteStore) -> list[str]:
@@ -100,10 +100,10 @@ async def nothing_found(_: SqliteStore) -> list[str]:
 
 
 def no_question_asked(_: writer.WriterThread) -> None:
-    """Write whatever it is."""
+    """Write without a check."""
 
 
-def looks_the_same(_: SqliteLeader, _file: int) -> bool:
+def looks_unchanged(_: SqliteLeader, _file: int) -> bool:
     return True
 
 
@@ -112,7 +112,7 @@ def no_seals(_: sqlite3.Connection) -> list[str]:
 
 
 def nothing_stopped(self: Driver, step: Step) -> None:
-    """Let it run."""
+    """Let the step run."""
 
 
 def no_keys(keys: Iterable[str]) -> redaction.Redaction:
@@ -120,7 +120,7 @@ def no_keys(keys: Iterable[str]) -> redaction.Redaction:
 
 
 def nothing_folded(state: ExecutionState, event: Event) -> None:
-    """Take no notice."""
+    """Ignore the event."""
 
 
 def any_attempt(ctx: DecisionContext, report: WorkDone) -> StepState | None:
@@ -162,15 +162,15 @@ def test_the_power_cut_row_detects_commits_that_do_not_reach_the_disk(
 )
 async def test_the_kill_row_detects_lost_and_repeated_effects(defect: str, noticed: str, tmp_path: Path) -> None:
     victim = ("tests.reliability.defective_victim", defect)
-    siege = Siege(f"sqlite:///{tmp_path}/store", tmp_path / "world", "sequential", 2, victim=victim)
-    siege.kill_in(AMID_THE_AGENT, EFFECT_S["sequential"] / 2)
-    await siege.look()
-    await siege.end()
-    assert any(noticed in line for line in siege.violations), siege.violations
+    experiment = KillExperiment(f"sqlite:///{tmp_path}/store", tmp_path / "world", "sequential", 2, victim=victim)
+    experiment.kill_in(AMID_THE_AGENT, EFFECT_S["sequential"] / 2)
+    await experiment.look()
+    await experiment.end()
+    assert any(noticed in line for line in experiment.violations), experiment.violations
 
 
 def test_the_takeover_row_detects_an_owner_that_writes_after_unknown_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def insists(self: Commits, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
+    async def append_again(self: Commits, ledger: StoreJournal, row: Row, summary: Summary | None) -> None:
         execution = ExecutionId(vars(self)["_execution"])
         try:
             await ledger.append(execution, row, summary=summary)
@@ -179,14 +179,14 @@ def test_the_takeover_row_detects_an_owner_that_writes_after_unknown_rows(monkey
             await ledger.append(execution, row, summary=summary)
         vars(self)["_committed"](row)
 
-    monkeypatch.setattr(Commits, "now", insists)
+    monkeypatch.setattr(Commits, "now", append_again)
     assert not takeover.examine(2, 1).holds
 
 
 def test_the_takeover_row_detects_a_leader_that_writes_in_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer.WriterThread, "_check_epoch", no_question_asked)
-    # The keeper also looks at its lock file every two seconds: that must not hide the missing check of the epoch.
-    monkeypatch.setattr(SqliteLeader, "_is_in_place", looks_the_same)
+    # The leader also checks its lock file every two seconds, which must not hide the missing check of the epoch.
+    monkeypatch.setattr(SqliteLeader, "_is_in_place", looks_unchanged)
     violations = run_virtually(takeover.take_over(2, 1))
     assert any("wrote a row in the epoch of the new one" in line for line in violations)
     assert any("was not told" in line for line in violations)
@@ -210,7 +210,7 @@ def test_the_bits_row_detects_unverified_values_outside_of_rows(monkeypatch: pyt
 
 def test_the_gates_row_detects_answers_that_are_all_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Execution, "answer", nothing)
-    assert any("told that their answer counts" in line for line in gates.examine(2, 1).violations)
+    assert any("told that their answer counts" in line for line in gate_races.examine(2, 1).violations)
 
 
 def test_the_cancel_row_detects_work_that_is_not_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,24 +321,24 @@ def at_once(self: KeyPool, key: int) -> float:
     return -math.inf
 
 
-def whichever(self: KeyPool, index: int | None) -> int | None:
+def any_key(self: KeyPool, index: int | None) -> int | None:
     return None
 
 
 @pytest.mark.parametrize(
-    ("part", "defect", "told"), [("_ready_at", at_once, "too early"), ("_wanted", whichever, "served")]
+    ("part", "defect", "told"), [("_ready_at", at_once, "too early"), ("_wanted", any_key, "served")]
 )
 def test_the_crowd_row_detects_calls_without_pacing_and_with_any_key(
     part: str, defect: object, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KeyPool, part, defect)
-    assert any(told in line for line in crowd.in_virtual_time(30)[1])
+    assert any(told in line for line in paced_calls.in_virtual_time(30)[1])
 
 
 def test_the_crowd_row_detects_early_calls_on_a_machine_of_any_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KeyPool, "_ready_at", at_once)
-    an_hour = 3600.0  # Nobody waits for it: the defect is that nobody waits.
-    assert any("before their time" in line for line in crowd.in_real_time(30, an_hour)[1])
+    an_hour = 3600.0  # Real time of an hour: the defect is that calls do not wait.
+    assert any("before their time" in line for line in paced_calls.in_real_time(30, an_hour)[1])
 
 
 def test_the_stop_row_detects_a_process_that_ends_badly() -> None:
@@ -385,22 +385,22 @@ WORKFLOW, CANCEL, LIST = (
     ],
 )
 def test_the_access_row_detects_operations_open_or_closed_against_the_table(defect: str, kind: int, told: str) -> None:
-    async def tried() -> list[str]:
-        async with doors.besieged(1, defect) as siege:
-            siege.least = {one: least for one, least in siege.least.items() if one in looked_at}
-            await siege.furnish([KINDS[kind]])
-            await siege.strangers()
-            await siege.roles()
-            await siege.visits()
-            return siege.wrong
+    async def check_cells() -> list[str]:
+        async with access_matrix.tried_cells(1, defect) as experiment:
+            experiment.least = {one: least for one, least in experiment.least.items() if one in looked_at}
+            await experiment.create_object([KINDS[kind]])
+            await experiment.without_valid_key()
+            await experiment.roles()
+            await experiment.visits()
+            return experiment.wrong
 
     looked_at = (WORKFLOW, CANCEL, LIST, "DELETE /api/workflows/{id}")
-    wrong = asyncio.run(tried())
+    wrong = asyncio.run(check_cells())
     assert any(line.startswith(told) for line in wrong), wrong
 
 
 def test_the_floods_row_detects_a_server_that_reads_endless_headers() -> None:
-    [found] = asyncio.run(floods.endured(100, "many_headers", defect="unlimited"))
+    [found] = asyncio.run(floods.measured(100, "many_headers", defect="unlimited"))
     assert any("the server grew by" in why for why in found.wrong), found
 
 
@@ -408,7 +408,7 @@ def untouched(self: object, value: Json) -> Json:
     return value
 
 
-def spoken_as_it_is(self: MaskedListener, text: str) -> None:
+def publish_unmasked(self: MaskedListener, text: str) -> None:
     self._hear(text)  # pyright: ignore[reportPrivateUsage] - the defect
 
 
@@ -428,13 +428,13 @@ def test_the_encodings_row_detects_every_sink_that_does_not_mask(monkeypatch: py
 
 
 def test_the_encodings_row_detects_unmasked_words_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MaskedListener, "__call__", spoken_as_it_is)
+    monkeypatch.setattr(MaskedListener, "__call__", publish_unmasked)
     monkeypatch.setattr(redacting.Redactor, "json", untouched)
     violations = secret_encodings.examine(1, 1).violations
     assert any(line.endswith(" in live texts") for line in violations)
 
 
 def test_the_bombs_row_detects_a_server_that_reads_documents_on_its_event_loop() -> None:
-    """20 000 nodes: 2 s of work and more."""
-    [found] = asyncio.run(bombs.endured(400, "chain", defect="workless"))
+    """20 000 nodes take 2 s and more."""
+    [found] = asyncio.run(bombs.measured(400, "chain", defect="workless"))
     assert any("an answer took" in why for why in found.late), found

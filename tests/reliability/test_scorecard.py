@@ -1,4 +1,5 @@
-"""Every row of the scorecard holds, at most in the size of the PR tier; each can fail (see `test_planted_defects`)."""
+"""Every row of the scorecard holds, at most in the size of the `pr` tier; `test_planted_defects` proves that each can
+fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rows in turns for a given time: each turn has a seed of its own, and what one turn found stays found."""
+"""Rows of the scorecard in turns for a given time: each turn has its own seed, and a violation of one turn is not
+lost."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.reliability.report import Result, complaints, joined
 
 
 def row(name: str, *, long: int = 100, broken: int = 0) -> Row:
-    """One whose run takes a second; with that seed it is broken."""
+    """Return a row whose run takes one second; with the seed `broken` it fails."""
 
     def examine(size: int, seed: int) -> Finding:
         return Finding(f"{size} of seed {seed}", ("seen",) if seed == broken else ())
@@ -25,7 +26,7 @@ def row(name: str, *, long: int = 100, broken: int = 0) -> Row:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every look at the clock is a second later."""
+    """Advance the clock by one second at each read."""
     ticks = itertools.count()
     monkeypatch.setattr(command.time, "monotonic", lambda: float(next(ticks)))
 

@@ -1,8 +1,8 @@
-"""python -m tests.reliability.victim STORE WORLD LOAD COUNT DIES: takes up what is unfinished, starts more, answers.
+"""python -m tests.reliability.victim STORE WORLD LOAD COUNT DIES: resumes unfinished executions, starts more, answers.
 
-It says on its output, one line each and only once it is true: `started ID`, `answered ID`, `ended ID STATUS`, and
-`over` when COUNT executions have been started and nothing is unfinished. Then it ends; usually it is killed before, or
-dies by itself the moment the effect number DIES has happened (0: none).
+It prints one line for each event after it is true: `started ID`, `answered ID`, `ended ID STATUS`, and `over` when
+COUNT executions have been started and all are finished. Then it exits; usually it is killed before, or dies at the
+moment when effect number DIES has happened (0: never).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVERYTHING: Final = 1_000_000
 
 
 def say(line: str) -> None:
-    """In one write, past every buffer: what was said is heard even if this process dies now."""
+    """Print in one unbuffered write, so that the line is delivered even if this process dies now."""
     os.write(1, f"{line}\n".encode())
 
 
@@ -63,7 +63,7 @@ class Victim:
 
 
 async def live(words: list[str]) -> None:
-    """STORE WORLD LOAD COUNT DIES."""
+    """Arguments: STORE WORLD LOAD COUNT DIES."""
     store, world, load, count = words[0], Path(words[1]), cast("Load", words[2]), int(words[3])
     tools = [charging(world, EFFECT_S[load], dies_after=int(words[4]))]
     async with Pointsman(store, tools=tools, script=script(), model="scripted") as pointsman:

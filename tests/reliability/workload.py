@@ -1,4 +1,4 @@
-"""The work of the experiments that kill processes: what a victim does, and what everybody knows of it."""
+"""The work of the experiments that kill processes: what a victim does, and the facts that checks use."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from pointsman.models.script import Script, read_script
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool, ToolContext
 from pointsman.values import Json, JsonObject
-from tests.reliability.deeds import write_down
+from tests.reliability.effect_log import write_down
 
 Load: TypeAlias = Literal["sequential", "parallel"]
 
 EFFECT_S: Final[dict[Load, float]] = {"sequential": 0.04, "parallel": 0.08}
-"""How long an effect takes."""
+"""Duration of an effect."""
 AT_ONCE: Final[dict[Load, int]] = {"sequential": 1, "parallel": 4}
-"""Executions under way at a time."""
+"""Number of concurrent executions."""
 ROUNDS: Final = 3
-"""Tool calls of an agent before it answers."""
+"""Number of tool calls of an agent before it answers."""
 ITEMS: Final = 4
 INPUT: Final[JsonObject] = {"items": [f"item{number}" for number in range(ITEMS)]}
 
@@ -84,7 +84,7 @@ class Kind(NamedTuple):
 
     document: JsonObject
     effects: int
-    """How many each execution has."""
+    """Number of effects of each execution."""
 
 
 KINDS: Final = {
@@ -108,12 +108,12 @@ def workflow(name: str) -> Workflow:
 
 
 def charging(world: Path, seconds: float, *, dies_after: int = 0) -> Tool:
-    """The tool whose calls must not be paid twice. `dies_after` so many effects their process dies on the spot."""
+    """Return the tool whose calls must not be paid twice. After `dies_after` effects, its process dies at once."""
     done = 0
 
     @tool
     async def charge(what: str, context: ToolContext) -> str:
-        """Charge somebody."""
+        """Charge an account."""
         nonlocal done
         write_down(world, "begins", context.key)
         await asyncio.sleep(seconds)

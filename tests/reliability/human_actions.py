@@ -1,7 +1,7 @@
-"""Executions in which people take a hand: they vote, pass it on, do not come, steer, move, fork; and money ends.
+"""Simulated executions with people: they vote, delegate, do not answer, steer, migrate and fork; and budgets run out.
 
-What comes out then depends on when they do it. What always holds: it ends, every step settles once, and deciding the
-journal again gives the same.
+The outcome depends on the time of each action. Some laws always hold: the execution ends, every step settles once, and
+a replay of the journal gives the same decisions.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ PRICE: Final = Usage(tool_calls=1, cost_usd=0.01)
 
 
 @lru_cache(maxsize=256)
-def peopled_for(seed: int) -> Plan | None:
-    """A plan with people in it; None for the few drawings with a shape that is refused."""
-    return compiled(peopled_workflow(seed))
+def plan_with_people(seed: int) -> Plan | None:
+    """Return a plan with people; None for the few random graphs that are refused."""
+    return compiled(workflow_with_people(seed))
 
 
-def peopled_workflow(seed: int) -> JsonObject:
-    """Approvers and escalations at gates, budgets, rounds that may fail; every third one undoes what it did."""
+def workflow_with_people(seed: int) -> JsonObject:
+    """Return a workflow with approvers and escalations at gates, budgets, rounds that may fail; every third has
+    compensation."""
     document, random = random_workflow(seed, 5, unruly=True, undone=seed % 3 == 0), Random(seed)
     for node in cast("list[JsonObject]", document["nodes"]):
         config = cast("JsonObject", node["config"])
@@ -74,7 +75,7 @@ def peopled_workflow(seed: int) -> JsonObject:
 
 
 def _failing_rounds(document: JsonObject) -> None:
-    """A loop beside everything else, none of whose rounds succeeds."""
+    """Add a parallel loop in which every round fails."""
     nodes, edges = cast("list[JsonObject]", document["nodes"]), cast("list[JsonObject]", document["edges"])
     nodes.append({"id": "rounds", "type": "loop", "config": {"over": "input.items", "onRoundError": "skip"}})
     nodes.append({"id": "bad_round", "type": "tool", "config": {"tool": "look_up"}})
@@ -83,8 +84,8 @@ def _failing_rounds(document: JsonObject) -> None:
     edges.append({"source": "bad_round", "target": "rounds"})
 
 
-class Peopled(Simulation):
-    """Now and then a person takes a hand, before whatever is reported next; crashes at any boundary."""
+class HumanSimulation(Simulation):
+    """A simulation in which people act at times before a report, with crashes at any row."""
 
     def __init__(self, plan: Plan, seed: int) -> None:
         super().__init__(plan, seed, work=paid, answer=self._vote, chance_of_duplicate=0.2, checked=True)
@@ -93,7 +94,7 @@ class Peopled(Simulation):
         self._begun: list[Report] = []
 
     def begin_in_line(self) -> None:
-        """It waits until there is a place for it."""
+        """Queue the execution until a concurrency limit admits it."""
         self.tell(Start(input=INPUT, seed=self.seed, queued=True))
         self.tell(AdmissionGranted())
 
@@ -104,11 +105,11 @@ class Peopled(Simulation):
     def _next(self) -> Report | None:
         if not self._begun and self.rows and self._hands < HANDS_MAX and self._happens(HAND_CHANCE):
             self._hands += 1
-            self._begun = self._a_hand()
+            self._begun = self._human_action()
         return self._begun.pop(0) if self._begun else super()._next()
 
-    def _a_hand(self) -> list[Report]:
-        """What somebody does of their own accord; where it has no place it is refused."""
+    def _human_action(self) -> list[Report]:
+        """Return a random action of a person; it is refused where it is not allowed."""
         gates = [at for at in self.state.steps.values() if at.gate is not None]
         children = [(at, call) for at in self.state.steps.values() for call in at.children]
         move = MigrationRequested(definition=f"d{self._hands}", by="ada")
@@ -123,13 +124,13 @@ class Peopled(Simulation):
         return self.random.choice([*hands, *([one] for one in alone)])
 
     def _vote(self, step: Step, gate: GateState) -> GateAnswered | None:
-        """Sometimes those who are asked first do not come."""
+        """Return a vote; sometimes the first approvers do not answer."""
         come = self.seed // 4 % 2 == 0 or gate.level > 0 or gate.approvers is None or not gate.approvers.named
         return vote(step, gate) if come else None
 
 
 def vote(step: Step, gate: GateState) -> GateAnswered | None:
-    """The first option, by somebody who has the right and has not voted."""
+    """Return the first option, chosen by a person who may vote and has not voted."""
     if gate.approvers is None or not gate.approvers.named:
         return first_option(step, gate)
     asked = [one for one in PEOPLE if has_right(gate, gate.approvers, one, ()) and one not in gate.votes]
@@ -137,20 +138,20 @@ def vote(step: Step, gate: GateState) -> GateAnswered | None:
 
 
 def paid(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
-    """Work that costs something."""
+    """Return a report of work with costs."""
     report = perform(command)
     return report if isinstance(report, ToolCallsProposed) else replace(report, usage=PRICE)
 
 
 def with_people(plan: Plan, seed: int) -> SimulationResult:
-    """It waits for a place, is forked at some row, and then goes on among people until it has ended."""
-    origin = Peopled(plan, seed)
+    """Simulate an execution that is queued, forked at some row, and then continued with people until its end."""
+    origin = HumanSimulation(plan, seed)
     origin.begin_in_line()
     origin.go_on_until(2 + seed % 9)
     if origin.state.ended:
         return origin.outcome
-    world = Peopled(plan, seed)
-    world.chance_of_crash = 0.0  # A fork is its first row: without it there is none.
+    world = HumanSimulation(plan, seed)
+    world.chance_of_crash = 0.0  # A fork consists of its first row; without that row it does not exist.
     world.rows = [*origin.rows]
     world.state, world.now = refolded(world.state.id, world.rows), origin.now
     world.tell(ForkRequested(origin=origin.state.id, row=len(world.rows), by="ada"))

@@ -1,8 +1,9 @@
-"""The world: every effect writes down, in a file of its own, when it begins and when it has happened.
+"""Log of effects in the outside world: each effect writes a line to a separate file when it begins and when it
+happened.
 
-Nothing of the store goes into this file, and it forgets nothing. From the order in which effects began it follows what
-was in flight when a process died: the last ones of an execution, behind which nothing had begun. Everything before
-them was recorded, or the engine went on too early.
+The file contains nothing from the store, and no line is ever removed. The order in which effects began shows which
+effects were in flight when a process died: the last ones of an execution, after which none had begun. All earlier
+effects were recorded; otherwise the engine continued too early.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ Verb: TypeAlias = Literal["begins", "happened"]
 
 
 class Deed(NamedTuple):
-    """One line."""
+    """One line of the log."""
 
     verb: Verb
     key: str
     """The idempotency key: `execution:step:number:hash`."""
     life: int
-    """The process that did it."""
+    """The process that performed the effect."""
 
     @property
     def execution(self) -> str:
@@ -38,12 +39,12 @@ class Deed(NamedTuple):
 
     @property
     def wave(self) -> str:
-        """Effects of one wave are side by side: each waits for the wave before, and for no other of its own."""
+        """The wave of the effect: effects of one wave run in parallel; each waits for the previous wave only."""
         return "each" if self.step.startswith("each[") else f"{self.step}:{self.number}"
 
 
 def write_down(world: Path, verb: Verb, key: str) -> None:
-    """One line, in one write: whole or not at all, whoever else writes."""
+    """Append one line in one write, so that concurrent writers never mix lines."""
     file = os.open(world, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(file, f"{verb} {key} {os.getpid()}\n".encode())
@@ -57,12 +58,12 @@ def deeds_in(world: Path) -> list[Deed]:
 
 
 def happened_in(world: Path) -> Counter[str]:
-    """How often each effect happened, by key."""
+    """Return how often each effect happened, by key."""
     return Counter(deed.key for deed in deeds_in(world) if deed.verb == "happened")
 
 
-def flights_of(deeds: list[Deed], life: int) -> set[str]:
-    """The keys of what one process had in flight in the end, however far it had come."""
+def in_flight_of(deeds: list[Deed], life: int) -> set[str]:
+    """Return the keys of all effects that were in flight when a process died, at any stage."""
     began: dict[str, list[Deed]] = {}
     for deed in deeds:
         if deed.life == life and deed.verb == "begins":
@@ -71,7 +72,7 @@ def flights_of(deeds: list[Deed], life: int) -> set[str]:
 
 
 def wrong_repeats(happened: Counter[str], flown: Counter[str], recorded: set[str]) -> list[str]:
-    """What was not done exactly once, and once more for each time it was in flight when its process died."""
+    """Return the effects that did not happen exactly once, plus once for each time they were in flight at a crash."""
     wrong: list[str] = []
     for key in sorted({*happened, *flown}):
         times, may = happened[key], 1 + flown[key]

@@ -1,4 +1,4 @@
-"""Virtual time in small steps: while a thread of a store works, the clock would leap to the next deadline."""
+"""Virtual time in small steps: otherwise the clock would jump to the next deadline while a thread of a store works."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TICK_S: Final = 0.01
 
 @asynccontextmanager
 async def ticking() -> AsyncGenerator[None, None]:
-    """There is always something to happen in a moment, so time goes on no faster than what really happens."""
+    """Keep a timer pending at all times, so that virtual time advances no faster than real work."""
 
     async def tick() -> None:
         while True:  # noqa: ASYNC110 - it waits for nothing: that time goes on is the point

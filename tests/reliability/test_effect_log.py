@@ -1,11 +1,11 @@
-"""What the world says was in flight when a process died, and what must then be done how often."""
+"""Effects in flight when a process died, according to the log, and how often each must then have happened."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
 
-from tests.reliability.deeds import Deed, Verb, deeds_in, flights_of, write_down, wrong_repeats
+from tests.reliability.effect_log import Deed, Verb, deeds_in, in_flight_of, write_down, wrong_repeats
 
 
 def deed(verb: Verb, step: str, *, number: int = 1, life: int = 7, execution: str = "exec-a") -> Deed:
@@ -17,20 +17,20 @@ def done(*steps: str) -> list[Deed]:
 
 
 def test_only_the_last_effect_of_a_row_is_in_flight() -> None:
-    assert flights_of(done("a", "b"), 7) == {"exec-a:b:1:abc"}
-    assert flights_of([*done("a", "b"), deed("begins", "c")], 7) == {"exec-a:c:1:abc"}
-    assert flights_of(done("a"), 8) == set()
+    assert in_flight_of(done("a", "b"), 7) == {"exec-a:b:1:abc"}
+    assert in_flight_of([*done("a", "b"), deed("begins", "c")], 7) == {"exec-a:c:1:abc"}
+    assert in_flight_of(done("a"), 8) == set()
 
 
 def test_branches_are_in_flight_together_until_their_join() -> None:
     branches = done("each[1.0]/work", "each[1.1]/work")
-    assert flights_of(branches, 7) == {"exec-a:each[1.0]/work:1:abc", "exec-a:each[1.1]/work:1:abc"}
-    assert flights_of([*branches, deed("begins", "sum")], 7) == {"exec-a:sum:1:abc"}
+    assert in_flight_of(branches, 7) == {"exec-a:each[1.0]/work:1:abc", "exec-a:each[1.1]/work:1:abc"}
+    assert in_flight_of([*branches, deed("begins", "sum")], 7) == {"exec-a:sum:1:abc"}
 
 
 def test_calls_of_an_agent_follow_one_another_and_executions_do_not() -> None:
     calls = [deed("begins", "clerk"), deed("begins", "clerk", number=2), deed("begins", "a", execution="exec-b")]
-    assert flights_of(calls, 7) == {"exec-a:clerk:2:abc", "exec-b:a:1:abc"}
+    assert in_flight_of(calls, 7) == {"exec-a:clerk:2:abc", "exec-b:a:1:abc"}
 
 
 def test_each_effect_happens_once_and_once_more_for_each_flight() -> None:

@@ -1,9 +1,10 @@
-"""A crowd of agents before three paced keys: one fan-out, each agent with the key of its node, some calls limited.
+"""Many agents that share three paced keys: one fan-out, each agent uses the key of its node, and some calls are
+rate-limited.
 
-    virtual time    a provider inside this process that limits every seventh call, at the pace of real limits
+    virtual time    a provider in this process that limits every seventh call, at the pace of real limits
     real time       a provider behind a socket, at a pace of some milliseconds
 
-No call is lost, none is sent before its time, and who asks a key first is served first.
+No call is lost, none is sent too early, and requests for a key are served in order.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from tests.reliability.findings import Finding
 
 KEYS: Final = ("key-0", "key-1", "key-2")
 PACE_S: Final = 0.4
-"""From any call to the next, in virtual time."""
+"""Minimum time between any two calls, in virtual seconds."""
 KEY_PACE_S: Final = 1.0
-"""From a call with a key to the next with the same."""
+"""Minimum time between two calls with the same key."""
 REAL_PACE_S: Final = 0.02
 LIMITED: Final = 7
-"""One of so many calls is refused."""
+"""One of this many calls is refused."""
 SLACK_S: Final = 1e-6
 TYPE: Final = b"text/event-stream"
 
@@ -64,12 +65,12 @@ def document() -> Workflow:
 
 
 @dataclass(slots=True)
-class House(httpx2.AsyncBaseTransport):
-    """A provider that remembers who asked when, and with which key."""
+class PacedProvider(httpx2.AsyncBaseTransport):
+    """A provider that records time and key of every request."""
 
     limits: bool
     heard: list[tuple[float, str, int]] = field(default_factory=list[tuple[float, str, int]])
-    """When, with which key, about which item."""
+    """Time, key and item of each request."""
 
     def answer(self, key: str, body: bytes) -> tuple[int, bytes]:
         found = re.search(rb"Item (\d+)\.", body)
@@ -99,7 +100,7 @@ class House(httpx2.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def on_a_socket(house: House) -> AsyncGenerator[str]:
+async def on_a_socket(house: PacedProvider) -> AsyncGenerator[str]:
     server = await asyncio.start_server(house.serve, "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
@@ -108,15 +109,16 @@ async def on_a_socket(house: House) -> AsyncGenerator[str]:
 
 
 async def crowd(size: int, settings: Settings, clock: VirtualClock | None) -> list[str]:
-    """Run it; which agents did not get their answer."""
+    """Run the fan-out. Return the agents that received no answer."""
     async with Pointsman("memory:", settings=settings, clock=clock) as app:
         execution = await app.start(document(), {"items": [*range(size)]})
         output = str(await execution.output())
     return [f"item {item} was not answered" for item in range(size) if f"Done {item}." not in output]
 
 
-def lost_or_served_out_of_turn(house: House, size: int) -> list[str]:
-    """What must not be: an item nobody asked about, one asked about twice and answered, a key's calls out of order."""
+def lost_or_out_of_order(house: PacedProvider, size: int) -> list[str]:
+    """Return violations: an item that was never requested, one requested again after its answer, calls of a key out of
+    order."""
     found: list[str] = []
     first: defaultdict[str, list[int]] = defaultdict(list)
     for _, key, item in house.heard:
@@ -131,8 +133,8 @@ def lost_or_served_out_of_turn(house: House, size: int) -> list[str]:
     return found
 
 
-def in_virtual_time(size: int) -> tuple[House, list[str]]:
-    house = House(limits=True)
+def in_virtual_time(size: int) -> tuple[PacedProvider, list[str]]:
+    house = PacedProvider(limits=True)
     provider = ProviderSettings.model_validate(
         {
             "base_url": "http://house.test/v1",
@@ -150,7 +152,7 @@ def in_virtual_time(size: int) -> tuple[House, list[str]]:
 
     with patch.object(models, "provider_for", inside):
         found = run_virtually(crowd(size, settings, VirtualClock()))
-    found += lost_or_served_out_of_turn(house, size)
+    found += lost_or_out_of_order(house, size)
     found += too_early([at for at, _, _ in house.heard], PACE_S, "the provider")
     for key in KEYS:
         found += too_early([at for at, used, _ in house.heard if used == key], KEY_PACE_S, key)
@@ -162,18 +164,18 @@ def too_early(times: list[float], pace_s: float, of: str) -> list[str]:
     return [f"{of} was asked {len(early)} times too early, at worst after {min(early):.3f} s"] if early else []
 
 
-def in_real_time(size: int, pace_s: float = REAL_PACE_S) -> tuple[House, list[str]]:
-    house = House(limits=False)
+def in_real_time(size: int, pace_s: float = REAL_PACE_S) -> tuple[PacedProvider, list[str]]:
+    house = PacedProvider(limits=False)
 
     async def story() -> list[str]:
         async with on_a_socket(house) as address:
             provider = ProviderSettings.model_validate({"base_url": address, "keys": KEYS, "interval": f"{pace_s}s"})
             settings = Settings(providers={"house": provider})
-            await crowd(1, settings, None)  # Clients take a second to be loaded.
+            await crowd(1, settings, None)  # Load the clients first, which takes a second.
             house.heard.clear()
             began = asyncio.get_running_loop().time()
             found = await crowd(size, settings, None)
-        # What is slow on its way comes late, never early: the one behind so many others has waited for all of them.
+        # Delays on the way make a call later, never earlier: the last call has waited for all before it.
         times = [at - began for at, _, _ in house.heard]
         early = [number for number, at in enumerate(sorted(times)) if at < number * pace_s - SLACK_S]
         return found + ([f"{len(early)} calls came before their time, first {early[0]}"] if early else [])
@@ -183,7 +185,7 @@ def in_real_time(size: int, pace_s: float = REAL_PACE_S) -> tuple[House, list[st
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` agents at once, in virtual time and in real time."""
+    """Run `size` agents concurrently, in virtual and in real time."""
     virtual, found = in_virtual_time(size)
     real, more = in_real_time(size)
     again = len(virtual.heard) - size

@@ -1,7 +1,7 @@
-"""Many people answer one gate at once; answers, cancellations and clocks race: exactly one wins, all others are told.
+"""Many people answer one gate at once; answers, cancellations and deadlines race: exactly one wins, the others are
+refused.
 
-Two installations share the store, as two processes do; virtual time lets a gate's deadline fall on the very moment of
-the answers.
+Two apps share the store, like two processes. Virtual time lets a gate's deadline coincide with the answers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pointsman.executions.execution import Execution, OwnershipLost
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import JsonObject
 from tests.reliability.findings import Finding
-from tests.reliability.ticking import ticking
+from tests.reliability.small_time_steps import ticking
 
 PEOPLE: Final = 20
 TIMEOUT_S: Final = 60
 TOO_LATE: Final = frozenset({"gate-closed"})
-"""What who comes too late is told, in the process that drives the execution."""
+"""Codes for late answers in the process that drives the execution."""
 TOO_LATE_ELSEWHERE: Final = TOO_LATE | {"journal-moved", "driver-lost", "taken-over"}
-"""And in another one, which must look again."""
+"""Codes for late answers in another process, which must read the execution again."""
 GATE: Final[JsonObject] = {
     "id": "gate",
     "config": {"humanInLoop": "approval_gates"},
@@ -48,7 +48,7 @@ GATE: Final[JsonObject] = {
 
 
 class Race:
-    """One gate and everybody who wants to close it."""
+    """One gate, and all callers who try to close it."""
 
     def __init__(self, number: int, seed: int) -> None:
         self.number = number
@@ -64,7 +64,7 @@ class Race:
             self.told["taken"] += 1
 
     async def run(self, here: Pointsman, there: Pointsman) -> list[str]:
-        """The race; what must not be."""
+        """Run the race and return the violations."""
         execution = await here.start(Workflow.of(GATE), {})
         await execution.settled()
         other = await there.reach(execution.id) if self.number % 3 == 0 else execution
@@ -72,7 +72,7 @@ class Race:
         runners = [self.answer(one, person) for person, one in enumerate(people)]
         self.random.shuffle(runners)
         if self.number % 4 == 3:
-            await asyncio.sleep(TIMEOUT_S)  # The clock wants to close it, too.
+            await asyncio.sleep(TIMEOUT_S)  # The deadline takes part in the race.
         if self.number % 4 == 2:
             await asyncio.gather(*runners[:5], self.cancel(execution), *runners[5:])
         else:
@@ -118,7 +118,7 @@ async def race(count: int, seed: int) -> tuple[list[str], Counter[str]]:
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` gates."""
+    """Run races for `size` gates."""
     violations, told = run_virtually(race(size, seed))
     counts = ", ".join(f"{times} {code}" for code, times in sorted(told.items()))
     return Finding(f"{size} gates × {PEOPLE} people: {counts}; {len(violations)} violations", tuple(violations))

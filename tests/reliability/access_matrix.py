@@ -1,8 +1,8 @@
-"""Every operation, tried by everybody: whoever shows no key or a wrong one, and callers of every role, in a group and
-in none, owners and strangers, each at workflows, executions, conversations, memory and schedules of every kind.
+"""Access matrix: every operation, called without a key, with a wrong key, and by callers of every role, in a group and
+in none, owners and without_valid_key, on workflows, executions, conversations, memory and schedules of every kind.
 
-Open must be what the documentation says, cell by cell, and nothing else; and no answer, whatever it is of, may have a
-word of a thing that its caller may not see.
+Access must match the documentation cell by cell, and no answer may contain a word of an object that its caller may not
+see.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Final, NamedTuple
 
 import httpx2
 
+from tests.reliability.example_requests import ExampleAnswer, ExampleClient
 from tests.reliability.findings import Finding
-from tests.reliability.knocking import Knocker, Told
 from tests.reliability.servers import server
-from tests.reliability.tenants import KINDS, ROLES, Kind, Tenant, Thing, furnish, move_in
+from tests.reliability.tenants import KINDS, ROLES, Kind, Tenant, Thing, create_keys, create_object
 from tests.server.processes import ServerProcess
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "access.md"
@@ -47,7 +47,7 @@ OF_THINGS: Final = (
     "/api/tools/{name}",
 )
 BY_BODY: Final = frozenset({"POST /api/schedules", "POST /v1/chat/completions", "POST /v1/responses"})
-"""They name a workflow in what they are sent."""
+"""Operations that name a workflow in the request body."""
 MISSING: Final = frozenset(
     {
         "unknown-workflow",
@@ -57,7 +57,7 @@ MISSING: Final = frozenset(
         "no-such-tool",
     }
 )
-"""A thing that is hidden is answered as one that does not exist."""
+"""A hidden object is answered like one that does not exist."""
 OF_OTHERS: Final = frozenset({"GET /v1/models/{id}", "POST /v1/chat/completions", "POST /v1/responses"})
 MARKS: Final = re.compile(r"(word|thing)(\d+)")
 PATIENCE_S: Final = 60.0
@@ -65,7 +65,7 @@ SHOWN_MAX: Final = 20
 
 
 class Cell(NamedTuple):
-    """Somebody at an operation, and at a thing."""
+    """A caller, an operation and an object."""
 
     operation: str
     one: Tenant
@@ -76,7 +76,7 @@ class Cell(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """What changes nothing comes before what changes something, and that before what takes it away."""
+        """Order: operations that change nothing come first, deletions last."""
         return ("GET", "POST", "PUT", "PATCH", "DELETE").index(self.operation.split()[0])
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Cell(NamedTuple):
 
 
 def documented() -> dict[str, str | None]:
-    """Operation -> the least role that it takes, as the page says it; None: no key."""
+    """Return the minimum role of each operation as documented; None: no key is required."""
     found: dict[str, str | None] = {}
     for operation, cells in ROW.findall(PAGE.read_text(encoding="utf-8")):
         open_to = [cell.strip() for cell in cells.split("|")]
@@ -93,10 +93,10 @@ def documented() -> dict[str, str | None]:
     return found
 
 
-class Siege:
-    """One server, everybody who tries its doors, and what was found open, shut or told that should not be."""
+class AccessExperiment:
+    """One server, all callers, and the deviations from the documentation."""
 
-    def __init__(self, knocker: Knocker, tenants: list[Tenant], seed: int) -> None:
+    def __init__(self, knocker: ExampleClient, tenants: list[Tenant], seed: int) -> None:
         self.knocker = knocker
         self.tenants = tenants
         self.least = documented()
@@ -104,13 +104,13 @@ class Siege:
         self.things: list[Thing] = []
         self.wrong: list[str] = []
 
-    async def furnish(self, kinds: Iterable[Kind]) -> None:
-        """A thing of each."""
+    async def create_object(self, kinds: Iterable[Kind]) -> None:
+        """Create one object of each kind."""
         for number, kind in enumerate(kinds, len(self.things) + 1):
-            self.things.append(await furnish(self.knocker.client, self.tenants, self.random, kind, number))
+            self.things.append(await create_object(self.knocker.client, self.tenants, self.random, kind, number))
 
-    async def strangers(self) -> None:
-        """Whoever shows no key, or a wrong one, everywhere."""
+    async def without_valid_key(self) -> None:
+        """Call every operation without a key and with a wrong one."""
         for operation, least in self.least.items():
             for name, headers in STRANGERS.items():
                 told = await self.knocker.ask(operation, headers)
@@ -119,7 +119,7 @@ class Siege:
                     self.wrong.append(f"{operation} with {name}: {told.status}")
 
     async def roles(self) -> None:
-        """Every role, at what is of no thing, and at things that are not there."""
+        """Call every operation as every role, on no object and on objects that do not exist."""
         alone = [one for one in self.tenants if not one.groups]
         for operation, least in self.least.items():
             for one in alone if least is not None else ():
@@ -128,8 +128,9 @@ class Siege:
                 self._judge(cell, await self.knocker.ask(operation, one.headers))
 
     async def visits(self) -> None:
-        """Everybody, at every thing. Who is shut out comes first, while it is as it was made; then whoever only looks,
-        and who takes it away last."""
+        """Call every operation as every caller on every object. Callers without access come first, while the object is
+        unchanged, then reads, and deletions last.
+        """
         for thing in self.things:
             for cell in sorted(self._cells(thing), key=lambda cell: (cell.is_open, cell.weight)):
                 self._judge(cell, await self.knocker.ask(cell.operation, cell.one.headers, thing, cell.scope))
@@ -143,17 +144,17 @@ class Siege:
                     is_open = one.has(least) and thing.opens(operation, one, scope)
                     yield Cell(operation, one, thing, has_role=one.has(least), is_open=is_open, scope=scope)
 
-    def _judge(self, cell: Cell, told: Told) -> None:
+    def _judge(self, cell: Cell, told: ExampleAnswer) -> None:
         is_shut = (told.status, told.code) == (403, "not-allowed")
         if cell.thing is not None and cell.has_role:
-            # Of chats clients are told a code of another system.
+            # Clients of chats receive the code of another system.
             missing = told.status == 404 and (told.code in MISSING or cell.operation in OF_OTHERS)
-            # Who may delete it may find that another one did.
+            # A caller who may delete it may find that another caller already did.
             is_shut = is_shut or (missing and not (cell.is_open and cell.operation.startswith("DELETE")))
         if told.status in (401, 429) or told.status >= 500 or is_shut == cell.is_open:
             self.wrong.append(f"{cell}: {told.status} {told.code}, and it is {'open' if cell.is_open else 'shut'}")
         for mark, number in sorted(set(MARKS.findall(told.text))):
-            if int(number) > len(self.things):  # In a backup, another number may follow the name.
+            if int(number) > len(self.things):  # In a backup, another digit may follow the name.
                 continue
             spoken = self.things[int(number) - 1]
             named = mark == "thing" and spoken is cell.thing
@@ -173,44 +174,44 @@ def described(thing: Thing) -> str:
 
 
 @asynccontextmanager
-async def besieged(seed: int, defect: str, store: str = "memory:") -> AsyncGenerator[Siege, None]:
+async def tried_cells(seed: int, defect: str, store: str = "memory:") -> AsyncGenerator[AccessExperiment, None]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        module = ("tests.reliability.served", defect)
+        module = ("tests.reliability.modified_server", defect)
         server = ServerProcess(store, folder=folder, module=module, settings=SETTINGS)
         await server.begin()
         try:
             async with httpx2.AsyncClient(base_url=server.url, timeout=PATIENCE_S) as client:
-                tenants = await move_in(client)
+                tenants = await create_keys(client)
                 document = (await client.get("/api/openapi.json")).raise_for_status().json()
-                yield Siege(Knocker(client, document), tenants, seed)
+                yield AccessExperiment(ExampleClient(client, document), tenants, seed)
         finally:
             await server.stop(signal.SIGKILL)
 
 
-async def tried(size: int, seed: int, *, defect: str = "none", store: str = "memory:") -> tuple[list[str], str]:
-    """Everybody at everything: `size` kinds of things, of owners and starters that the seed chooses."""
-    async with besieged(seed, defect, store) as siege:
-        there, written = set(siege.knocker.shown), set(siege.least)
-        siege.wrong += [f"{operation} is not documented" for operation in sorted(there - written)]
-        siege.wrong += [f"{operation} is documented, and not there" for operation in sorted(written - there)]
-        await siege.furnish(KINDS[(seed - 1 + number) % len(KINDS)] for number in range(size))
-        await siege.strangers()
-        await siege.roles()
-        await siege.visits()
-        figure = f"{len(there)} operations, {len(siege.tenants)} callers, {len(siege.things)} things"
-        return siege.wrong, f"{figure}, {siege.knocker.asked} requests, {len(siege.wrong)} wrong"
+async def check_cells(size: int, seed: int, *, defect: str = "none", store: str = "memory:") -> tuple[list[str], str]:
+    """Call all cells for `size` kinds of objects, whose owners and starters the seed selects."""
+    async with tried_cells(seed, defect, store) as experiment:
+        there, written = set(experiment.knocker.shown), set(experiment.least)
+        experiment.wrong += [f"{operation} is not documented" for operation in sorted(there - written)]
+        experiment.wrong += [f"{operation} is documented, and not there" for operation in sorted(written - there)]
+        await experiment.create_object(KINDS[(seed - 1 + number) % len(KINDS)] for number in range(size))
+        await experiment.without_valid_key()
+        await experiment.roles()
+        await experiment.visits()
+        figure = f"{len(there)} operations, {len(experiment.tenants)} callers, {len(experiment.things)} things"
+        return experiment.wrong, f"{figure}, {experiment.knocker.asked} requests, {len(experiment.wrong)} wrong"
 
 
 def examine(size: int, seed: int) -> Finding:
-    """`size` kinds of things, in turns."""
-    return _finding(tried(size, seed))
+    """Test `size` kinds of objects one after the other."""
+    return _finding(check_cells(size, seed))
 
 
 def on_postgres(size: int, seed: int) -> Finding:
-    """The same on a PostgreSQL server of this experiment's own."""
+    """Test the same on a PostgreSQL server of this experiment."""
     with server() as cluster:
-        return _finding(tried(size, seed, store=cluster.url(schema="doors")))
+        return _finding(check_cells(size, seed, store=cluster.url(schema="doors")))
 
 
 def _finding(trial: Coroutine[None, None, tuple[list[str], str]]) -> Finding:

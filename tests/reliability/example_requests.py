@@ -1,4 +1,4 @@
-"""One request of an operation, as its own document shows it, about one thing; and what its caller was told."""
+"""Sends one request of an operation about one object, as its OpenAPI example shows it, and returns the answer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.reliability.tenants import Thing
 STREAM: Final = "text/event-stream"
 JSON: Final = {"content-type": "application/json"}
 NAMED: Final = {"letter": "{id}", "letter@3": "{id}@1", "talk": "{id}"}
-"""What examples call the workflow."""
+"""Names of the workflow in examples."""
 SENT: Final[dict[str, Json]] = {"POST /api/login": {}}
-"""A wrong key would be refused there, too."""
+"""Replaces example bodies: a wrong key would be refused here too."""
 
 
-class Told(NamedTuple):
+class ExampleAnswer(NamedTuple):
     """An answer."""
 
     status: int
@@ -27,8 +27,8 @@ class Told(NamedTuple):
     text: str
 
 
-class Knocker:
-    """Asks a server by the examples of its document."""
+class ExampleClient:
+    """Sends requests made from the examples of a server's OpenAPI document."""
 
     def __init__(self, client: httpx2.AsyncClient, document: dict[str, Any]) -> None:
         self.client = client
@@ -37,12 +37,14 @@ class Knocker:
             for path, methods in document["paths"].items()
             for method, operation in methods.items()
         }
-        """Operation -> what it shows as its body, by type."""
+        """Operation -> its example bodies, by type."""
         self.asked = 0
         self._fresh = itertools.count(1)
 
-    async def ask(self, operation: str, headers: dict[str, str], thing: Thing | None = None, scope: str = "") -> Told:
-        """`scope`: of memory. Of what never ends the head is read."""
+    async def ask(
+        self, operation: str, headers: dict[str, str], thing: Thing | None = None, scope: str = ""
+    ) -> ExampleAnswer:
+        """Send a request. `scope`: of memory. Of an endless answer only the head is read."""
         self.asked += 1
         method, path = operation.split()
         about = {"step": "write"} if path.endswith("/calls") else {}
@@ -54,7 +56,7 @@ class Knocker:
         ) as reply:
             endless = reply.headers.get("content-type", "").startswith(STREAM)
             text = "" if endless else (await reply.aread()).decode("utf-8", "replace")
-            return Told(reply.status_code, _code(text), text)
+            return ExampleAnswer(reply.status_code, _code(text), text)
 
     def _body(self, operation: str, thing: Thing | None) -> tuple[bytes, dict[str, str]]:
         if operation in SENT:
@@ -73,7 +75,7 @@ class Knocker:
 
 
 def _about(shown: Json, thing: Thing | None) -> Json:
-    """An example with that thing in it."""
+    """Return an example that names that object."""
     match shown:
         case str() if thing is not None and shown in NAMED:
             return NAMED[shown].format(id=thing.id)
@@ -93,7 +95,7 @@ def _address(path: str, thing: Thing | None, scope: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Of a problem, as ours or as clients of OpenAI are told."""
+    """Return the code of a problem, in Pointsman's format or in that of OpenAI."""
     try:
         said = json.loads(text)
     except ValueError:

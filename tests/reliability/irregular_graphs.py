@@ -1,7 +1,7 @@
-"""Random graphs made rougher: what the drawings of `pointsman.testing.graphs` are too well-behaved to contain.
+"""Random graphs with irregular parts, which the well-formed graphs of `pointsman.testing.graphs` do not contain.
 
-A parallel nobody closes, decisions without a way on, inputs that cannot be computed, gates and joins that time out, a
-node of last resort behind a low limit. What they bring is a race by its meaning: only the laws that hold always apply.
+A parallel without a join, decisions without a matching edge, inputs that cannot be computed, gates and joins that time
+out, a fallback node after a low limit. Their outcome is a race by definition: only the laws that always hold apply.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tests.engine.laws import compiled
 
 
 @lru_cache(maxsize=256)
-def rough_for(seed: int) -> Plan | None:
-    """A rough plan; None for the few drawings with a shape that is refused."""
-    return compiled(rough_workflow(seed))
+def irregular_plan(seed: int) -> Plan | None:
+    """Return a plan with irregular parts; None for the few random graphs that are refused."""
+    return compiled(irregular_workflow(seed))
 
 
-def rough_workflow(seed: int) -> JsonObject:
+def irregular_workflow(seed: int) -> JsonObject:
     document = random_workflow(seed, 5, unruly=True)
     random = Random(seed)
     nodes, edges = cast("list[JsonObject]", document["nodes"]), cast("list[JsonObject]", document["edges"])
@@ -43,7 +43,7 @@ def rough_workflow(seed: int) -> JsonObject:
 
 
 def _loose_parallel(start: str, nodes: list[JsonObject], edges: list[JsonObject], random: Random) -> None:
-    """Branches that nobody waits for but the end of the execution."""
+    """Add branches that only the end of the execution waits for."""
     config: JsonObject = {"items": "input.items", "onBranchError": random.choice(["fail", "continue", "ignore"])}
     nodes.append({"id": "loose", "type": "parallel", "config": config})
     name = random.choice(["tool_loose", "bad_loose", "slow_loose"])
@@ -53,7 +53,7 @@ def _loose_parallel(start: str, nodes: list[JsonObject], edges: list[JsonObject]
 
 
 def _impossible_inputs(start: str, nodes: list[JsonObject], edges: list[JsonObject], count: int) -> None:
-    """Steps that fail before they begin: two of them in one row."""
+    """Add two steps of one row that fail before they begin."""
     for number in range(count):
         name = f"tool_impossible{number}"
         nodes.append({"id": name, "type": "tool", "config": {"tool": "look_up"}, "inputs": {"x": "input.n / 0"}})
@@ -61,7 +61,7 @@ def _impossible_inputs(start: str, nodes: list[JsonObject], edges: list[JsonObje
 
 
 def _no_way_on(edges: list[JsonObject]) -> None:
-    """Without its default a decision may find no way on."""
+    """Remove the default edge of a decision, so that no edge may match."""
     ways = [edge for edge in edges if cast("JsonObject", edge.get("condition") or {}).get("type") == "default"]
     for edge in ways[:1]:
         edges.remove(edge)

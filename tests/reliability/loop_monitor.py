@@ -1,7 +1,7 @@
-"""python -m tests.reliability.watched …: `pointsman …`, with a watch on its event loop.
+"""python -m tests.reliability.loop_monitor …: `pointsman …` with a monitor of its event loop.
 
-At SIGUSR1 the process appends one line of JSON to the file `POINTSMAN_TEST_STALLS`: the longest time for which the
-event loop has run nothing else since the last signal, and what it did then.
+On SIGUSR1 the process appends one line of JSON to the file `POINTSMAN_TEST_STALLS`: the longest pause of the event loop
+since the last signal, and what ran during that pause.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pointsman.cli import main
 
 BEAT_S: Final = 0.001
 LATE_S: Final = 0.03
-"""From then on the watch looks at what the event loop is doing."""
+"""After this delay the monitor samples the stack of the event loop."""
 LOOK_S: Final = 0.005
 FRAMES: Final = 3
 FILE: Final = "POINTSMAN_TEST_STALLS"
@@ -70,7 +70,7 @@ class Watch:
 
 
 def watch() -> None:
-    """Watch the event loop of each installation that this process opens."""
+    """Monitor the event loop of each app that this process opens."""
     enter = Pointsman.__aenter__
 
     async def watched(self: Pointsman) -> Pointsman:

@@ -1,6 +1,7 @@
-"""python -m tests.reliability.served DEFECT …: `pointsman …`, impatient, and with a defect planted where one is named.
+"""python -m tests.reliability.modified_server DEFECT …: `pointsman …` with short time-outs and a planted defect.
 
-Impatient: it gives up who never reads after a second, and buffers little for each, so that an experiment need not wait.
+It disconnects a client that reads nothing after one second, and buffers little for each client, so that an experiment
+is fast.
 """
 
 from __future__ import annotations

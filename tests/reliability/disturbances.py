@@ -1,8 +1,8 @@
-"""Worlds in which everything goes wrong at once: a crash at every boundary, rival drivers, people who never come.
+"""Simulated worlds with all disturbances at once: a crash at every row, rival drivers, people who never answer.
 
-crash before every append   what was decided is lost, the row was never written
-crash after every append    the row is there, nothing of what it asked was carried out
-rival                       another driver of the same execution appends first: ours is refused and begins anew
+crash before every append   the decision is lost, the row was never written crash after every append    the row is
+there, none of its commands was carried out rival                       another driver of the same execution appends
+first: the append is refused and restarts
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from pointsman.testing.simulation import (
 
 RIVAL_CHANCE = 0.15
 FOLDED_ROWS = 4_000
-"""The crashes of ninety rows."""
+"""Rows folded by the crashes of an execution of ninety rows."""
 
 
-class Stormy(Simulation):
-    """Crashes before and after every append; now and then a rival is faster."""
+class DisturbedSimulation(Simulation):
+    """A simulation with crashes before and after every append; sometimes a rival driver is faster."""
 
     def __init__(self, plan: Plan, seed: int, *, rivals: bool = False) -> None:
         super().__init__(plan, seed, work=perform, answer=self._perhaps)
         self._rivals = rivals
         self._lived: ExecutionState | None = None
-        """What the process that wrote the last row made of it: decides once more, and crashes."""
+        """State of the process that wrote the last row; it decides once more and crashes."""
         self._fell = -1
-        """After so many rows it did."""
+        """Number of rows at which it crashed."""
         self._folded = 0
-        """Rows folded so far: every crash folds all of them again."""
+        """Rows folded so far: every crash folds all rows again."""
         self.rows_of_rivals = 0
 
     def tell(self, report: Report) -> None:
@@ -60,11 +60,11 @@ class Stormy(Simulation):
             if lived is None:
                 self.crash()
             else:
-                self.ask_again()  # Its rows are folded already.
+                self.ask_again()  # Its rows are already folded.
             if isinstance(report, ANSWERS):
-                return  # Its answer is asked for again.
+                return  # Its answer is requested again.
         elif self._rivals and self._happens(RIVAL_CHANCE) and self._rival_appends():
-            self.crash()  # Ours is refused: the number of its row is taken.
+            self.crash()  # The append is refused because the number of its row is taken.
             if isinstance(report, ANSWERS):
                 return
         super().tell(report)
@@ -79,11 +79,11 @@ class Stormy(Simulation):
         super().crash()
 
     def _may_fall(self) -> bool:
-        """At every boundary, until that was much work; then at every eighth."""
+        """Crash at every row until the work is large, then at every eighth."""
         return self._folded < FOLDED_ROWS or len(self.rows) % 8 == 0
 
     def _rival_appends(self) -> bool:
-        """A driver that read the same rows performs what is outstanding, and is faster."""
+        """Let a driver that read the same rows perform the outstanding commands first."""
         state = refolded(self.state.id, self.rows)
         owed = [command for command in outstanding(self.plan, state) if isinstance(command, Execute)]
         if not owed:
@@ -97,18 +97,19 @@ class Stormy(Simulation):
         return True
 
     def _perhaps(self, step: Step, gate: GateState) -> GateAnswered | None:
-        """Some people never answer; then the gate's time runs out, if it has one."""
+        """Return an answer or none: some people never answer, and then the deadline of the gate passes, if it has
+        one."""
         return None if self.seed % 5 == 0 and len(step.node) % 2 else first_option(step, gate)
 
 
 def stormy(plan: Plan, seed: int, *, rivals: bool = False) -> SimulationResult:
-    return Stormy(plan, seed, rivals=rivals).run(INPUT)
+    return DisturbedSimulation(plan, seed, rivals=rivals).run(INPUT)
 
 
 def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[SimulationResult, int]:
-    """Cancelled after so many rows, and then everything that was under way reports all the same.
+    """Cancel after that many rows, then let all running work report.
 
-    Also: how many rows after it said anything but that orders to stop were carried out.
+    Also return how many later rows contain more than the execution of stop commands.
     """
     simulation = Simulation(plan, seed, work=perform)
     simulation.run_rows(INPUT, rows)
@@ -125,8 +126,8 @@ def cancelled_at(plan: Plan, seed: int, rows: int) -> tuple[SimulationResult, in
     return simulation.outcome, len(later)
 
 
-def taken_up_again(plan: Plan, seed: int) -> SimulationResult:
-    """A failed execution is retried, an interrupted one gets a higher limit: at most twice."""
+def retried_or_resumed(plan: Plan, seed: int) -> SimulationResult:
+    """Retry a failed execution and raise the limit of an interrupted one, at most twice."""
     simulation = Simulation(plan, seed, work=perform, chance_of_crash=0.1, chance_of_duplicate=0.2)
     simulation.run(INPUT)
     for turn in (1, 2):
