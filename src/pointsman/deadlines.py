@@ -7,10 +7,21 @@ of an owner at a time, so the task identifies it. Times are those of the event l
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Self, TypeAlias
 
 LimitedTask: TypeAlias = "asyncio.Task[Any]"
+
+
+class PausedDeadline:
+    """The time that a paused task has left, and how many waits have paused it."""
+
+    __slots__ = ("left_s", "times")
+
+    def __init__(self, left_s: float) -> None:
+        self.left_s = left_s
+        self.times = 1
 
 
 class Deadlines:
@@ -18,6 +29,7 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._due: dict[LimitedTask, float] = {}
+        self._paused: dict[LimitedTask, PausedDeadline] = {}
         self._expired: set[LimitedTask] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -34,8 +46,38 @@ class Deadlines:
     def drop(self, task: LimitedTask) -> None:
         """Remove the deadline of a task that finished in time. The timer stays: the next task is likely to need it."""
         self._due.pop(task, None)
+        if self._paused:
+            self._paused.pop(task, None)
         if self._expired:
             self._expired.discard(task)
+
+    @contextmanager
+    def paused(self, task: LimitedTask | None) -> Generator[None, None, None]:
+        """Stop the clock of a task while the block waits for something that is not its work. None: no task."""
+        if task is None:
+            yield
+            return
+        self._pause(task)
+        try:
+            yield
+        finally:
+            self._resume(task)
+
+    def _pause(self, task: LimitedTask) -> None:
+        at = self._due.pop(task, None)
+        if at is not None:
+            self._paused[task] = PausedDeadline(at - task.get_loop().time())
+        elif (paused := self._paused.get(task)) is not None:
+            paused.times += 1
+
+    def _resume(self, task: LimitedTask) -> None:
+        paused = self._paused.get(task)
+        if paused is None:
+            return
+        paused.times -= 1
+        if not paused.times:
+            del self._paused[task]
+            self.set(task, paused.left_s)
 
     def expired(self, task: LimitedTask) -> bool:
         """Return whether the task was cancelled because of its deadline."""

@@ -87,10 +87,14 @@ async def test_a_cancel_from_another_process_stops_the_tool_and_notifies_waiters
         await soon(here.begun)
         await (await other.reach(execution.id)).cancel(reason="enough")
         await soon(here.cancelled)
-        with pytest.raises(OwnershipLost):
-            await asyncio.wait_for(waiting, PATIENCE_S)
-        with pytest.raises(OwnershipLost):
-            await asyncio.wait_for(heard(execution), PATIENCE_S)
+        if app.store.claims is not None:  # The owner carries out the request.
+            assert await asyncio.wait_for(waiting, PATIENCE_S) == "cancelled"
+            assert await asyncio.wait_for(heard(execution), PATIENCE_S)
+        else:
+            with pytest.raises(OwnershipLost):
+                await asyncio.wait_for(waiting, PATIENCE_S)
+            with pytest.raises(OwnershipLost):
+                await asyncio.wait_for(heard(execution), PATIENCE_S)
         assert (await asyncio.wait_for(watching, PATIENCE_S))["status"] == "cancelled"
         assert (await app.view(execution.id))["status"] == "cancelled"
         assert (await app.open(execution.id)).status == "cancelled"
@@ -153,6 +157,7 @@ async def test_a_stream_continues_after_the_store_was_unavailable(
         await broker.close()
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 async def test_a_pause_from_another_process_stops_the_step_and_resume_runs_it_again(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other:
@@ -181,6 +186,7 @@ async def test_a_cancel_of_the_parent_in_another_process_stops_its_sub_workflow(
         assert (await app.view(execution.id))["status"] == "cancelled"
 
 
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 async def test_a_parent_waits_for_a_sub_workflow_in_another_process(url: str) -> None:
     here, there = Lingering(), Lingering()
     async with here.opened(url) as app, there.opened(url) as other:

@@ -198,7 +198,10 @@ async def test_a_program_that_awaits_an_execution_sees_answers_of_another_proces
         execution = await starter.start(both)
         waiting = asyncio.ensure_future(execution.settled())
         await asyncio.wait_for(lingers.wait(), PATIENCE_S)
-        await answered(other, execution.id)
+        if other.store.claims is None:
+            await answered(other, execution.id)
+        else:  # The starter works on it: it does not stand still.
+            await (await other.open(execution.id)).answer("gate", "approve")
         going_on.set()
         assert await asyncio.wait_for(waiting, PATIENCE_S) == "completed"
 

@@ -112,7 +112,7 @@ def _only_waits(state: ExecutionState) -> bool:
 
 
 def _children(runtime: LocalRuntime, driver: Driver, at: StepState) -> list[Driver | None]:
-    return [runtime.drivers.get(name) for name in children_of(driver.execution, at)]
+    return [runtime.at_hand(name) for name in children_of(driver.execution, at)]
 
 
 def gates_of(runtime: LocalRuntime, driver: Driver) -> Iterator[OpenGate]:
@@ -241,7 +241,7 @@ async def carry_out_due(runtime: LocalRuntime, driver: Driver) -> None:
 async def _below(runtime: LocalRuntime, driver: Driver, *, recover: bool) -> list[Driver]:
     """Return the started sub-workflows that the execution waits for."""
     names = [name for at in driver.state.steps.values() for name in children_of(driver.execution, at)]
-    begun = [name for name in names if name in runtime.drivers or await runtime.journal.last(name)]
+    begun = [name for name in names if runtime.at_hand(name) is not None or await runtime.journal.last(name)]
     return [await runtime.open(name, recover=recover) for name in begun]
 
 

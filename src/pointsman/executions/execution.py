@@ -198,7 +198,7 @@ class Execution:
         driver = self._driver
         if isinstance(driver.failure, JournalMoved):
             driver = await self._after_loss(driver.failure)
-        if driver.failure is None and not self.is_idle:
+        if driver.failure is None and (not self.is_idle or self._is_elsewhere):
             driver = await self._alive()
         calls = any(isinstance(node.action, WorkflowAction) for node in driver.plan.nodes.values())
         if calls or "pins" in driver.state.setup.options:  # agents call sub-workflows too
@@ -206,11 +206,19 @@ class Execution:
         else:
             await driver.until(lambda: self.is_idle)
 
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether another process may have continued the execution since this one released it."""
+        shared = self._runtime.store.claims is not None
+        return shared and not self.state.ended and self.id not in self._runtime.drivers
+
     async def _after_loss(self, why: JournalMoved) -> Driver:
         """Return the driver of an execution that was lost to another process.
 
         Raises `why` while that process works on it.
         """
+        if self._runtime.store.claims is not None:
+            return await self._alive()
         if await self._runtime.take_work(self.id):
             return self._driver
         if status_of(await self._runtime.load(self.id)) == "running":

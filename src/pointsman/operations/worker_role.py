@@ -21,6 +21,7 @@ from pointsman.executions.usage_rollup import UsageRollupJob
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.runtime.local import drain
 from pointsman.store.coordination import Leadership, superseded
+from pointsman.store.errors import LeaderSuperseded
 from pointsman.triggers.notifications import Notifier
 from pointsman.triggers.triggers import TRIGGERS
 from pointsman.values import ExecutionId
@@ -75,4 +76,4 @@ async def _guard(keep: Leadership) -> None:
     raise superseded(keep.epoch)
 
 
-__all__ = ["ReportFailure", "drain", "first_of", "leading"]
+__all__ = ["LeaderSuperseded", "ReportFailure", "drain", "first_of", "leading"]

@@ -10,9 +10,10 @@ the memory tiers in a scope that no memory node can name. Losing one costs a rep
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -125,6 +126,7 @@ class LocalAttempt:
         "_uses",
         "_world",
         "execution",
+        "lane",
         "last_failure",
         "revision",
     )
@@ -151,6 +153,8 @@ class LocalAttempt:
         self._in_step = in_step
         self._unrecorded: list[EffectRecord] = []
         self.last_failure: Failure | None = None
+        self.lane: asyncio.Task[Any] | None = None
+        """The task that performs it. Its deadline stands still while the attempt waits for the store."""
         self._surely = True
         self._purse = purse
         self.execution = execution
@@ -204,8 +208,12 @@ class LocalAttempt:
 
     async def flush(self) -> None:
         """Return when all recorded answers are durable."""
-        for attempt, number, value in self.take_unrecorded():
-            await self._world.effects.record(self.execution, attempt, number, value)
+        taken = self.take_unrecorded()
+        if not taken:
+            return
+        with self._world.deadlines.paused(self.lane):
+            for attempt, number, value in taken:
+                await self._world.effects.record(self.execution, attempt, number, value)
 
     @property
     def has_unrecorded(self) -> bool:
@@ -225,7 +233,8 @@ class LocalAttempt:
 
     async def use(self, what: str, *, most: int | None = None) -> int | None:
         """Count a use, as `ExecutionPort.use` describes. Durable on return."""
-        return await self._uses.add(what, self.name, most)
+        with self._world.deadlines.paused(self.lane):
+            return await self._uses.add(what, self.name, most)
 
     def tries_again(self, failure: Failure | None) -> None:
         """Record the failure that a timeout of this attempt reports; None: forget it."""

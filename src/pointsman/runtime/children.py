@@ -89,6 +89,8 @@ class ChildHost(Protocol):
 
     async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver: ...
 
+    def at_hand(self, execution: ExecutionId) -> Driver | None: ...
+
     def over(self, state: ExecutionState) -> None: ...
 
 
@@ -99,6 +101,8 @@ class ChildExecutions:
         self._runtime = runtime
         self._parents: dict[ExecutionId, AwaitedChild] = {}
         """Children by id, with the parents that wait for them in this process."""
+        self._elsewhere: dict[ExecutionId, Driver] = {}
+        """Followers of those children that other runtimes drive."""
 
     async def start(self, parent: ExecutionId, command: StartChild) -> None:
         """Start or find the child of a step; report its end if the step waits for it."""
@@ -125,6 +129,8 @@ class ChildExecutions:
             await self._report(parent, ChildEnded(step=command.step, attempt=command.attempt, output=started))
             return
         self._parents[child.execution] = AwaitedChild(parent, command)
+        if child.execution not in self._runtime.drivers:
+            self._elsewhere[child.execution] = child
         self._count(parent, command, child)
         self._stir(parent)
         if child.state.ended and not child.committing:
@@ -145,7 +151,7 @@ class ChildExecutions:
 
     def _stir(self, execution: ExecutionId | None) -> None:
         """Notify the waiters of all parents: a child execution is driven here."""
-        while execution is not None and (driver := self._runtime.drivers.get(execution)) is not None:
+        while execution is not None and (driver := self._runtime.at_hand(execution)) is not None:
             driver.notify()
             execution = None if driver.state.setup.parent is None else ExecutionId(driver.state.setup.parent)
 
@@ -220,6 +226,7 @@ class ChildExecutions:
     def forget(self, child: ExecutionId) -> None:
         """Drop the record of a child that is passivated together with its parent."""
         self._parents.pop(child, None)
+        self._elsewhere.pop(child, None)
 
     async def ended(self, state: ExecutionState) -> None:
         """Handle the durable end of a child."""
@@ -229,6 +236,7 @@ class ChildExecutions:
 
     def _tell_parent(self, state: ExecutionState) -> None:
         awaits = self._parents.pop(ExecutionId(state.id), None)
+        self._elsewhere.pop(ExecutionId(state.id), None)
         if awaits is not None and (driver := self._runtime.drivers.get(awaits.parent)) is not None:
             driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
 
@@ -268,6 +276,13 @@ class ChildExecutions:
         if driver.state.ended:
             self._tell_parent(driver.state)
             self._runtime.over(driver.state)
+
+    def moved_elsewhere(self, child: Driver) -> None:
+        """Handle rows of an execution that another runtime drives: its parent here may wait for its end."""
+        parent = child.state.setup.parent
+        self._stir(None if parent is None else ExecutionId(parent))
+        if child.state.ended:
+            self._tell_parent(child.state)
 
     def resting(self, horizon: float) -> list[Driver]:
         """Return idle drivers without waiters, with all their child executions and parents."""

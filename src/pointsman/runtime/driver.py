@@ -524,13 +524,12 @@ class Driver:
     async def _attempt(
         self, attempt: LocalAttempt, command: Execute, task: asyncio.Task[Any]
     ) -> WorkDone | WorkFailed | ToolCallsProposed | None:
-        """Perform one attempt; None if it was stopped. The time limit counts from here, without queueing."""
+        """Perform one attempt; None if it was stopped. The time limit counts work: neither queueing nor waits for the
+        store."""
         step = command.step
         does = self.plan.nodes[step.node].action
         assert isinstance(does, WorkAction)
         self.worker_tasks[step] = task
-        if command.timeout_s is not None:
-            self.deadlines.set(task, command.timeout_s)
         try:
             place = None
             if does.cache != "off":
@@ -545,6 +544,9 @@ class Driver:
             self.in_a_row += 1
             if self.in_a_row % IN_A_ROW_MAX == 0:
                 await asyncio.sleep(0)
+            if command.timeout_s is not None:
+                attempt.lane = task
+                self.deadlines.set(task, command.timeout_s)
             return await self.world.executors.executor_for(command).execute(command, does.spec, attempt)
         except asyncio.CancelledError:
             return self._cancelled(command, task, attempt.last_failure)

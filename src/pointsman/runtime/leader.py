@@ -19,8 +19,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeAlias
 
 from pointsman.errors import AuthorError, CallerError, Outage, PointsmanError
-from pointsman.runtime.children import rests
-from pointsman.runtime.driver import Driver
 from pointsman.runtime.local import LocalRuntime, UnknownExecution
 from pointsman.store.errors import JournalMoved, StoreClosed
 from pointsman.store.records import ExecutionQuery, Summary
@@ -121,7 +119,7 @@ class Leader:
         await self.passivate_idle()
         now = self._runtime.clock.now()
         due = await self._list(ExecutionQuery(due=Instant(now), limit=PAGE))
-        await self._open(summary.execution for summary in due)
+        await self._open([*(summary.execution for summary in due), *await self._runtime.ownership.granted()])
         again = now + LOOKS_S
         for chore in self._chores:
             at = await self._do(chore, now)
@@ -158,23 +156,7 @@ class Leader:
             if not isinstance(driver.failure, JournalMoved):
                 self._put_off[driver.execution] = runtime.clock.now() + AGAIN_S
         for driver in runtime.children.resting(horizon):
-            await self._park(driver)
-
-    async def _park(self, driver: Driver) -> None:
-        """Drop an execution from memory and clear a due wake-up in its list entry."""
-        said = await self._runtime.store.executions.find(driver.execution)
-        if not rests(driver, self._runtime.clock.now()) or self._runtime.drivers.get(driver.execution) is not driver:
-            return
-        self._runtime.passivate(driver)
-        if (
-            driver.state.steps_without_worker and driver.state.status == "running"
-        ):  # Another worker may have what this one lacks.
-            again = self._runtime.clock.now() + AGAIN_S
-            means = driver.passivation.offered(again, driver.execution, driver.state)
-        else:
-            means = driver.passivation.summary(driver.execution, driver.state)
-        if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
-            await self._runtime.store.executions.put(means, seq=driver.state.seq)
+            await runtime.park(driver)
 
     async def _open(self, executions: Iterable[ExecutionId]) -> None:
         """Resume executions. Raises an `Outage` if the store is unavailable, after resuming the others."""
@@ -187,7 +169,8 @@ class Leader:
         async def one_of_them(execution: ExecutionId) -> None:
             async with limit:
                 try:
-                    await self._take_up(execution)
+                    if await self._runtime.ownership.claim(execution) is not None:  # else its owner is alive
+                        await self._take_up(execution)
                     self._put_off.pop(execution, None)
                 except UnknownExecution:
                     self._put_off.pop(execution, None)  # It was deleted meanwhile.

@@ -23,26 +23,39 @@ from contextlib import asynccontextmanager
 from typing import Final, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
+from msgspec.structs import replace
+
 from pointsman.deadlines import Deadlines
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute, HoldChild, OutboxMessage, StartChild, StopChild
 from pointsman.engine.decide.dispatch import deciding
 from pointsman.engine.fold.dispatch import begin_decision, fold
 from pointsman.engine.plan import Plan
-from pointsman.engine.reports import EventReceived, ForkRequested, Report, Start
+from pointsman.engine.reports import (
+    CancelRequested,
+    EventReceived,
+    ForkRequested,
+    MigrationRequested,
+    PauseRequested,
+    Report,
+    Start,
+)
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
 from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
-from pointsman.runtime.children import ChildExecutions, child_id
+from pointsman.runtime.children import ChildExecutions, child_id, children_of, rests
 from pointsman.runtime.commits import DriverLost, storable
 from pointsman.runtime.dependencies import ExecutorsFor, Feed, Plans
 from pointsman.runtime.driver import Driver, in_turns
+from pointsman.runtime.follower import Follower
+from pointsman.runtime.ownership import LocalOwnership, Ownership, SharedOwnership
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
+from pointsman.store.coordination import next_row_decides
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
-from pointsman.values import ExecutionId, Json, Seconds
+from pointsman.values import ExecutionId, Instant, Json, Seconds
 
 LOG: Final = logging.getLogger("pointsman.runtime")
 COPIED_AT_ONCE: Final = 256
@@ -52,6 +65,9 @@ PAGE: Final = 200
 OPEN: Final = frozenset({"running", "waiting"})
 """Statuses in which a step may wait for a worker."""
 MOVED_MAX: Final = 5
+REST_S: Final = Seconds(5.0)
+"""An execution whose next timer is this near is not released."""
+OFFER_AGAIN_S: Final = Seconds(60.0)
 
 
 class UnknownExecution(CallerError):
@@ -134,6 +150,15 @@ class LocalRuntime:
         """
         self._neighbours = ForeignWriters(store, self.drivers, clock, take_work=self.take_work)
         self.worker = open_worker()
+        self.ownership: Ownership = (
+            LocalOwnership()
+            if store.claims is None
+            else SharedOwnership(
+                store.claims, self.worker, decide=self.decide, look=self._release_idle, is_gone=is_gone
+            )
+        )
+        self.followers: WeakValueDictionary[ExecutionId, Follower] = WeakValueDictionary()
+        """Executions that other runtimes own, as this one reads them."""
         self.is_leading = False
         """Whether this process is the leader: it continues every execution that it opens."""
         self._making: dict[ExecutionId, DriverOpening] = {}
@@ -153,11 +178,13 @@ class LocalRuntime:
         """
         if execution in self.drivers:
             raise JournalMoved(f"execution {execution!r} already exists here")
+        await self.ownership.claim(execution, begins=True)
         driver = self._drive(Driver(execution, plan, ExecutionState(execution), self, begun_here=begun_here))
         return await self._begun(driver, report)
 
     async def adopt(self, execution: ExecutionId, plan: Plan, rows: Sequence[Row], report: ForkRequested) -> Driver:
         """Start with a copy of rows. Lists show the execution once its own first row is durable."""
+        await self.ownership.claim(execution, begins=True)
         for first in range(0, len(rows), COPIED_AT_ONCE):
             await asyncio.gather(*(self.journal.append(execution, row) for row in rows[first : first + COPIED_AT_ONCE]))
         driver = self._drive(Driver(execution, plan, folded(execution, rows), self))
@@ -173,6 +200,7 @@ class LocalRuntime:
         except BaseException:
             if not driver.is_deciding:  # A caller that stops waiting does not stop a decision.
                 self.drivers.pop(driver.execution, None)
+                self._release(driver.execution)
             raise
         self._last_drivers[driver.execution] = driver
         return driver
@@ -190,10 +218,11 @@ class LocalRuntime:
     async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
         found = self.drivers.get(execution)
         if found is None or found.failure is not None:
+            if await self.ownership.claim(execution) is None:
+                return await self._followed(execution)
+            self.followers.pop(execution, None)
             found = self._drive(await self._made(execution))
-            if (former := self._last_drivers.get(execution)) is not None:
-                former.successor = found
-            self._last_drivers[execution] = found
+            self._succeed(found)
             self._reached.add(execution)
         if recover and execution in self._reached:
             self._reached.discard(execution)
@@ -203,6 +232,99 @@ class LocalRuntime:
                 await self.store.executions.put(found.passivation.summary(execution, found.state), seq=found.state.seq)
             found.recover()
         return found
+
+    def _succeed(self, found: Driver) -> None:
+        """Let the handles of former drivers of the execution use this one."""
+        former = self._last_drivers.get(found.execution)
+        if former is not None and former is not found:
+            former.successor, found.successor = found, None
+            former.notify()
+        self._last_drivers[found.execution] = found
+
+    async def _followed(self, execution: ExecutionId) -> Follower:
+        """Return the follower of an execution that another runtime owns, with its present state."""
+        found = self.followers.get(execution)
+        if found is None:
+            state = await self.load(execution)
+            plan = await self.plans.pinned(state.setup.definition, state.setup.options)
+            found = self.followers[execution] = Follower(
+                execution, plan, state, self, ownership=self.ownership, store=self.store, changed=self._on_rows
+            )
+            self.drivers.pop(execution, None)
+            self._succeed(found)
+            await self._follow_below(found)
+        else:
+            await found.catch_up()
+        return found
+
+    async def _follow_below(self, follower: Follower) -> None:
+        """Read the sub-workflows that a followed execution waits for."""
+        names = [name for at in follower.state.steps.values() for name in children_of(follower.execution, at)]
+        below = {name: follower.below[name] for name in names if name in follower.below}
+        for name in names:
+            if name not in below and self.at_hand(name) is None and await self.journal.last(name):
+                async with self.alone(name):
+                    below[name] = self.at_hand(name) or await self._followed(name)
+        follower.below = below
+
+    async def _on_rows(self, follower: Follower) -> None:
+        """Notify those that wait for the family of an execution that another runtime drives."""
+        await self._follow_below(follower)
+        self.children.moved_elsewhere(follower)
+
+    def at_hand(self, execution: ExecutionId) -> Driver | None:
+        """Return the driver or the follower of an execution in this runtime."""
+        return self.drivers.get(execution) or self.followers.get(execution)
+
+    async def decide(self, execution: ExecutionId, report: Report, mail: int) -> int:
+        """Decide a report that another runtime sent about an execution that this one owns; return its row, or 0.
+
+        The row stores the outcome of the report, which has the number `mail`.
+        """
+        known = self.drivers.get(execution)
+        recover = not isinstance(report, PauseRequested | CancelRequested) or (known is not None and known.recovered)
+        driver = await self.open(execution, recover=recover)
+        if isinstance(driver, Follower):
+            raise JournalMoved(f"execution {execution!r} has another owner")
+        plan = driver.plan
+        if isinstance(report, MigrationRequested):
+            plan = await self.plans.pinned(report.definition, report.options)
+        await driver.decided()
+        before = driver.state.seq
+        with next_row_decides(mail):
+            if isinstance(report, MigrationRequested):
+                await driver.move(plan, report)
+                return before + 1
+            return before + 1 if await driver.deliver(report) else 0
+
+    def _release(self, execution: ExecutionId) -> None:
+        claim = self.ownership.held(execution)
+        if claim is not None:
+            claim.release()
+
+    async def _release_idle(self) -> None:
+        """Release what this runtime opened for one report only, and steps that it cannot perform."""
+        for driver in self.children.resting(self.clock.now() + REST_S):
+            if driver.execution in self._reached or driver.state.steps_without_worker:
+                await self.park(driver)
+
+    async def park(self, driver: Driver) -> None:
+        """Drop an execution that only waits from memory; its list entry states when it continues."""
+        said = await self.store.executions.find(driver.execution)
+        if not rests(driver, self.clock.now()) or self.drivers.get(driver.execution) is not driver:
+            return
+        left = driver.execution in self._reached and not driver.state.ended
+        if driver.state.steps_without_worker and driver.state.status == "running":
+            # Another worker may have what this one lacks.
+            again = self.clock.now() + OFFER_AGAIN_S
+            means = driver.passivation.offered(again, driver.execution, driver.state)
+        else:
+            means = driver.passivation.summary(driver.execution, driver.state)
+        if left and self.store.claims is not None and driver.state.status == "running" and means.wakes is None:
+            means = replace(means, wakes=Instant(self.clock.now()))
+        if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
+            await self.store.executions.put(means, seq=driver.state.seq)
+        self.passivate(driver)
 
     def drives(self, execution: ExecutionId) -> bool:
         """Return whether the execution is driven here."""
@@ -281,6 +403,7 @@ class LocalRuntime:
             self._reached.discard(driver.execution)
             driver.timers.stop()
             self.children.forget(driver.execution)
+            self._release(driver.execution)
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all executions can be resumed."""
@@ -288,8 +411,10 @@ class LocalRuntime:
         await self._neighbours.close()
         drivers = list(self.drivers.values())
         self.drivers.clear()
+        followers = list(self.followers.values())
         self.deadlines.stop()
-        closed = await asyncio.gather(*(driver.close() for driver in drivers), return_exceptions=True)
+        closed = await asyncio.gather(*(driver.close() for driver in (*drivers, *followers)), return_exceptions=True)
+        await self.ownership.close()
         for lost in closed:
             # A timer that has just fired was stopped during its commit: it fires again.
             if lost is not None and not isinstance(lost, asyncio.CancelledError):
@@ -373,7 +498,7 @@ class LocalRuntime:
         for _ in range(MOVED_MAX):
             try:
                 known = self.drivers.get(execution)
-                if self.is_leading or (known is not None and known.failure is None):
+                if self.store.claims is not None or self.is_leading or (known is not None and known.failure is None):
                     driver = await self.open(execution, recover=self.is_leading)
                     return bool(await driver.deliver(report))
                 async with self.alone(execution):
@@ -393,6 +518,7 @@ class LocalRuntime:
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
         """Notify those that wait for the execution."""
+        self._release(execution)
         self.children.failed(execution, why)
 
     def over(self, state: ExecutionState) -> None:
@@ -400,6 +526,7 @@ class LocalRuntime:
         if state.status != "failed":
             self.drivers.pop(ExecutionId(state.id), None)
             self._reached.discard(ExecutionId(state.id))
+            self._release(ExecutionId(state.id))
 
 
 DRAIN_POLL_S: Final = 0.02

@@ -27,7 +27,7 @@ from pointsman import Pointsman
 from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
 from pointsman.operations.readiness import Lifecycle
-from pointsman.operations.worker_role import ReportFailure, drain, first_of, leading
+from pointsman.operations.worker_role import LeaderSuperseded, ReportFailure, drain, first_of, leading
 from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.security import logged
@@ -224,21 +224,30 @@ async def leading_store(
         # Reads are served; `/ready` reports that the store is read-only.
         yield
         return
-    if not standby:
-        async with leading(app.context, tell=said.trouble):
-            lifecycle.keeper = "here"
-            yield
-        return
+    leads = asyncio.Event()
 
     async def keep() -> None:
-        async with leading(app.context, wait=True, tell=said.trouble):
-            lifecycle.keeper = "here"
-            said.leading()
-            await asyncio.Event().wait()
+        waits = standby
+        while True:
+            try:
+                async with leading(app.context, wait=waits, tell=said.trouble):
+                    lifecycle.keeper = "here"
+                    leads.set()
+                    if waits:
+                        said.leading()
+                    await asyncio.Event().wait()
+            except* LeaderSuperseded as why:
+                if app.store.claims is None:
+                    raise
+                # What this process owns goes on; another process does the work of the leader.
+                lifecycle.keeper, waits = "standby", True
+                said.trouble(None, first_of(why))
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(keep())
         try:
+            if not standby:
+                await leads.wait()
             yield
         finally:
             task.cancel()

@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from pointsman.extras import need
 from pointsman.ports import ChangingMemory, Journal, Row
-from pointsman.store.coordination import Leadership, Listener
+from pointsman.store.coordination import Claims, Leadership, Listener
 from pointsman.store.errors import StoreUnknown, masked_address
 from pointsman.store.records import (
     About,
@@ -283,6 +283,11 @@ class Store(Protocol):
     def blobs(self) -> Blobs: ...
     @property
     def removal(self) -> Removal: ...
+
+    @property
+    def claims(self) -> Claims | None:
+        """The ownership of executions by several processes; None: row numbers alone separate drivers."""
+        ...
 
     async def lead(self, holder: str, *, wait: bool = False) -> Leadership:
         """Become the leader of the store (see `store.leader`); `holder` identifies this process to people.

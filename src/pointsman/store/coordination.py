@@ -3,7 +3,7 @@
     keep ─▶ a lock of the system (released when the process dies) ─▶ there is one leader
        └──▶ an epoch in the store, raised by each new leader      ─▶ the former leader writes nothing any more
 
-    beat ─▶ the leader changes a number every 2 s ─▶ no change for 20 s: the standby takes over
+    beat ─▶ the leader changes a number every 2 s ─▶ no change for 12 s: the standby takes over
 
 The leader recovers executions, fires timers and starts schedules for all processes. The lock elects it. The beat shows
 that its process still works: a stopped process holds its lock for ever. The epoch is the fence: every write of a leader
@@ -14,10 +14,11 @@ command line beside a server) is guarded by the row numbers alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from pointsman.errors import PointsmanError
 from pointsman.store.errors import LeaderExists, LeaderSuperseded
@@ -25,7 +26,7 @@ from pointsman.values import ExecutionId
 
 BEAT_S: Final = 2.0
 """How often a leader shows that it works."""
-LEASE_S: Final = 20.0
+LEASE_S: Final = 12.0
 """How long the beat may stand still, by the clock of the standby. A long garbage collection, a slow disk or a busy
 machine must not cost a leader its role."""
 
@@ -79,6 +80,111 @@ def superseded(epoch: int) -> LeaderSuperseded:
         f"another process became the leader of the store after epoch {epoch}",
         hint="This process can no longer write: end it, or open the store again.",
     )
+
+
+CLAIM_BEAT_S: Final = 3.0
+"""How often a runtime that owns executions shows that it works."""
+
+
+class Mail(NamedTuple):
+    """A report in the mailbox of an execution that this runtime owns."""
+
+    no: int
+    execution: ExecutionId
+    report: bytes
+
+
+class MailOutcome(NamedTuple):
+    """The outcome of a report, as its owner decided it."""
+
+    seq: int
+    """The row that it caused; 0: none."""
+    refusal: bytes | None = None
+    """The refusal of the owner, encoded; None: it was taken."""
+
+
+DECIDED_MAIL: Final[ContextVar[list[int]]] = ContextVar("decided_mail")
+"""The report that the current task decides, until a row takes it."""
+
+
+@contextmanager
+def next_row_decides(mail: int) -> Generator[None, None, None]:
+    """Commit the outcome of a report together with the first row that the block appends."""
+    undecided = [mail]
+    before = DECIDED_MAIL.set(undecided)
+    try:
+        yield
+    finally:
+        undecided.clear()  # Tasks that the decision has started share the list.
+        DECIDED_MAIL.reset(before)
+
+
+class Claims(Protocol):
+    """Ownership of executions in a store that several processes drive. A token proves a claim; it grows with each."""
+
+    async def register(self, name: str) -> None:
+        """Add this runtime to the store, once. `name` identifies it to people."""
+        ...
+
+    def begin(self, execution: ExecutionId) -> int:
+        """Return the token under which an execution begins here: its first row makes the claim."""
+        ...
+
+    async def claim(self, execution: ExecutionId) -> int | None:
+        """Become the owner and return the token; None: another live runtime owns it, or it does not exist."""
+        ...
+
+    def drop(self, execution: ExecutionId) -> None:
+        """Write nothing more under the token of an execution in this process."""
+        ...
+
+    async def release(self, claims: Sequence[tuple[ExecutionId, int]]) -> None:
+        """Give up claims, given with their tokens; those that were lost meanwhile are ignored."""
+        ...
+
+    async def renew(self) -> bool:
+        """Show that this runtime is alive."""
+        ...
+
+    async def retire(self, runtime: int | None = None) -> None:
+        """End a runtime, by default this one: what it still owns can be claimed at once."""
+        ...
+
+    async def owner(self, execution: ExecutionId) -> tuple[int, str] | None:
+        """Return number and name of the runtime that owns an execution; None: none does."""
+        ...
+
+    async def lost(self) -> list[ExecutionId]:
+        """Return the executions whose claims another runtime has taken from this one."""
+        ...
+
+    async def orphans(self) -> list[ExecutionId]:
+        """Return executions whose owner is not alive, at most 200."""
+        ...
+
+    async def post(self, execution: ExecutionId, key: str, report: bytes) -> int:
+        """Put a report into the mailbox of an execution, once for each key; return its number."""
+        ...
+
+    async def mail(self) -> list[Mail]:
+        """Return undecided reports for the executions that this runtime owns, oldest first."""
+        ...
+
+    async def answer(self, mail: int, outcome: MailOutcome) -> None:
+        """Store the outcome of a report and notify its sender."""
+        ...
+
+    async def outcomes(self, mail: Sequence[int]) -> dict[int, MailOutcome]:
+        """Return the outcomes of those of these reports that are decided."""
+        ...
+
+    async def forget(self) -> None:
+        """Delete reports that were decided more than a day ago."""
+        ...
+
+    async def listen(self, heard: Callable[[], None]) -> None:
+        """Call `heard` when mail or an outcome may have arrived, until cancelled. Notifications may get lost."""
+        ...
 
 
 Listener: TypeAlias = Callable[[], None]

@@ -56,6 +56,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "usage_sums": "they follow from the usage",
     "memory_vectors": "they are computed again",
     "leader": "no process leads the copy",
+    "runtimes": "no process drives the copy",
+    "mailbox": "a request waits for its answer, which the copy cannot give",
 }
 """Tables that are not parts of a copy, and why."""
 ROWS_AT_ONCE: Final = 500

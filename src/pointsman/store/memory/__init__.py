@@ -474,6 +474,10 @@ class MemoryStore:
         return await self._leader.lead(holder, wait=wait)
 
     @property
+    def claims(self) -> None:
+        return None
+
+    @property
     def shared(self) -> bool:
         return False
 

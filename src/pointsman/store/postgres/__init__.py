@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pointsman.engine.events.steps import Event
 from pointsman.store.codec import UPCASTERS, Codec
-from pointsman.store.coordination import Leadership, Listener
+from pointsman.store.coordination import Claims, Leadership, Listener
 from pointsman.store.postgres.blobs import PostgresBlobs, PostgresEffects, RecentBlobs
+from pointsman.store.postgres.claims import PostgresClaims
 from pointsman.store.postgres.connections import Connection, Connections, address_of
 from pointsman.store.postgres.database import PostgresDatabase
 from pointsman.store.postgres.journal import Appender, PostgresJournal, PostgresRemoval
@@ -32,7 +33,8 @@ class PostgresStore:
         self._warnings = warnings
         kept = RecentBlobs()
         self._changes = RowNotifications(connections)
-        self._appender = Appender(connections, kept, self._changes.wrote)
+        self._claims = PostgresClaims(connections)
+        self._appender = Appender(connections, kept, self._changes.wrote, self._claims)
         database = PostgresDatabase(connections)
         self.journal = PostgresJournal(connections, database, self._appender, Codec[Event](Event, UPCASTERS))
         self.executions = SqlExecutions(database)
@@ -43,7 +45,7 @@ class PostgresStore:
         self.entries = SqlConfigStore(database)
         self.usage = SqlUsage(database)
         self.blobs = PostgresBlobs(connections, database, kept)
-        self.effects = PostgresEffects(connections, database, self.blobs)
+        self.effects = PostgresEffects(connections, database, self.blobs, self._claims)
         self.removal = PostgresRemoval(connections, self._appender)
         self.copying = copying
         self._leader = PostgresLeader(connections)
@@ -53,6 +55,10 @@ class PostgresStore:
 
     def follow(self, execution: ExecutionId, told: Listener) -> Callable[[], None]:
         return self._changes.follow(execution, told)
+
+    @property
+    def claims(self) -> Claims | None:
+        return None if self._read_only else self._claims  # Nothing is driven in a read-only store.
 
     @property
     def shared(self) -> bool:
@@ -82,6 +88,7 @@ class PostgresStore:
     async def close(self) -> None:
         await self._appender.close()
         await self.effects.close()
+        await self._claims.close()
         await self._changes.close()
         await self._leader.close()
         await self._connections.close()

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Final, LiteralString
 
+from pointsman.store.codec import moved
 from pointsman.store.compression import HOLD_S, Packed, content_hash, squeezed
+from pointsman.store.postgres.claims import PostgresClaims
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
 from pointsman.store.sql.tables import SqlEffects, packed_value
@@ -105,20 +107,24 @@ TOGETHER_MAX: Final = 500
 class Effect(BatchedRequest):
     """The answer of one effect, being written."""
 
-    __slots__ = ("attempt", "execution", "number", "packed")
+    __slots__ = ("attempt", "execution", "number", "packed", "token")
 
-    def __init__(self, execution: ExecutionId, attempt: str, number: int, packed: Packed) -> None:
+    def __init__(self, execution: ExecutionId, attempt: str, number: int, packed: Packed, token: int) -> None:
         super().__init__()
         self.execution = execution
         self.attempt = attempt
         self.number = number
         self.packed = packed
+        self.token = token
 
 
 class PostgresEffects:
     """Recorded answers of paid calls, by execution and attempt."""
 
-    def __init__(self, connections: Connections, database: Database, blobs: PostgresBlobs) -> None:
+    def __init__(
+        self, connections: Connections, database: Database, blobs: PostgresBlobs, claims: PostgresClaims
+    ) -> None:
+        self._claims = claims
         self._connections = connections
         self._recorded = SqlEffects(database)
         self._blobs = blobs
@@ -127,11 +133,12 @@ class PostgresEffects:
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
         self._connections.check_open()
-        self._connections.fence.check()
+        if not self._claims.token(execution):
+            self._connections.fence.check()
         packed = packed_value(value)
         if packed.blobs:
             await self._blobs.keep(packed.blobs, user=execution)
-        await self._lane.put(Effect(execution, attempt, number, packed))
+        await self._lane.put(Effect(execution, attempt, number, packed, self._claims.token(execution)))
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
         return await self._recorded.recorded(execution, attempt)
@@ -144,23 +151,42 @@ class PostgresEffects:
         await self._sender.close()
 
     async def _carry(self, group: Sequence[Effect]) -> None:
-        epoch = self._connections.fence.epoch
-        rows = [(one.execution, one.attempt, one.number, int(one.packed.form), one.packed.data) for one in group]
+        epoch = None if all(one.token for one in group) else self._connections.fence.epoch
+        rows = [
+            (one.execution, one.attempt, one.number, int(one.packed.form), one.packed.data, one.token) for one in group
+        ]
         values: list[object] = [[*column] for column in zip(*rows, strict=True)]
         sent = await self._sender.send(record(fenced=epoch is not None), values if epoch is None else [epoch, *values])
-        if sent.rows == [(0,)]:
+        ((may_write, lost),) = sent.rows
+        if not may_write:
             raise self._connections.fence.broken()
         for one in group:
-            one.done()
+            if one.execution in lost:
+                one.refuse(moved(one.execution, 0, None))
+            else:
+                one.done()
 
 
 @cache
 def record(*, fenced: bool) -> LiteralString:
-    """Return the statement that records effects unless recorded before, and returns whether this process may write."""
-    insert: LiteralString = (
-        "INSERT INTO effects (execution, attempt, number, form, data)"
-        " SELECT g.* FROM unnest(%b::text[], %b::text[], %b::int4[], %b::int2[], %b::bytea[]) AS g"
+    """Return the statement that records effects unless recorded before. It returns whether this process may write, and
+    the executions that another runtime owns now."""
+    given: LiteralString = (
+        "given AS MATERIALIZED (SELECT g.* FROM unnest(%b::text[], %b::text[], %b::int4[], %b::int2[], %b::bytea[],"
+        " %b::int8[]) AS g (execution, attempt, number, form, data, token)"
+    )
+    rest: LiteralString = (
+        "proven AS MATERIALIZED (SELECT e.id FROM executions AS e"
+        " JOIN (SELECT DISTINCT execution, token FROM given) AS g ON e.id = g.execution AND e.token = g.token"
+        " FOR SHARE OF e),"
+        " lost AS MATERIALIZED (SELECT DISTINCT g.execution FROM given AS g"
+        " JOIN executions AS e ON e.id = g.execution WHERE g.execution NOT IN (SELECT id FROM proven)),"
+        " recorded AS (INSERT INTO effects (execution, attempt, number, form, data)"
+        " SELECT g.execution, g.attempt, g.number, g.form, g.data FROM given AS g"
+        " WHERE NOT EXISTS (SELECT FROM lost WHERE lost.execution = g.execution) ON CONFLICT DO NOTHING)"
     )
     if not fenced:
-        return f"WITH recorded AS ({insert} ON CONFLICT DO NOTHING) SELECT 1"
-    return f"WITH {FENCE}, recorded AS ({insert}, fence ON CONFLICT DO NOTHING) SELECT count(*) FROM fence"
+        return f"WITH {given}), {rest} SELECT 1, ARRAY(SELECT execution FROM lost)"
+    return (
+        f"WITH {FENCE}, {given}, fence), {rest} SELECT (SELECT count(*) FROM fence), ARRAY(SELECT execution FROM lost)"
+    )

@@ -11,10 +11,13 @@ and writes wait for a server that restarts.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import secrets
+import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -114,6 +117,10 @@ Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 AT_ONCE: Final = 4
 """Connections for reads and for writes other than rows: one long read must not block the others."""
 WAIT_S: Final = 0.05
+STATEMENT_S_MAX: Final = 10.0
+"""Time limit of a statement that writes rows, effects or claims."""
+READ_S_MAX: Final = 60.0
+"""Time limit of a query, or of another transaction."""
 WAIT_S_MAX: Final = 1.0
 UNDONE_MAX: Final = 20
 FENCE: Final = "SELECT 1 FROM leader WHERE epoch = %s FOR SHARE"
@@ -131,6 +138,10 @@ class Fence:
     def check(self) -> None:
         if self._superseded:
             raise superseded(self.epoch or 0)
+
+    def step_down(self) -> None:
+        """Write as a process that does not lead, from here on."""
+        self.epoch, self._superseded = None, False
 
     def broken(self) -> LeaderSuperseded:
         """Record that another process raised the epoch: nothing is written through this opened store any more."""
@@ -160,6 +171,28 @@ class Patience:
         return True
 
 
+@contextmanager
+def limited(connection: Connection, seconds: float | None) -> Generator[None, None, None]:
+    """Break the connection if the block takes longer: a server or a network that never answers must not hold it.
+
+    The driver waits for the answer of a cancelled statement, so the socket is shut down instead.
+    """
+    timer = None
+    if seconds is not None:
+        timer = asyncio.get_running_loop().call_later(seconds, _shut_down, connection)
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def _shut_down(connection: Connection) -> None:
+    if not connection.closed:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as its_own, suppress(OSError):
+            its_own.shutdown(socket.SHUT_RDWR)
+
+
 class Connections:
     """Opens, lends and closes connections. Belongs to one event loop."""
 
@@ -185,13 +218,13 @@ class Connections:
     def patience(self) -> Patience:
         return Patience(self.patience_s)
 
-    async def read(self, work: Work[T]) -> T:
-        """Run a query; repeat it if the connection breaks."""
+    async def read(self, work: Work[T], *, limit_s: float | None = READ_S_MAX) -> T:
+        """Run a query; repeat it if the connection breaks, or if no answer comes within the limit."""
         self.check_open()
         patience = self.patience()
         while True:
             try:
-                return await self._lent(work)
+                return await self._lent(work, limit_s)
             except UnicodeEncodeError as why:
                 raise fault(why, self.shown) from why
             except psycopg.Error as why:
@@ -210,7 +243,7 @@ class Connections:
         transaction = FencedTransaction(work, self.fence)
         while True:
             try:
-                return await self._lent(transaction.run)
+                return await self._lent(transaction.run, READ_S_MAX)
             except UnicodeEncodeError as why:
                 raise fault(why, self.shown) from why
             except psycopg.Error as why:
@@ -223,11 +256,12 @@ class Connections:
         while self._idle:
             await self._idle.pop().close()
 
-    async def _lent(self, work: Work[T]) -> T:
+    async def _lent(self, work: Work[T], limit_s: float | None) -> T:
         async with self._places:
             connection = self._idle.pop() if self._idle else await self.open()
             try:
-                return await work(connection)
+                with limited(connection, limit_s):
+                    return await work(connection)
             finally:
                 # A connection whose work was cancelled is not idle.
                 idle = connection.info.transaction_status == TransactionStatus.IDLE

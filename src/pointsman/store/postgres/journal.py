@@ -22,7 +22,9 @@ from pointsman.engine.events.steps import Event
 from pointsman.ports import Row
 from pointsman.store.codec import Codec, EncodedRow, Head, Heads, encoded_row, first_hash, moved, row_hash
 from pointsman.store.compression import Form, Packed, blobs_behind, pack, unpack
+from pointsman.store.coordination import DECIDED_MAIL
 from pointsman.store.postgres.blobs import KEEP_BLOBS, RecentBlobs
+from pointsman.store.postgres.claims import PostgresClaims
 from pointsman.store.postgres.connections import Connection, Connections
 from pointsman.store.postgres.database import LAST, PUT_COLUMNS, PUT_NAMES, REPLACED, put_values_of
 from pointsman.store.postgres.write_batcher import FENCE, BatchedRequest, StatementSender, WriteBatcher
@@ -39,6 +41,7 @@ BY_NAME: Final[tuple[LiteralString, ...]] = (
     "DELETE FROM summaries WHERE execution = %s",
     "DELETE FROM effects WHERE execution = %s",
     "DELETE FROM blob_uses WHERE execution = %s",
+    "DELETE FROM mailbox WHERE execution = %s",
 )
 UNUSED: Final = """
     blobs AS b WHERE held_until < extract(epoch FROM clock_timestamp())
@@ -90,7 +93,7 @@ class PostgresRemoval:
             await connection.execute(f"VACUUM {', '.join(TABLES)}")
             return max(0, before - await size_of(connection))
 
-        return await self._connections.read(work)
+        return await self._connections.read(work, limit_s=None)
 
 
 async def take_away(connection: Connection, execution: ExecutionId, head: Head) -> None:
@@ -122,6 +125,7 @@ PAGE: Final = """
     ) AS sized WHERE before < %b::int8 ORDER BY seq
 """
 SEQ_MAX: Final = 2**31 - 1
+NO_MAIL: Final[list[int]] = []
 
 
 class PostgresJournal:
@@ -142,7 +146,7 @@ class PostgresJournal:
     ) -> None:
         answers = [PackedEffect(one.attempt, one.number, packed_value(one.value)) for one in effects]
         encoded = [encoded_row(row, self._codec) for row in rows]
-        await self._appender.append(AppendRequest(execution, encoded, summary, answers))
+        await self._appender.append(self._appender.request(execution, encoded, summary, answers))
 
     async def read(self, execution: ExecutionId, *, after: int = 0) -> AsyncIterator[Row]:
         while page := await self._page(execution, after):
@@ -176,6 +180,11 @@ class PostgresJournal:
 
 TOGETHER_MAX: Final = 500
 """Maximum requests in one statement: limits the duration of one commit."""
+PROVEN: Final = (
+    "proven AS MATERIALIZED (SELECT e.no FROM executions AS e JOIN unnest(%b::int8[], %b::int8[]) AS g (no, token)"
+    " ON e.no = g.no AND e.token = g.token FOR SHARE OF e)"
+)
+"""The executions whose claims are still valid. A claim by another runtime waits until this statement is committed."""
 HEADS: Final = """
     SELECT e.id, e.no, r.seq, r.hash FROM executions AS e
     CROSS JOIN LATERAL (SELECT seq, hash FROM rows WHERE execution = e.no ORDER BY seq DESC LIMIT 1) AS r
@@ -203,7 +212,7 @@ class PackedEffect(NamedTuple):
 class AppendRequest(BatchedRequest):
     """Encoded rows of one execution, and answers of effects, that are added together."""
 
-    __slots__ = ("effects", "execution", "rows", "summary")
+    __slots__ = ("effects", "execution", "mail", "rows", "summary", "token")
 
     def __init__(
         self,
@@ -211,8 +220,15 @@ class AppendRequest(BatchedRequest):
         rows: Sequence[EncodedRow],
         summary: Summary | None,
         effects: Sequence[PackedEffect] = (),
+        *,
+        token: int = 0,
+        mail: int | None = None,
     ) -> None:
+        """`token`: of the claim under which it is written; 0: the execution was never claimed. `mail`: the report that
+        its last row decides."""
         super().__init__()
+        self.token = token
+        self.mail = mail
         self.execution = execution
         self.rows = rows
         self.summary = summary
@@ -226,19 +242,33 @@ class AppendRequest(BatchedRequest):
 class Appender:
     """The writer of journal rows of this process."""
 
-    def __init__(self, connections: Connections, kept: RecentBlobs, wrote: Wrote) -> None:
+    def __init__(self, connections: Connections, kept: RecentBlobs, wrote: Wrote, claims: PostgresClaims) -> None:
         """`wrote` is called with the executions whose rows were committed."""
         self._connections = connections
         self._fence = connections.fence
         self._sender = StatementSender(connections)
         self._kept = kept
         self._wrote = wrote
+        self._claims = claims
         self._heads = Heads()
         self._lane = WriteBatcher(self._carry, together_max=TOGETHER_MAX)
 
+    def request(
+        self,
+        execution: ExecutionId,
+        rows: Sequence[EncodedRow],
+        summary: Summary | None,
+        effects: Sequence[PackedEffect],
+    ) -> AppendRequest:
+        """Return the request under the claim that this process has now."""
+        decided = DECIDED_MAIL.get(NO_MAIL)
+        mail = decided.pop() if decided else None
+        return AppendRequest(execution, rows, summary, effects, token=self._claims.token(execution), mail=mail)
+
     async def append(self, asked: AppendRequest) -> None:
         self._connections.check_open()
-        self._fence.check()
+        if not asked.token:
+            self._fence.check()
         await self._lane.put(asked)
 
     def forget(self, execution: ExecutionId) -> None:
@@ -257,8 +287,10 @@ class Appender:
             execution = asked.execution
             head = group.heads.get(execution) or self._heads.get(execution) or Head(0, first_hash(execution))
             if asked.follows(head.seq):
-                group.add(execution, asked.rows, head, asked.summary)
+                group.add(execution, asked.rows, head, asked.summary, asked.token)
                 group.add_effects(execution, asked.effects, head)
+                if asked.mail is not None:
+                    group.mail.append((asked.mail, head.no or None, asked.rows[-1].seq))
                 taken.append(asked)
             else:
                 asked.refuse(moved(execution, asked.rows[0].seq, head.seq))
@@ -286,8 +318,10 @@ class Appender:
                 self._heads.keep(execution, head)
 
     async def _write(self, group: RowGroup, taken: Sequence[AppendRequest]) -> None:
+        # A claim proves more than the epoch of the leader: what a former leader owns stays its own.
+        epoch = None if all(asked.token for asked in taken) else self._fence.epoch
         try:
-            sent = await self._sender.send(*statement_for(group, self._fence.epoch, self._kept))
+            sent = await self._sender.send(*statement_for(group, epoch, self._kept, self._claims.me))
         except BaseException as why:
             for execution in group.heads:
                 self.forget(execution)
@@ -304,7 +338,7 @@ class Appender:
         lost = [row.place for row in group.rows if row.place not in written]
         if lost and sent.again:
             written |= await self._committed_before(group)
-        superseded = bool(lost) and self._fence.epoch is not None and not await self._is_leader()
+        superseded = bool(lost) and epoch is not None and not await self._is_leader()
         for asked in taken:
             place = asked.execution, asked.rows[-1].seq
             if place in written:
@@ -384,7 +418,10 @@ class RowGroup:
         self.rows: list[ChainedRow] = []
         self.heads: dict[ExecutionId, Head] = {}
         """The ends of the journals after this group."""
-        self.begun: list[ExecutionId] = []
+        self.begun: list[tuple[ExecutionId, int]] = []
+        """Names of new executions, with the tokens of the claims under which they begin."""
+        self.tokens: dict[int, int] = {}
+        """Number -> token that the rows prove, for existing executions."""
         self.firsts: dict[int, int] = {}
         """Number -> seq of the first row, for existing executions."""
         self.in_runs = False
@@ -392,17 +429,22 @@ class RowGroup:
         self.blobs: dict[bytes, bytes] = {}
         self.uses: set[tuple[int | None, ExecutionId, int, bytes]] = set()
         self.summaries: dict[ExecutionId, tuple[int | None, int, Summary]] = {}
+        self.mail: list[tuple[int, int | None, int]] = []
+        """Reports, with the rows that decide them."""
         self.effects: list[tuple[int | None, int, ExecutionId, str, int, int, bytes]] = []
         """Number and seq of the row that each answer is committed with, then the answer."""
 
-    def add(self, execution: ExecutionId, rows: Sequence[EncodedRow], head: Head, summary: Summary | None) -> None:
+    def add(
+        self, execution: ExecutionId, rows: Sequence[EncodedRow], head: Head, summary: Summary | None, token: int
+    ) -> None:
         """Chain rows to the end of their journal."""
         no = head.no or None
         if no is not None:
+            self.tokens[no] = token
             self.in_runs = self.in_runs or len(rows) > 1 or no in self.firsts
             self.firsts.setdefault(no, rows[0].seq)
         elif head.seq == 0:
-            self.begun.append(execution)
+            self.begun.append((execution, token))
         for row in rows:
             packed = pack(row.plain, row.large)
             form = int(packed.form)
@@ -432,15 +474,19 @@ def with_gates_of(before: tuple[int | None, int, Summary] | None, summary: Summa
     return replace(summary, gates=before[2].gates)
 
 
-def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tuple[LiteralString, list[object]]:
+def statement_for(
+    group: RowGroup, epoch: int | None, kept: RecentBlobs, me: int | None
+) -> tuple[LiteralString, list[object]]:
     """Return the statement that writes a group, and its values."""
     blobs = kept.missing(group.blobs)
     values: list[object] = [] if epoch is None else [epoch]
     # Sorted everywhere, so that two processes that write the same rows do not deadlock.
+    if group.tokens:
+        values += columns(sorted(group.tokens.items()))
     if blobs:
         values += columns(blobs)
     if group.begun:
-        values.append(sorted(group.begun))
+        values += columns([(name, me if token else None, token) for name, token in sorted(group.begun)])
     rows = sorted(group.rows, key=lambda row: row.place)
     values += columns(rows) if len(rows) > 1 else rows[0]
     if group.uses:
@@ -451,16 +497,20 @@ def statement_for(group: RowGroup, epoch: int | None, kept: RecentBlobs) -> tupl
         values += columns([(no, seq, *put_values_of(summary)) for no, seq, summary in listed])
     if group.effects:
         values += columns(sorted(group.effects, key=lambda effect: effect[2:5]))
+    if group.mail:
+        values += columns(sorted(group.mail))
     if group.in_runs:
         values += columns(sorted(group.firsts.items()))
     text = statement(
         fenced=epoch is not None,
+        claimed=bool(group.tokens),
         alone=len(rows) == 1,
         blobs=bool(blobs),
         begun=bool(group.begun),
         uses=bool(group.uses),
         summaries=bool(group.summaries),
         effects=bool(group.effects),
+        mail=bool(group.mail),
         in_runs=group.in_runs,
     )
     return text, values
@@ -472,7 +522,17 @@ def columns(rows: Sequence[tuple[object, ...]]) -> list[object]:
 
 @cache
 def statement(
-    *, fenced: bool, alone: bool, blobs: bool, begun: bool, uses: bool, summaries: bool, effects: bool, in_runs: bool
+    *,
+    fenced: bool,
+    claimed: bool,
+    alone: bool,
+    blobs: bool,
+    begun: bool,
+    uses: bool,
+    summaries: bool,
+    effects: bool,
+    mail: bool,
+    in_runs: bool,
 ) -> LiteralString:
     """Return the SQL text, composed only of literals in this module.
 
@@ -488,19 +548,35 @@ def statement(
     joined: LiteralString = " LEFT JOIN begun AS b ON b.id = g.execution" if begun else ""
     number: LiteralString = "coalesce(g.no, b.no)" if begun else "g.no"
     parts: list[LiteralString] = [FENCE] if fenced else []
+    owned: LiteralString = ""
+    proved: LiteralString = f"{number} IS NOT NULL"
+    if claimed:
+        parts.append(PROVEN)
+        owned = " LEFT JOIN proven AS p ON p.no = g.no"
+        proved = "coalesce(p.no, b.no) IS NOT NULL" if begun else "p.no IS NOT NULL"
     if blobs:
         parts.append(f"kept AS ({KEEP_BLOBS})")
     if begun:
         parts.append(
-            f"begun AS (INSERT INTO executions (id) SELECT g.* FROM unnest(%b::text[]) AS g{behind}"
+            f"begun AS (INSERT INTO executions (id, owner, token)"
+            f" SELECT g.* FROM unnest(%b::text[], %b::int8[], %b::int8[]) AS g{behind}"
             " ON CONFLICT DO NOTHING RETURNING no, id)"
         )
     parts.append(
         f"written AS (INSERT INTO rows (execution, seq, at, shape, form, data, hash)"
         f" SELECT {number}, g.seq, g.at, g.shape, g.form, g.data, g.hash FROM {one if alone else many}"
-        f" AS g (no, execution, seq, at, shape, form, data, hash){joined}{behind}"
-        f" WHERE {number} IS NOT NULL ON CONFLICT DO NOTHING RETURNING execution, seq)"
+        f" AS g (no, execution, seq, at, shape, form, data, hash){joined}{owned}{behind}"
+        f" WHERE {proved} ON CONFLICT DO NOTHING RETURNING execution, seq)"
     )
+    parts += derived_parts(number, joined, uses=uses, summaries=summaries, effects=effects, mail=mail)
+    return f"WITH {', '.join(parts)} {select_written(begun=begun, in_runs=in_runs)}"
+
+
+def derived_parts(
+    number: LiteralString, joined: LiteralString, *, uses: bool, summaries: bool, effects: bool, mail: bool
+) -> list[LiteralString]:
+    """Return the parts that write what belongs to the written rows."""
+    parts: list[LiteralString] = []
     if uses:
         parts.append(
             "used AS (INSERT INTO blob_uses (execution, hash) SELECT DISTINCT g.execution, g.hash"
@@ -518,7 +594,12 @@ def statement(
         parts.append(
             f"{RECORDED}{joined} JOIN written AS w ON w.execution = {number} AND w.seq = g.seq ON CONFLICT DO NOTHING)"
         )
-    return f"WITH {', '.join(parts)} {select_written(begun=begun, in_runs=in_runs)}"
+    if mail:
+        parts.append(
+            "decided AS (UPDATE mailbox AS m SET seq = w.seq FROM unnest(%b::int8[], %b::int8[], %b::int4[])"
+            " AS g (mail, no, seq) JOIN written AS w ON w.execution = g.no AND w.seq = g.seq WHERE m.no = g.mail)"
+        )
+    return parts
 
 
 def select_written(*, begun: bool, in_runs: bool) -> LiteralString:

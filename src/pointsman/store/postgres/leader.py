@@ -153,10 +153,10 @@ END_SESSIONS: Final = """
         AND datname = current_database() AND usename = current_user)
 """
 KEEP_ALIVE: Final = """
-    SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+    SELECT set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '3', false),
         set_config('tcp_keepalives_count', '3', false)
 """
-"""The server detects within 25 s that the machine of a session is gone, and releases its lock."""
+"""The server detects within 14 s that the machine of a session is gone, and releases its lock."""
 TRY_LOCK: Final = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))"
 FIND: Final = "SELECT epoch, holder, since FROM leader"
 RAISE: Final = """
@@ -191,7 +191,8 @@ class PostgresLeader:
         self._watching = None
         session, self._session = self._session, None
         fence = self._connections.fence
-        epoch, fence.epoch = fence.epoch, None
+        epoch = fence.epoch
+        fence.step_down()
         if session is None:
             return
         try:

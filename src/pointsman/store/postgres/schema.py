@@ -98,6 +98,30 @@ OWN_TABLES: Final[Migration] = (
     "ALTER TABLE rows ALTER COLUMN data SET STORAGE EXTERNAL",
     "ALTER TABLE blobs ALTER COLUMN data SET STORAGE EXTERNAL",
     "ALTER TABLE effects ALTER COLUMN data SET STORAGE EXTERNAL",
+    """
+    CREATE TABLE runtimes (
+        no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name text NOT NULL,
+        beat timestamptz NOT NULL  -- the runtime is alive while this is recent
+    )
+    """,
+    "ALTER TABLE executions ADD COLUMN owner bigint",  # runtimes.no; NULL: no runtime drives it
+    "ALTER TABLE executions ADD COLUMN token bigint NOT NULL DEFAULT 0",  # grows with each claim
+    "CREATE INDEX executions_by_owner ON executions (owner) WHERE owner IS NOT NULL",
+    """
+    CREATE TABLE mailbox (
+        no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        execution text COLLATE "C" NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        report bytea NOT NULL,
+        sender bigint NOT NULL,    -- runtimes.no
+        sent timestamptz NOT NULL DEFAULT clock_timestamp(),
+        seq integer,               -- the row that it caused, 0 for none; NULL: not decided
+        refusal bytea,
+        UNIQUE (execution, key)
+    )
+    """,
+    "CREATE INDEX mailbox_by_execution ON mailbox (execution, no) WHERE seq IS NULL",
     "CREATE TABLE pointsman_version (version integer NOT NULL)",
     "INSERT INTO pointsman_version (version) VALUES (0)",
 )

@@ -21,7 +21,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from pointsman.errors import OperatorError
-from pointsman.store.postgres.connections import Connection, Connections, fault, is_lost
+from pointsman.store.postgres.connections import STATEMENT_S_MAX, Connection, Connections, fault, is_lost, limited
 
 
 class BatchedRequest:
@@ -133,5 +133,6 @@ class StatementSender:
         if self._connection is None or self._connection.closed:
             self._connection = await self._connections.open()
         cursor = self._connection.cursor(binary=True)
-        await cursor.execute(statement, values, prepare=True)
-        return await cursor.fetchall()
+        with limited(self._connection, STATEMENT_S_MAX):
+            await cursor.execute(statement, values, prepare=True)
+            return await cursor.fetchall()

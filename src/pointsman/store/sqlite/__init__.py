@@ -64,6 +64,10 @@ class SqliteStore:
         return self._changes.follow(execution, told)
 
     @property
+    def claims(self) -> None:
+        return None
+
+    @property
     def shared(self) -> bool:
         return True
 

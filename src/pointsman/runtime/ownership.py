@@ -1,0 +1,309 @@
+"""Ownership of executions: which runtime drives an execution, and reports that other runtimes send to it.
+
+    claim ─▶ Claim: this runtime drives it, until it is released or lost      None: another one does ─▶ wake
+
+`LocalOwnership`    the store has one driving process: every claim is given, and nothing else ever happens
+`SharedOwnership`   several processes drive one store: claims with tokens, a beat, and a mailbox for each execution
+
+    sender: report ─▶ mailbox ─▶ owner decides it ─▶ row, or refusal ─▶ sender
+              └─ once a second: is the owner gone? the sender claims the execution and decides the report itself
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Protocol, TypeAlias
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+
+from pointsman.engine.reports import Report
+from pointsman.errors import Outage, PointsmanError
+from pointsman.runtime.commits import DriverLost
+from pointsman.store.coordination import CLAIM_BEAT_S, Claims, Mail, MailOutcome
+from pointsman.store.errors import JournalMoved
+from pointsman.values import ExecutionId
+
+LOG: Final = logging.getLogger("pointsman.runtime")
+LOOK_S: Final = 1.0
+"""How often a runtime reads its mail and outcomes if no notification arrives."""
+LATE_S: Final = 2 * CLAIM_BEAT_S
+"""After a pause of this length between two beats, claims may have been lost."""
+FORGET_S: Final = 3600.0
+
+
+class Claim:
+    """The right to drive one execution. Each row of the driver proves its token."""
+
+    def __init__(
+        self, execution: ExecutionId, token: int = 0, let_go: Callable[[Claim], None] = lambda claim: None
+    ) -> None:
+        self.execution = execution
+        self.token = token
+        self.lost = asyncio.Event()
+        """Set when another runtime has the claim."""
+        self._let_go = let_go
+
+    def release(self) -> None:
+        """Give the execution up: its summary in the store states when it wakes and what it awaits."""
+        self._let_go(self)
+
+
+class Ownership(Protocol):
+    """Decides which runtime drives an execution."""
+
+    async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
+        """Return the claim of this runtime; None: a live runtime has it. `begins`: the execution begins here."""
+        ...
+
+    async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
+        """Let the owner decide a report; return the row that it caused, 0 for none. Raises the owner's refusal.
+
+        `key`: the same report with the same key is decided once.
+        """
+        ...
+
+    async def granted(self) -> list[ExecutionId]:
+        """Return executions that lost their owner and should continue."""
+        ...
+
+    def held(self, execution: ExecutionId) -> Claim | None:
+        """Return the claim that this runtime has now."""
+        ...
+
+    async def close(self) -> None:
+        """Give everything up."""
+        ...
+
+
+class LocalOwnership:
+    """Every claim is given: the row numbers of the journal separate this process from others."""
+
+    async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
+        return Claim(execution)
+
+    async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
+        raise NotImplementedError("this runtime owns every execution that it opens")
+
+    async def granted(self) -> list[ExecutionId]:
+        return []
+
+    def held(self, execution: ExecutionId) -> Claim | None:
+        return None
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+class Refusal(Struct, frozen=True):
+    """A refusal of the owner, as the sender raises it."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+Decide: TypeAlias = Callable[[ExecutionId, Report, int], Awaitable[int]]
+"""Decides a report about an execution that this runtime owns, which is the mail with this number; returns the row that
+it caused, 0 for none."""
+REPORTS: Final = msgspec.json.Decoder(Report)
+
+
+class SharedOwnership:
+    """Claims in the store. One task renews the beat, gives claims back, and reads mail and outcomes."""
+
+    def __init__(
+        self,
+        claims: Claims,
+        name: str,
+        *,
+        decide: Decide,
+        look: Callable[[], Awaitable[None]],
+        is_gone: Callable[[str], bool],
+    ) -> None:
+        """`look` is called about once a second, to release what rests. `is_gone`: whether the runtime with a name is
+        known to have ended."""
+        self._is_gone = is_gone
+        self._claims = claims
+        self._name = name
+        self._decide = decide
+        self._look = look
+        self._held: dict[ExecutionId, Claim] = {}
+        self._releasing: dict[ExecutionId, int] = {}
+        self._waiting: dict[int, asyncio.Future[MailOutcome]] = {}
+        self._deciding: dict[ExecutionId, asyncio.Task[None]] = {}
+        self._taken: set[int] = set()
+        """Mail that is being decided."""
+        self._woken = asyncio.Event()
+        self.tasks: list[asyncio.Task[None]] = []
+        self._beat_at = self._forgot_at = time.monotonic()
+
+    async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
+        known = self._held.get(execution)
+        if known is not None:
+            return known
+        await self._open()
+        given = self._releasing.pop(execution, None)
+        if given is None:
+            given = self._claims.begin(execution) if begins else await self._granted_by_store(execution)
+        if given is None:
+            return None
+        claim = self._held.setdefault(execution, Claim(execution, given, self._release))
+        claim.token = given  # Two tasks may have claimed it at once: the later token counts.
+        return claim
+
+    async def _granted_by_store(self, execution: ExecutionId) -> int | None:
+        """Claim an execution, also from a process of this machine that is known to have ended."""
+        given = await self._claims.claim(execution)
+        owner = None if given is not None else await self._claims.owner(execution)
+        if owner is None or not self._is_gone(owner[1]):
+            return given
+        await self._claims.retire(owner[0])
+        return await self._claims.claim(execution)
+
+    async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
+        await self._open()
+        no = await self._claims.post(execution, key or uuid4().hex, msgspec.json.encode(report))
+        future = self._waiting[no] = asyncio.get_running_loop().create_future()
+        try:
+            while True:
+                await asyncio.wait({future}, timeout=LOOK_S)
+                if future.done():
+                    return _taken(future.result())
+                await self.claim(execution)
+                self._woken.set()
+        finally:
+            del self._waiting[no]
+
+    async def granted(self) -> list[ExecutionId]:
+        return await self._claims.orphans()
+
+    def held(self, execution: ExecutionId) -> Claim | None:
+        return self._held.get(execution)
+
+    async def close(self) -> None:
+        tasks = [*self.tasks, *self._deciding.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+            with suppress(PointsmanError):  # Without the store the beat ends the claims.
+                await self._give_back()
+                await self._claims.retire()
+
+    def _release(self, claim: Claim) -> None:
+        if self._held.get(claim.execution) is claim:
+            del self._held[claim.execution]
+            self._releasing[claim.execution] = claim.token
+            self._woken.set()
+
+    async def _open(self) -> None:
+        if not self.tasks:
+            await self._claims.register(self._name)
+            if not self.tasks:
+                loop = asyncio.get_running_loop()
+                self.tasks = [
+                    loop.create_task(self._run()),
+                    loop.create_task(self._beats()),
+                    loop.create_task(self._claims.listen(self._woken.set)),
+                ]
+
+    async def _beats(self) -> None:
+        """Renew the beat. After a long pause, find claims that others took."""
+        while True:
+            await asyncio.sleep(CLAIM_BEAT_S)
+            with suppress(PointsmanError):  # The claims end by themselves if this goes on.
+                await self._claims.renew()
+                now = time.monotonic()
+                late, self._beat_at = now - self._beat_at > LATE_S, now
+                for execution in await self._claims.lost() if late else ():
+                    self._lose(execution)
+
+    def _lose(self, execution: ExecutionId) -> None:
+        self._claims.drop(execution)
+        self._releasing.pop(execution, None)
+        if (claim := self._held.pop(execution, None)) is not None:
+            claim.lost.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._woken.clear()
+            try:
+                await self._turn()
+            except Outage:
+                await asyncio.sleep(LOOK_S)
+            except PointsmanError as why:
+                LOG.warning("the mail of this runtime cannot be read: [%s] %s", why.code, why)
+                await asyncio.sleep(LOOK_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), LOOK_S)
+
+    async def _turn(self) -> None:
+        await self._look()
+        await self._give_back()
+        if self._waiting:
+            for no, outcome in (await self._claims.outcomes([*self._waiting])).items():
+                if (future := self._waiting.get(no)) is not None and not future.done():
+                    future.set_result(outcome)
+        if self._held:
+            for mail in await self._claims.mail():
+                self._take(mail)
+        if time.monotonic() - self._forgot_at > FORGET_S:
+            self._forgot_at = time.monotonic()
+            await self._claims.forget()
+
+    async def _give_back(self) -> None:
+        given, self._releasing = [*self._releasing.items()], {}
+        if given:
+            for execution, _ in given:
+                self._claims.drop(execution)
+            await self._claims.release(given)
+
+    def _take(self, mail: Mail) -> None:
+        """Decide a report behind the earlier ones of its execution."""
+        if mail.no in self._taken:
+            return
+        self._taken.add(mail.no)
+        before = self._deciding.get(mail.execution)
+        task = asyncio.get_running_loop().create_task(self._answer(mail, before))
+        self._deciding[mail.execution] = task
+
+        def over(task: asyncio.Task[None]) -> None:
+            self._taken.discard(mail.no)
+            if self._deciding.get(mail.execution) is task:
+                del self._deciding[mail.execution]
+            if not task.cancelled() and (why := task.exception()) is not None:
+                LOG.warning("a report for %s is decided later: %s", mail.execution, why)
+
+        task.add_done_callback(over)
+
+    async def _answer(self, mail: Mail, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        try:
+            outcome = MailOutcome(await self._decide(mail.execution, REPORTS.decode(mail.report), mail.no))
+        except (Outage, JournalMoved, DriverLost):
+            return  # The next owner decides it, which may be this runtime.
+        except PointsmanError as why:
+            refusal = Refusal(why.code, str(why), why.hint)
+            outcome = MailOutcome(0, msgspec.json.encode(refusal))
+        await self._claims.answer(mail.no, outcome)
+
+
+def _taken(outcome: MailOutcome) -> int:
+    """Return the row that a report caused. Raises the owner's refusal."""
+    if outcome.refusal is None:
+        return outcome.seq
+    refusal = msgspec.json.decode(outcome.refusal, type=Refusal)
+    known = [PointsmanError]
+    while known:
+        kind = known.pop()
+        if kind.__dict__.get("code") == refusal.code:
+            raise kind(refusal.message, hint=refusal.hint)
+        known += kind.__subclasses__()
+    raise PointsmanError(refusal.message, hint=refusal.hint)

@@ -1,0 +1,442 @@
+"""Two servers at one store on PostgreSQL: the owner of an execution drives it, the other one sends it requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partialmethod
+from typing import Final
+
+import psycopg
+import pytest
+
+from pointsman import Pointsman, Workflow, tool
+from pointsman.auth.callers import LOCAL
+from pointsman.engine.decide.lifecycle import NotSteerable, WrongStatus
+from pointsman.engine.reports import EventReceived
+from pointsman.errors import PointsmanError
+from pointsman.ports import EffectKind, Row
+from pointsman.runtime.attempts import LocalAttempt
+from pointsman.runtime.ownership import SharedOwnership
+from pointsman.session import Session
+from pointsman.settings import Settings
+from pointsman.store.coordination import MailOutcome
+from pointsman.store.errors import JournalMoved, LeaderSuperseded
+from pointsman.store.postgres import write_batcher
+from pointsman.store.postgres.connections import address_of
+from pointsman.store.records import ExecutionQuery
+from pointsman.values import ExecutionId, Json, JsonObject
+from tests.patience import PATIENCE_S
+
+CHARGE: Final[JsonObject] = {"id": "work", "type": "tool", "config": {"tool": "charge"}}
+SLOW: Final = Workflow.of({"id": "slow", "nodes": [CHARGE], "edges": []})
+ASKS: Final = Workflow.of(
+    {
+        "id": "asks",
+        "nodes": [
+            {"id": "begin", "type": "start"},
+            {"id": "work", "type": "tool", "config": {"tool": "charge"}},
+            {"id": "ask", "type": "human", "config": {"message": "Go on?"}},
+        ],
+        "edges": [{"source": "begin", "target": "work"}, {"source": "begin", "target": "ask"}],
+    }
+)
+
+
+class Charges:
+    """A tool with an effect, which is counted when it begins; it takes as long as the test wants."""
+
+    def __init__(self) -> None:
+        self.begun = Counter[str]()
+        self.go_on = asyncio.Event()
+
+    @asynccontextmanager
+    async def server(self, url: str, name: str) -> AsyncGenerator[Pointsman, None]:
+        @tool
+        async def charge() -> str:
+            """Charge a card."""
+            self.begun[name] += 1
+            await self.go_on.wait()
+            return name
+
+        async with Pointsman(url, tools=[charge], model="scripted", settings=Settings()) as app:
+            yield app
+
+    async def until_begun(self) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not self.begun:  # noqa: ASYNC110 - the tool is called in a server
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def charges() -> Charges:
+    return Charges()
+
+
+@asynccontextmanager
+async def two(charges: Charges, url: str) -> AsyncGenerator[tuple[Pointsman, Pointsman], None]:
+    async with charges.server(url, "first") as first, charges.server(url, "second") as second:
+        yield first, second
+
+
+async def through(session: Session, execution: str, verb: str) -> None:
+    """Send one request that changes nothing about the running step."""
+    verbs = session.executions
+    if verb == "pause":
+        await verbs.pause(execution)
+    elif verb == "signal":
+        await verbs.signal(execution, "news")
+    elif verb == "steer":
+        with pytest.raises(NotSteerable):
+            await verbs.steer(execution, set={"note": 1})
+    elif verb == "resume":
+        await verbs.resume(execution)
+    else:
+        with pytest.raises(PointsmanError) as refused:
+            await verbs.answer(execution, "nothing", "ok")
+        assert refused.value.code == "no-such-step"
+
+
+@pytest.mark.parametrize("verb", ["pause", "signal", "steer", "resume", "answer"])
+async def test_a_request_through_another_server_does_not_begin_the_running_step_again(
+    charges: Charges, postgres_url: str, verb: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        await through(second.acting_as(LOCAL), execution.id, verb)
+        await asyncio.sleep(0.7)  # Longer than a process needs to notice rows of another one.
+        assert charges.begun == {"first": 1}
+        charges.go_on.set()
+        async with asyncio.timeout(PATIENCE_S):
+            if verb == "pause":
+                await execution.drained()
+                await second.acting_as(LOCAL).executions.resume(execution.id)
+            assert await execution.output() == "first"
+        assert charges.begun == {"first": 1}
+
+
+async def test_a_cancel_through_another_server_stops_the_step_of_the_owner(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        cancelled = await second.acting_as(LOCAL).executions.cancel(execution.id, reason="enough")
+        assert cancelled.status == "cancelled"
+        async with asyncio.timeout(PATIENCE_S):
+            assert await execution.settled() == "cancelled"
+        assert charges.begun == {"first": 1}
+        assert not second.runtime.drivers
+
+
+async def test_a_start_with_the_same_key_through_another_server_begins_nothing(
+    charges: Charges, postgres_url: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW, key="order 7")
+        await charges.until_begun()
+        again = await second.start(SLOW, key="order 7")
+        assert again.id == execution.id
+        charges.go_on.set()
+        async with asyncio.timeout(PATIENCE_S):
+            assert await again.output() == "first"
+        assert charges.begun == {"first": 1}
+
+
+async def test_an_answer_through_another_server_is_decided_by_the_owner(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(ASKS)
+        await charges.until_begun()
+        away = second.acting_as(LOCAL).executions
+        with pytest.raises(PointsmanError) as refused:
+            await away.answer(execution.id, "ask", "perhaps")
+        with pytest.raises(type(refused.value)) as at_owner:
+            await first.acting_as(LOCAL).executions.answer(execution.id, "ask", "perhaps")
+        assert (refused.value.code, str(refused.value)) == (at_owner.value.code, str(at_owner.value))
+        await away.answer(execution.id, "ask", "approve", key="one")
+        await away.answer(execution.id, "ask", "approve", key="one")
+        with pytest.raises(PointsmanError) as closed:
+            await away.answer(execution.id, "ask", "reject")
+        assert closed.value.code == "gate-closed"
+        charges.go_on.set()
+        async with asyncio.timeout(PATIENCE_S):
+            assert await execution.settled() == "completed"
+        assert charges.begun == {"first": 1}
+
+
+async def test_a_refusal_of_the_owner_reaches_the_sender_with_its_type(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        with pytest.raises(WrongStatus):
+            await second.acting_as(LOCAL).executions.retry(execution.id)
+        with pytest.raises(WrongStatus):
+            await second.acting_as(LOCAL).executions.resume(execution.id, limits={"steps": 5})
+        assert charges.begun == {"first": 1}
+
+
+async def test_another_server_sees_the_end_of_an_execution_that_it_does_not_own(
+    charges: Charges, postgres_url: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        seen = await second.open(execution.id)
+        waits = asyncio.create_task(seen.output())
+        charges.go_on.set()
+        assert await asyncio.wait_for(waits, PATIENCE_S) == "first"
+
+
+async def test_a_closed_server_leaves_its_executions_to_the_leader_at_once(charges: Charges, postgres_url: str) -> None:
+    async with charges.server(postgres_url, "second") as second, second.leading():
+        async with charges.server(postgres_url, "first") as first:
+            execution = (await first.start(SLOW)).id
+            await charges.until_begun()
+        charges.go_on.set()
+        await until(lambda: _completed(second, execution))
+    assert charges.begun == {"first": 1, "second": 1}
+
+
+async def test_a_new_leader_leaves_executions_to_the_live_server_that_owns_them(
+    charges: Charges, postgres_url: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        async with second.leading():
+            await asyncio.sleep(1.5)  # Two looks of the leader.
+            assert charges.begun == {"first": 1}
+            charges.go_on.set()
+            assert await asyncio.wait_for(execution.output(), PATIENCE_S) == "first"
+    assert charges.begun == {"first": 1}
+
+
+async def _completed(app: Pointsman, execution: str) -> bool:
+    return (await app.view(execution))["status"] == "completed"
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await holds():  # noqa: ASYNC110 - another server changes it
+            await asyncio.sleep(0.05)
+
+
+ABOVE: Final = Workflow.of(
+    {"id": "above", "nodes": [{"id": "call", "type": "workflow", "config": {"workflow": "slow"}}], "edges": []}
+)
+GATED: Final = Workflow.of(
+    {
+        "id": "gated",
+        "nodes": [{"id": "ask", "type": "human", "config": {"message": "Go on?"}}, {**CHARGE, "id": "work"}],
+        "edges": [{"source": "ask", "target": "work"}],
+    }
+)
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel"])
+async def test_a_request_for_a_parent_reaches_the_owner_of_its_sub_workflow(
+    charges: Charges, postgres_url: str, verb: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        await first.save(SLOW)
+        execution = await first.start(ABOVE)
+        await charges.until_begun()
+        away = second.acting_as(LOCAL).executions
+        await (away.pause(execution.id) if verb == "pause" else away.cancel(execution.id))
+        (child,) = await second.executions(ExecutionQuery(parent=execution.id))
+        await until(lambda: _has_status(second, child.execution, "paused" if verb == "pause" else "cancelled"))
+        charges.go_on.set()
+        if verb == "pause":
+            await execution.drained()
+            await away.resume(execution.id)
+            assert await asyncio.wait_for(execution.settled(), PATIENCE_S) == "completed"
+        assert charges.begun == {"first": 1}
+
+
+async def test_an_event_of_another_server_reaches_the_owner_of_a_waiting_execution(
+    charges: Charges, postgres_url: str
+) -> None:
+    waits = Workflow.of(
+        {"id": "waits", "nodes": [{"id": "wait", "type": "wait", "config": {"event": {"name": "end"}}}], "edges": []}
+    )
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(waits)
+        await execution.settled()
+        await second.publish("end")
+        assert await asyncio.wait_for(execution.settled(), PATIENCE_S) == "completed"
+        assert not second.runtime.drivers
+
+
+async def test_rows_and_effects_of_a_former_owner_are_refused(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        await silence(first)
+        taken = await second.open(execution.id)
+        assert execution.id in second.runtime.drivers
+        row = (await taken.rows())[-1]
+        with pytest.raises(JournalMoved):
+            await first.store.journal.append(execution.id, Row(row.seq + 1, row.at, row.events))
+        with pytest.raises(JournalMoved):
+            await first.store.effects.record(execution.id, "work|1", 1, "paid")
+        assert await second.store.effects.recorded(execution.id, "work|1") == {}
+        charges.go_on.set()
+        await taken.answer("ask", "approve")
+        assert await taken.settled() == "completed"
+        assert charges.begun == {"second": 1}
+
+
+async def test_a_request_takes_over_from_a_silent_owner_and_its_work_continues_once(
+    charges: Charges, postgres_url: str
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        claim = first.runtime.ownership.held(execution.id)
+        assert claim is not None
+        deaf(first)
+        answer = asyncio.create_task(second.acting_as(LOCAL).executions.answer(execution.id, "ask", "approve"))
+        await asyncio.sleep(0.3)  # It waits for the owner.
+        assert not answer.done()
+        await silence(first)
+        charges.go_on.set()
+        taken = await asyncio.wait_for(answer, PATIENCE_S)
+        assert await taken.settled() == "completed"
+        assert charges.begun == {"second": 1}
+
+
+async def test_a_report_with_a_key_is_decided_once(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        report = EventReceived(name="news", keeps=True)
+        rows = {await second.runtime.ownership.wake(execution.id, report, "one") for _ in range(3)}
+        assert len(rows) == 1
+        assert rows != {0}
+
+
+def deaf(app: Pointsman) -> None:
+    """Stop the tasks of a server that keep its claims, as if its process had been stopped."""
+    ownership = app.runtime.ownership
+    assert isinstance(ownership, SharedOwnership)
+    for task in ownership.tasks:
+        task.cancel()
+
+
+async def silence(app: Pointsman) -> None:
+    """Let the claims of a server end, as if its beat had not been renewed for long."""
+    deaf(app)
+    assert app.store.claims is not None
+    await app.store.claims.retire()
+
+
+async def _has_status(app: Pointsman, execution: str, status: str) -> bool:
+    return (await app.view(execution))["status"] == status
+
+
+async def test_a_deadline_does_not_count_the_wait_for_the_store(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadlined: JsonObject = {**CHARGE, "execution": {"timeout": "200ms"}}
+    async with charges.server(postgres_url, "first") as app:
+        effects, slow = app.store.effects, 0
+
+        async def record(execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+            nonlocal slow
+            slow += 1
+            await asyncio.sleep(0.5)
+            await kept(execution, attempt, number, value)
+
+        kept = effects.record
+        monkeypatch.setattr(effects, "record", record)
+        monkeypatch.setattr(LocalAttempt, "record", partialmethod(_at_once, LocalAttempt.record))
+        charges.go_on.set()
+        execution = await app.start(Workflow.of({"id": "late", "nodes": [deadlined], "edges": []}))
+        assert await asyncio.wait_for(execution.settled(), PATIENCE_S) == "completed"
+        assert slow == 1
+
+
+async def _at_once(
+    attempt: LocalAttempt,
+    record: Callable[..., Awaitable[None]],
+    number: int,
+    kind: EffectKind,
+    value: Json,
+    *,
+    request: str = "",
+    later: bool = False,
+) -> None:
+    """Record an answer at once, as an attempt does before its next call."""
+    await record(attempt, number, kind, value, request=request)
+
+
+async def test_a_connection_that_never_answers_is_given_up(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write_batcher, "STATEMENT_S_MAX", 0.3)
+    async with (
+        charges.server(postgres_url, "first") as app,
+        await psycopg.AsyncConnection.connect(conninfo_of(postgres_url)) as other,
+    ):
+        execution = await app.start(GATED)
+        await execution.settled()
+        await other.execute("SELECT * FROM executions FOR UPDATE")  # Every append waits.
+        answer = asyncio.create_task(execution.answer("ask", "approve"))
+        await asyncio.sleep(0.6)
+        assert not answer.done()
+        await other.rollback()
+        charges.go_on.set()
+        await asyncio.wait_for(answer, PATIENCE_S)
+        assert await asyncio.wait_for(execution.settled(), PATIENCE_S) == "completed"
+        assert charges.begun == {"first": 1}
+
+
+async def supersede(url: str) -> None:
+    """Raise the epoch, as another leader does."""
+    async with await psycopg.AsyncConnection.connect(conninfo_of(url), autocommit=True) as other:
+        await other.execute("UPDATE leader SET epoch = epoch + 1")
+
+
+def conninfo_of(url: str) -> str:
+    address = address_of(url)
+    return address.within(address.schema)
+
+
+async def test_an_owner_that_dies_behind_the_row_of_a_report_has_decided_it(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        assert first.store.claims is not None
+
+        async def dies(mail: int, outcome: MailOutcome) -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(first.store.claims, "answer", dies)
+        before = await second.store.journal.last(execution.id)
+        await asyncio.wait_for(second.acting_as(LOCAL).executions.signal(execution.id, "news"), PATIENCE_S)
+        await silence(first)
+        await (await second.open(execution.id)).signal("other news")
+        assert await second.store.journal.last(execution.id) == before + 2
+
+
+async def test_a_former_leader_goes_on_with_what_it_owns(charges: Charges, postgres_url: str) -> None:
+    async with charges.server(postgres_url, "first") as first:
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+
+        async def lead() -> None:
+            async with first.leading():
+                await supersede(postgres_url)
+                charges.go_on.set()
+                assert await asyncio.wait_for(execution.output(), PATIENCE_S) == "first"
+                await asyncio.wait_for(asyncio.Event().wait(), PATIENCE_S)
+
+        with pytest.raises(ExceptionGroup) as ended:
+            await lead()
+        assert ended.group_contains(LeaderSuperseded)
+        again = await first.start(SLOW)
+        assert await asyncio.wait_for(again.output(), PATIENCE_S) == "first"
+        assert charges.begun == {"first": 2}
