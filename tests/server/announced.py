@@ -1,4 +1,4 @@
-"""What the document announces, operation by operation; and requests that are wrong in one way."""
+"""Operations and refusals of the OpenAPI document, and requests that are invalid in one way."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pointsman.server.openapi_document import METHODS
 LONG: Final = "x" * 10_000
 JSON: Final = "application/json"
 KNOWN: Final = {"id": "none", "eid": "exec-none", "scope": "user", "name": "none", "path": "none"}
-"""Names of nothing. There is always a scope."""
+"""Ids of objects that do not exist. A scope always exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One of the document."""
+    """One operation of the document."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ class Operation:
 
     @property
     def refusals(self) -> set[int]:
-        """The statuses by which callers are told that they are wrong."""
+        """Statuses of refusals that the caller causes."""
         return {int(status) for status in self.said["responses"] if 400 <= int(status) < 500}
 
     def codes(self, status: int) -> set[str]:
@@ -40,25 +40,25 @@ class Operation:
 
     @property
     def takes(self) -> dict[str, Any]:
-        """Bodies, by type."""
+        """Its bodies, by type."""
         return self.said.get("requestBody", {}).get("content", {})
 
     def parameters(self, place: str) -> list[dict[str, Any]]:
         return [one for one in self.said.get("parameters", ()) if one["in"] == place]
 
     def address(self, named: str = "") -> str:
-        """Of something that is not there. `named`: as all of it is called."""
+        """Return its path for an object that does not exist. `named`: the name of all parts."""
         path = self.path
         for one in self.parameters("path"):
             path = path.replace(f"{{{one['name']}}}", named or KNOWN.get(one["name"], "none"))
         return path
 
     def needed(self) -> dict[str, str]:
-        """Its query, as short as may be."""
+        """The minimum query."""
         return {one["name"]: "none" for one in self.parameters("query") if one.get("required")}
 
     def body(self) -> tuple[bytes, str]:
-        """As the document shows it, and of which type."""
+        """The example body of the document, and its type."""
         for media, content in self.takes.items():
             shown = content["example"]
             said = json.dumps(shown) if isinstance(shown, dict | list) else str(shown)

@@ -1,4 +1,4 @@
-"""A real server on a free port, in the loop of the test; and who asks it."""
+"""A real server on a free port, in the event loop of the test, and its clients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUIET = Settings(delays=False)
 
 
 class FrequentChecks:
-    """`asyncio` for uvicorn, which checks every 0.1 s whether it may end: here every 10 ms."""
+    """The `asyncio` module for uvicorn, which checks every 0.1 s whether to exit: here every 10 ms."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
@@ -50,7 +50,7 @@ class Told:
 
 @dataclass(slots=True)
 class Served:
-    """A server that runs, and a client of it."""
+    """A running server and a client."""
 
     desk: ServerContext
     client: httpx2.AsyncClient
@@ -61,13 +61,13 @@ class Served:
         return self.desk.app
 
     async def save(self, document: str) -> str:
-        """A workflow's id."""
+        """Save a workflow and return its id."""
         reply = await self.client.post("/api/workflows", content=document)
         assert reply.status_code == 201, reply.text
         return str(reply.json()["id"])
 
     async def execute(self, workflow: str, input: Any = None, **more: Any) -> str:
-        """Start it and wait until it stands still; its id."""
+        """Start an execution, wait until it is settled, and return its id."""
         body: dict[str, Any] = {"input": {} if input is None else input, "wait": True, **more}
         reply = await self.client.post(f"/api/workflows/{workflow}/execute", json=body)
         assert reply.status_code == 200, reply.text
@@ -84,17 +84,17 @@ class Served:
         return reply.json()
 
     async def ended(self, execution: str) -> Any:
-        """As it stands when it has ended; waits for that."""
+        """Wait for the end of an execution and return its view."""
         await self.story(execution)
         return await self.read(execution)
 
     async def key(self, name: str, role: Role, *groups: str) -> dict[str, str]:
-        """The header of a new key."""
+        """Return the header of a new key."""
         return {"authorization": f"Bearer {await self.desk.keys.make(name, role, groups=groups)}"}
 
     @asynccontextmanager
     async def stream(self, execution: str, *, after: str = "") -> AsyncGenerator[AsyncIterator[Told], None]:
-        """Its events as a browser would hear them."""
+        """Open its events as a browser does."""
         headers = {"last-event-id": after} if after else {}
         address = f"/api/workflows/executions/{execution}/stream"
         async with self.client.stream("GET", address, headers=headers, timeout=PATIENCE_S) as reply:
@@ -103,7 +103,7 @@ class Served:
             yield events_in(reply)
 
     async def story(self, execution: str, *, after: str = "") -> list[Told]:
-        """All of them until the stream ends."""
+        """Return all events until the stream ends."""
         async with self.stream(execution, after=after) as events:
             return [event async for event in events]
 
@@ -129,7 +129,7 @@ async def serving(
     body_bytes_max: int = BODY_BYTES_MAX,
     model: str | None = "scripted",
 ) -> AsyncGenerator[Served, None]:
-    """`model` answers every agent; None: those that agents and settings name."""
+    """`model` answers every agent; None: each agent and the settings name their own."""
     async with (
         Pointsman(store, settings=settings, model=model, script=script) as app,
         serving_app(app, is_local=is_local, body_bytes_max=body_bytes_max) as served,
@@ -141,7 +141,7 @@ async def serving(
 async def serving_app(
     app: Pointsman, *, is_local: bool = True, body_bytes_max: int = BODY_BYTES_MAX
 ) -> AsyncGenerator[Served, None]:
-    """Serve an installation that is open."""
+    """Serve an open app."""
     desk = make_server_context(app, is_local=is_local)
     with listening("127.0.0.1", 0) as listener, patch.object(uvicorn.server, "asyncio", FrequentChecks()):
         application = make_application(desk, body_bytes_max=body_bytes_max)
@@ -160,7 +160,7 @@ async def serving_app(
 
 @pytest.fixture
 async def served() -> AsyncGenerator[Served, None]:
-    """On a store in memory."""
+    """A server on a store in memory."""
     async with serving() as one:
         yield one
 

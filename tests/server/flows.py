@@ -1,4 +1,4 @@
-"""The small workflows that the tests of the server run."""
+"""The small workflows that the server tests run."""
 
 from __future__ import annotations
 
@@ -60,5 +60,5 @@ nodes:
 
 
 def secret_of(*groups: str) -> str:
-    """A workflow that is there for some groups."""
+    """Return a workflow for some groups only."""
     return CHAIN.replace("id: chain", f"id: secret\nallowedGroups: [{', '.join(groups)}]")

@@ -1,8 +1,8 @@
-"""`python -m tests.server.fuzzing`: schemathesis over the API's document, against a server that runs.
+"""`python -m tests.server.fuzzing`: schemathesis with the OpenAPI document, against a running server.
 
-Half of the cases take whatever the document allows, half are about things that are there and show no keys that open
-nothing: else most paths end at "there is no such execution", or at the door. What must hold for every case: no 5xx, an
-announced status and type, an answer of its shape.
+Half of the cases use any value that the document allows; the other half use existing objects and no invalid keys,
+because otherwise most paths end with "there is no such execution" or 401. Every case must be answered without a 5xx,
+with a documented status and type, and with its schema.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ CHECKS: Final = (
     "response_headers_conformance,unsupported_method,allow_header_conformance"
 )
 LEFT_OUT: Final = "stream$|/mcp|/api/settings/keys$|/api/login$|executions/import|/metrics"
-"""Streams do not end; a key once made shuts everybody else out; the rest speaks no JSON."""
+"""Streams do not end; the first created key excludes all other callers; the other operations use no JSON."""
 SLOW: Final = "^/run(/legacy)?$"
-"""The pipeline pauses for 6 s between its steps, as its document says."""
+"""The pipeline pauses for 6 s between its steps, as its document defines."""
 GENERATED: Final = re.compile(r"(\d+) generated")
 SERVER: Final = (
     "from pointsman.cli import main; main()",
@@ -42,7 +42,7 @@ SERVER: Final = (
 
 
 class Fuzzed(NamedTuple):
-    """How many cases there were, whether all held, and what schemathesis said."""
+    """The number of cases, whether all passed, and the output of schemathesis."""
 
     cases: int
     held: bool
@@ -50,9 +50,10 @@ class Fuzzed(NamedTuple):
 
 
 def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True, slow: bool = True) -> Fuzzed:
-    """Send at most so many `examples` of each operation, in each half: the ids of the first half exist, those of the
-    second are generated (`unknown`). `coverage`: also every edge of every parameter by itself, 5 000 cases in each
-    half. `slow`: also the operations that take seconds."""
+    """Send at most that many `examples` of each operation in each half: the ids of the first half exist, those of the
+    second are generated (`unknown`). `coverage`: also every limit of every parameter alone, 5 000 cases in each half.
+    `slow`: also the operations that take seconds.
+    """
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address:
         there = things_that_are_there(address)
         config = Path(folder) / "schemathesis.toml"
@@ -81,18 +82,18 @@ def run(
         "--warnings",
         "off",
     ]
-    command += ["--exclude-name", "POST /api/schedules"]  # What it starts would go on behind our back.
+    command += ["--exclude-name", "POST /api/schedules"]  # A schedule would start executions in the background.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = GENERATED.findall(done.stdout)
     return Fuzzed(int(found[-1]) if found else 0, done.returncode == 0 and bool(found), done.stdout + done.stderr)
 
 
 def things_that_are_there(address: str) -> dict[str, str]:
-    """What paths name, by parameter."""
+    """Return existing ids for path parameters."""
     for document in (flows.LETTER, flows.CHAIN, flows.TALK):
         asked(f"{address}/api/workflows", document.encode())
     with urllib.request.urlopen(f"{address}/api/openapi.json", timeout=60):
-        pass  # The first answer takes a while to make; schemathesis waits 10 s for it.
+        pass  # The first answer takes long; schemathesis waits 10 s for it.
     started = asked(f"{address}/api/workflows/letter/execute", b'{"input": {"goal": "tides"}, "wait": true}')
     return {"path.id": "letter", "path.eid": str(started["executionId"]), "path.scope": "shared"}
 
@@ -105,8 +106,8 @@ def asked(address: str, body: bytes) -> Any:
 
 @contextmanager
 def served(folder: Path) -> Generator[str, None, None]:
-    """The address of a server of its own."""
-    # Who shows wrong keys in every request would soon be told nothing else.
+    """Run a separate server and yield its address."""
+    # Otherwise clients with wrong keys in every request would only receive 429.
     (folder / "pointsman.toml").write_text("[access]\nwrong_keys_per_minute = 1_000_000\n", "utf-8")
     command = [sys.executable, "-c", *SERVER, f"sqlite:///{folder}/store.db"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
@@ -114,12 +115,12 @@ def served(folder: Path) -> Generator[str, None, None]:
             assert process.stderr is not None
             found = re.search(r"http://[\d.:]+", process.stderr.readline())
             assert found is not None, "it says its address first"
-            # Its log is taken away, so that it never waits for us.
+            # `cat` reads its log, so that it never blocks.
             with subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL):
                 try:
                     yield found[0]
                 finally:
-                    process.kill()  # `cat` ends with it.
+                    process.kill()  # `cat` exits with it.
         finally:
             process.kill()
 

@@ -22,7 +22,7 @@ caller sees of workflows, executions, gates, sessions and memory: [access](../ho
 
 
 def matrix() -> dict[str, Role | None]:
-    """Operation -> the least role that it takes, as its code says; None: it asks nobody, or looks for itself."""
+    """Return the minimum role of each operation in the code; None: it requires no key, or checks access itself."""
     found: dict[str, Role | None] = {}
     for route in described(ROUTERS):
         least = least_of(route)
@@ -31,7 +31,7 @@ def matrix() -> dict[str, Role | None]:
 
 
 LET_IN_BY_THEMSELVES: Final = {operation for operation, least in matrix().items() if least is None}
-"""They need no key, or check something else: a signature, what is shown in the body."""
+"""Operations that need no key or check something else: a signature, a key in the body."""
 
 
 def page() -> str:

@@ -1,4 +1,4 @@
-"""A server as a process of its own, that can be killed and begun again; and a proxy in front of it."""
+"""A server in its own process, which can be killed and restarted, and a proxy in front of it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ http {{
 
 
 def free_port() -> int:
-    """One that nobody has, and that the system gives nobody: those it gives to connections begin at 32768. Else whoever
-    calls a server that is begun again there could be given its port, and call themselves."""
+    """Return an unused port that the system never assigns to connections (those begin at 32768). Otherwise a client of
+    a restarted server could get the server's port for itself.
+    """
     while True:
         port = SystemRandom().randrange(*PORTS)
         with socket.socket() as found, suppress(OSError):
@@ -59,7 +60,7 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    """`pointsman serve` on one store and port."""
+    """`pointsman serve` on one store and one port."""
 
     def __init__(
         self,
@@ -71,8 +72,9 @@ class ServerProcess:
         settings: str = "",
         files: int = 0,
     ) -> None:
-        """`module`: what is run, with its first arguments, instead of `pointsman`. `settings`: the user's, as TOML.
-        `files`: how many file descriptors the process may have; 0: as many as this one."""
+        """`module`: replaces `pointsman`, with its first arguments. `settings`: those of the user, as TOML. `files`:
+        the limit of file descriptors of the process; 0: that of this process.
+        """
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", *module, "serve", "--port", str(self.port), "--store", store]
@@ -93,8 +95,8 @@ class ServerProcess:
         self.process: asyncio.subprocess.Process | None = None
 
     async def begin(self) -> None:
-        """Returns when it can be called."""
-        with self._log.open("wb") as log:  # A pipe that nobody reads would stop it once it is full.
+        """Start the process and return when it accepts requests."""
+        with self._log.open("wb") as log:  # A full pipe without a reader would stop it.
             self.process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stderr=log,
@@ -106,11 +108,11 @@ class ServerProcess:
                 await asyncio.sleep(0.02)
 
     def log_bytes(self) -> int:
-        """How much it has logged."""
+        """Number of logged bytes."""
         return self._log.stat().st_size
 
     async def stop(self, sign: int = signal.SIGTERM) -> int:
-        """End it so; its exit code."""
+        """End it with a signal and return its exit code."""
         assert self.process is not None
         if self.process.returncode is None:
             self.process.send_signal(sign)
@@ -129,7 +131,7 @@ async def server_process(store: str, folder: Path, *, script: str = "") -> Async
 
 @asynccontextmanager
 async def proxied(upstream: int, folder: Path) -> AsyncGenerator[str, None]:
-    """The address of an nginx, as Debian configures it, in front of a server."""
+    """Yield the address of an nginx with Debian's configuration in front of a server."""
     assert NGINX is not None
     place = folder / "nginx"
     place.mkdir()

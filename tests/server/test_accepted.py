@@ -1,7 +1,7 @@
-"""Bodies that the API's document allows: none is refused as unfit, and every other refusal is announced.
+"""Bodies that the OpenAPI document allows: none is refused as invalid, and every other refusal is documented.
 
-What only the server can know (whether a name is taken, a document has mistakes, a gate is open) has a code of its own,
-which the operation names in its document.
+Refusals that depend on the state of the server (a name is taken, a document has problems, a gate is closed) have their
+own codes, which the operation documents.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from tests.reliability.requests import served
 from tests.server import announced
 
 CASES: Final = 4
-"""Of each operation."""
+"""Cases per operation."""
 LEFT_OUT: Final = ("/api/settings/keys", "/api/login", "/api/logout", "/executions/import", "POST /api/schedules")
-"""A key once made shuts everybody else out; imports are not JSON; what a schedule starts goes on behind the test."""
+"""The first created key excludes all other callers; imports are not JSON; schedules start executions in the
+background."""
 JSON: Final = "application/json"
 NOT_FITTING: Final = frozenset({"request-invalid", "body-invalid"})
 
@@ -71,7 +72,7 @@ def test_a_body_that_the_api_document_allows_is_refused_only_with_a_documented_r
 
 
 def codes_of(operation: announced.Operation) -> set[str]:
-    """The codes with which it refuses, as its document names them."""
+    """Return the codes of its refusals in the document."""
     told = [one["description"] for one in operation.said["responses"].values()]
     return {code for text in told for code in re.findall(r"`([a-z-]+)`", text)}
 

@@ -1,4 +1,4 @@
-"""Who is let in, and to what: every operation with every role, and what is shut without a word in this table."""
+"""Access: every operation with every role; every operation outside of this table is refused."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ LEAST: Final[dict[str, Role | None]] = {
     "POST /run/legacy": "operator",
     "GET /session/{id}": "viewer",
 }
-"""The least role that an operation takes; None: no key. What is not here must not be there."""
+"""The minimum role of each operation; None: no key. Operations outside of this table must not exist."""
 
 
 def operations() -> set[str]:
@@ -183,7 +183,7 @@ async def test_every_operation_admits_exactly_the_roles_of_the_table() -> None:
             method, path = operation.split()
             address = path.replace("{id}", "none").replace("{eid}", "none").replace("{name}", "none")
             for role, header in ((None, {}), ("wrong", {"authorization": "Bearer pm_wrong"}), *keys.items()):
-                # A stream that is let in does not end: its status is all we wait for.
+                # An open stream does not end: only its status is checked.
                 async with served.client.stream(method, address, headers=header, json={}) as reply:
                     if reply.status_code in (401, 403):
                         await reply.aread()

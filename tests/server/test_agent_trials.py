@@ -1,4 +1,4 @@
-"""Agents tried in place: talked to as they are saved or as they are being written, and in no list."""
+"""Trials of agents, saved and unsaved, which appear in no list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who uses a saved agent: told to whoever may see them."""
+"""The uses of a saved agent, as far as the caller may see them."""
 
 from __future__ import annotations
 

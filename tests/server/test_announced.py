@@ -1,5 +1,5 @@
-"""Every refusal that the document announces is reached, operation by operation; those that take a state of things are
-reached in `test_conflicts`."""
+"""Every documented refusal is reached, operation by operation; `test_conflicts` reaches those that depend on the
+state."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.server.conftest import Served, serving
 from tests.server.test_conflicts import ABSENT
 
 LOGIN: Final = "POST /api/login"
-"""How often one may guess depends on the minute: tried for itself."""
+"""Its limit of attempts depends on the minute: it has its own test."""
 
 
 async def status_of(served: Served, operation: Operation, **how: Any) -> int:
-    """Answered with; an answer that does not end is not waited for."""
+    """Return the status of an answer without waiting for its end."""
     address = how.pop("address", operation.address())
     how.setdefault("params", operation.needed())
     async with served.client.stream(operation.method, address, **how) as reply:
@@ -34,7 +34,7 @@ def sent(operation: Operation) -> dict[str, Any]:
 
 
 async def reached(served: Served, status: int, wrong: Callable[[Operation], dict[str, Any]]) -> list[str]:
-    """Those that do not answer so to what is wrong in one way."""
+    """Return the operations that answer with another status to a request that is invalid in one way."""
     missed: list[str] = []
     for operation in announcing(status):
         got = await status_of(served, operation, **wrong(operation))
@@ -44,7 +44,7 @@ async def reached(served: Served, status: int, wrong: Callable[[Operation], dict
 
 
 def test_every_documented_status_has_a_test_here() -> None:
-    of_connections = {408, 414, 431}  # In `test_connections`: before any operation is found.
+    of_connections = {408, 414, 431}  # `test_connections` tests these: they occur before routing.
     assert {status for one in OPERATIONS for status in one.refusals} == of_connections | {
         *(400, 401, 403, 404, 409, 413, 415, 422, 429)
     }

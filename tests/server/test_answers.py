@@ -1,4 +1,4 @@
-"""Every operation sends what the OpenAPI document describes; `conftest` checks the answers of all other tests too."""
+"""Every operation sends what the OpenAPI document describes; `conftest` also checks the answers of all other tests."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ CALLS: Final[tuple[tuple[str, Any], ...]] = (
     (f"POST {X}/{{asked}}/cancel", {}),
     ("DELETE /api/logins", None),
 )
-"""Requests in the order in which they succeed, and their bodies; `{done}` and the like: executions of `world`."""
+"""Requests in the order in which they succeed, with their bodies; `{done}` and similar names are executions of
+`world`."""
 ELSEWHERE: Final = {
     "GET /session/{id}": "test_pipeline",
     "POST /api/login": "test_logins",
@@ -106,11 +107,11 @@ ELSEWHERE: Final = {
     "POST /api/workflows/generate": "test_designing",
     "POST /api/workflows/{id}/execute/files": "test_documents",
 }
-"""Operations whose success needs more: the tests in these modules reach them, and `conftest` checks the answers."""
+"""Operations whose success needs more: tests in these modules reach them, and `conftest` checks the answers."""
 
 
 def answering_json() -> set[str]:
-    """Operations that the document gives a JSON answer."""
+    """Return the operations with a JSON answer in the document."""
     return {
         one.name
         for one in OPERATIONS
@@ -150,7 +151,7 @@ async def test_answers_of_all_operations_are_as_the_document_describes_them() ->
 
 
 def signature(at: int) -> dict[str, str]:
-    """Headers of the sender of the webhook, for an empty object."""
+    """Return the signature headers of a webhook call with an empty object."""
     return {
         "content-type": "application/json",
         "webhook-id": "msg-1",

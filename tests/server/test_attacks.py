@@ -1,4 +1,4 @@
-"""What those try who know how servers are broken into: other names, planted cookies, bombs, ways out of a folder."""
+"""Known attacks on servers: host names, planted cookies, decompression bombs, path traversal."""
 
 from __future__ import annotations
 

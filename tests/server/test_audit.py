@@ -1,4 +1,4 @@
-"""What was asked for is told before it is done, in a chain; and nobody asks more often than one may."""
+"""Audit entries are chained and written before the change, and rate limits hold."""
 
 from __future__ import annotations
 

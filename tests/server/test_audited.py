@@ -1,4 +1,4 @@
-"""Every operation, and every verb of agents and MCP clients, that may change something is in the audit log."""
+"""Every operation, and every verb of agents and MCP clients, that may change something has an audit entry."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ UNRECORDED: Final = frozenset(
         "POST /api/workflows/executions/{eid}/replay",
     }
 )
-"""Operations with a body that change nothing and cost nothing; an editor calls some at every pause in typing."""
+"""Operations with a body that change and cost nothing; editors call some while they type."""
 
 
 def operations() -> list[tuple[str, str]]:
-    """Every operation whose verb writes an audit entry, and every one without a verb that may change something."""
+    """Return every operation whose verb writes an audit entry, and every one without a verb that may change
+    something."""
     found = [(method, route) for route in described(ROUTERS) for method in route.methods or ()]
     return sorted((method, route.path) for method, route in found if _is_recorded(method, route))
 

@@ -1,4 +1,4 @@
-"""One stream of all executions: as lists show them, whenever that changes, to whoever may see them."""
+"""One stream of all visible executions, with a list entry for each change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def events_in_lines(lines: AsyncIterator[str]) -> AsyncIterator[Told]:
 
 
 async def until(events: AsyncIterator[Told], execution: str, status: str) -> list[Told]:
-    """All that is told up to that."""
+    """Return all events up to that status."""
     heard: list[Told] = []
     async with asyncio.timeout(PATIENCE_S):
         async for one in events:

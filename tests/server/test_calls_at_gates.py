@@ -1,4 +1,4 @@
-"""Calls of tools that people agree to, decided one by one: over HTTP, by vote, and where only messages are known."""
+"""Tool calls that people approve one by one: over HTTP, by vote, and in clients that only know messages."""
 
 from __future__ import annotations
 

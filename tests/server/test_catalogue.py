@@ -1,4 +1,4 @@
-"""The list of workflows: found, ordered, read page by page; and verbs for executions that are named."""
+"""The list of workflows: search, order, pages; and bulk verbs for named executions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code that has a status is answered over HTTP by some test, or it is said here why none can."""
+"""A test reaches every code that has an HTTP status, or this module states the reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ edges:
 
 
 def said_in(path: Path) -> set[str]:
-    """The texts in a file of tests."""
+    """Return the strings in a test file."""
     tree = ast.parse(path.read_text())
     return {one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
 

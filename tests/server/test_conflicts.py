@@ -1,4 +1,4 @@
-"""Refusals that take a state of things: each operation that announces a conflict has one, and what else its own way."""
+"""Refusals that depend on the state: each operation with a documented conflict reaches it."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ CONFLICTS: Final[dict[str, tuple[dict[str, str], dict[str, Any]]]] = {
     "POST /api/backup": ({}, {}),
     "POST /api/workflows/{id}/triggers/{trigger}/try": ({"id": "hooked", "trigger": "hook"}, {"json": {}}),
 }
-"""Operation -> what its path names, and what is sent: while things are as `world` leaves them."""
+"""Operation -> the names in its path, and the body, in the state that `world` creates."""
 ELSEWHERE: Final = {
     "POST /api/workflows/executions/import",
     "POST /api/webhooks/{path}",
     "POST /api/settings/keys",
     "DELETE /api/settings/keys/{name}",
 }
-"""Their conflicts have tests of their own below."""
+"""Tests below reach their conflicts."""
 ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "POST /api/workflows/{id}/execute/files": (
         "/api/workflows/none/execute/files",
@@ -97,7 +97,7 @@ ABSENT: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "POST /run": ("/run", {"json": {"goal": "tides"}}),
     "POST /run/legacy": ("/run/legacy", {"json": {"goal": "tides"}}),
 }
-"""Operation -> how it is asked for what is not there, where that takes more than a name of nothing."""
+"""Operation -> a request for an object that does not exist, where an unknown name is not enough."""
 UNREADABLE: Final[dict[str, tuple[str, dict[str, str]]]] = {
     f"GET {EXECUTIONS}/stream": (f"{EXECUTIONS}/stream", {"last-event-id": "x"}),
     f"GET {EXECUTIONS}/{{eid}}/stream": (f"{EXECUTIONS}/{{waiting}}/stream", {"last-event-id": "x"}),
@@ -111,10 +111,10 @@ UNREADABLE: Final[dict[str, tuple[str, dict[str, str]]]] = {
     "GET /api/usage": ("/api/usage?of=colour:red", {}),
     "GET /api/budgets": ("/api/budgets?since=yesterday", {}),
 }
-"""Operations that are read, and what they cannot read: a place, a key, a day."""
+"""Reading operations and invalid values: a position, a key, a day."""
 
 EVERYWHERE: Final = {"body-invalid", "host-invalid"}
-"""What every operation may answer with the status 400."""
+"""Codes of status 400 that every operation may answer."""
 
 
 def announcing(status: int) -> set[str]:
@@ -122,7 +122,7 @@ def announcing(status: int) -> set[str]:
 
 
 async def world(served: Served) -> dict[str, str]:
-    """Workflows, executions and the rest, by the names that the tables use."""
+    """Create workflows, executions and other objects, by the names that the tables use."""
     for document in (CHAIN, LETTER, TALK, HOOKED, TALK.replace("id: talk", "id: off")):
         await served.save(document)
     client = served.client

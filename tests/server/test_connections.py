@@ -1,4 +1,4 @@
-"""What a connection may send before its caller is known: raw bytes over a socket, as HTTP clients do not send them."""
+"""Bytes that a connection sends before its caller is known: raw, as HTTP clients do not send them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _short_linger(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def keyed() -> AsyncGenerator[Served, None]:
-    """A server that asks for keys."""
+    """Yield a server that requires keys."""
     async with serving(is_local=False) as one:
         await one.key("root", "admin")
         yield one
@@ -45,7 +45,7 @@ async def opened(served: Served) -> tuple[asyncio.StreamReader, asyncio.StreamWr
 
 
 async def answered(served: Served, sent: str | bytes) -> bytes:
-    """What a server answers until it closes the connection."""
+    """Return the answer of a server until it closes the connection."""
     reader, writer = await opened(served)
     writer.write(sent if isinstance(sent, bytes) else sent.encode())
     async with asyncio.timeout(PATIENCE_S):
@@ -55,7 +55,7 @@ async def answered(served: Served, sent: str | bytes) -> bytes:
 
 
 def first(answer: bytes) -> tuple[int, str]:
-    """Status and body of the first answer."""
+    """Return status and body of the first answer."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split(b" ")[1]), body.decode()
 
@@ -306,7 +306,7 @@ async def test_a_client_that_is_still_sending_receives_the_refusal(keyed: Served
 
 
 class Open:
-    """A connection, as the table knows it."""
+    """A connection in the table."""
 
     def __init__(self, address: str = "198.51.100.7", *, is_admitted: bool = False) -> None:
         self.address = address

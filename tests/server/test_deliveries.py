@@ -1,4 +1,4 @@
-"""What came of the calls of a webhook: what they started, or why nothing."""
+"""Results of webhook calls: the started executions, or the reason of the refusal."""
 
 from __future__ import annotations
 

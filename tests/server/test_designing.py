@@ -1,4 +1,4 @@
-"""Workflows designed, changed, compared and taken back over HTTP."""
+"""Workflows are designed, changed, compared and restored over HTTP."""
 
 from __future__ import annotations
 

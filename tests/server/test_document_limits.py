@@ -1,4 +1,4 @@
-"""What documents of callers may cost a server, over its API and MCP."""
+"""Limits of the cost of callers' documents, over the API and MCP."""
 
 from __future__ import annotations
 

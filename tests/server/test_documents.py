@@ -1,4 +1,4 @@
-"""What is done with documents beside saving them: patched, converted, played; and files that go in."""
+"""Operations on documents besides saving: patch, convert, play, and uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever takes time with the size of a caller's document runs outside the thread of the event loop."""
+"""Work that grows with the size of a caller's document runs outside the thread of the event loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXECUTIONS = "/api/workflows/executions"
 
 
 def long_workflow(prompt: str = "Go.") -> JsonObject:
-    """A gate, and agents behind it."""
+    """Return a workflow with a gate and a chain of agents."""
     names = ["gate", *(f"n{i}" for i in range(NODES))]
     gate: JsonObject = {"id": "gate", "type": "human", "config": {"message": "Go on?"}}
     agents: list[Json] = [{"id": name, "type": "agent", "config": {"prompt": prompt}} for name in names[1:]]
@@ -68,7 +68,7 @@ VERBS: dict[str, Verb] = {
 
 @pytest.fixture
 def on_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the thread of the event loop does with long workflows."""
+    """Record the work that the thread of the event loop does on long workflows."""
     loop, found = threading.get_ident(), list[str]()
     read, written = WorkflowDefinition.from_document, WorkflowDefinition.to_document
 
@@ -85,7 +85,7 @@ def on_loop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         note("written", len(workflow.nodes))
         return written(workflow)
 
-    monkeypatch.setattr(document_work, "CHEAP_S_MAX", -1.0)  # On a fast machine even this document is cheap.
+    monkeypatch.setattr(document_work, "CHEAP_S_MAX", -1.0)  # Otherwise this document is cheap on a fast machine.
     monkeypatch.setattr(WorkflowDefinition, "from_document", staticmethod(from_document))
     monkeypatch.setattr(WorkflowDefinition, "to_document", to_document)
     return found

@@ -57,8 +57,9 @@ VERBS: Final[dict[str, tuple[Right, Any]]] = {
     "POST /cancel": ("control", None),
     "DELETE ": ("delete", None),
 }
-"""Verb -> the right that it takes, and a body. `answer`: of operators who see the execution. Answers are wrong ones, so
-that the gate stays open."""
+"""Verb -> the right that it requires, and a body. `answer`: allowed for operators who see the execution. Answers are
+invalid, so that the gate stays open.
+"""
 ALL: Final[tuple[Right, ...]] = ("see", "answer", "control", "family", "run", "delete")
 
 
@@ -90,12 +91,12 @@ PERSON: Final[dict[Relation, str]] = {
     "admin": "root",
 }
 SHARED: Final = frozenset({"starter", "colleague", "viewer", "admin"})
-"""Relations to an execution whose workflow everybody sees; in the others it is private to `olga`."""
+"""Relations to an execution whose workflow all users see; in the other relations it is private to `olga`."""
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """A server, and the header of each person."""
+    """A server, and the request header of each person."""
 
     served: Served
     keys: dict[str, dict[str, str]]

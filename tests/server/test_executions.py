@@ -1,4 +1,4 @@
-"""Executions over HTTP: their life, by everybody at once."""
+"""Executions over HTTP: start, answer, cancel and read, by concurrent clients."""
 
 from __future__ import annotations
 

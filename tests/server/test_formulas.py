@@ -1,4 +1,4 @@
-"""Formulas while they are written: checked, typed, tried, over HTTP."""
+"""Formulas over HTTP while they are written: checks, types, previews."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Random requests that the API document allows, and some that it does not. `make fuzz` sends many more, also to the
-pipeline, which takes seconds, and with ids that do not exist, which `test_hostile.py` sends here."""
+"""Random requests that the OpenAPI document allows, and some that it does not. `make fuzz` sends many more, also to the
+pipeline, which takes seconds, and with ids that do not exist, which `test_hostile.py` sends here.
+"""
 
 from __future__ import annotations
 

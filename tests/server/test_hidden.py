@@ -1,4 +1,4 @@
-"""What is hidden is named nowhere: no list, no count, no suggestion, no refusal tells of it who may not see it."""
+"""Hidden objects occur in no list, count, suggestion or refusal for callers who may not see them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ nodes:
 edges: [{{source: {HIDDEN}, target: keep}}, {{source: keep, target: ask}}]
 """
 NEAR: Final = "hushplam"
-"""As somebody types it who has never heard of it, and is one letter away."""
+"""An id of a caller who does not know the hidden one, and differs from it in one letter."""
 
 
 def calling(workflow: str) -> str:
@@ -42,7 +42,7 @@ MISSPELLED: Final = {"workflow": calling(NEAR), "tool": naming(f"workflow__{NEAR
 
 
 async def hide(served: Served, owner: dict[str, str]) -> None:
-    """Saved by its owner, for them alone; it ran once, and waits for them."""
+    """Save a workflow that only its owner sees; it has run once and waits at a gate for the owner."""
     reply = await served.client.post("/api/workflows", content=DOCUMENT, headers=owner)
     assert reply.status_code == 201, reply.text
     body = {"audience": "private"}
@@ -53,7 +53,7 @@ async def hide(served: Served, owner: dict[str, str]) -> None:
 
 
 async def lists_of(served: Served) -> list[str]:
-    """Every address that is read without naming anything."""
+    """Return every path that can be read without an id."""
     document = (await served.client.get("/api/openapi.json")).json()
     told = [path for path, methods in document["paths"].items() if "get" in methods and "{" not in path]
     return [path for path in told if not path.endswith(("/stream", "/openapi.json", "/provider"))]

@@ -1,4 +1,4 @@
-"""Over HTTP: what executions cost, and the search in what they said; for those who may see it."""
+"""Costs of executions and full-text search over HTTP, for callers with access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent by mistake or in malice is answered in words, changes nothing, and never reaches a traceback."""
+"""Invalid and malicious requests are refused with a message, change nothing, and never cause a traceback."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def signed(claims: dict[str, Any], header: dict[str, Any] | None = None, key: An
 
 
 def embedded(claims: dict[str, Any]) -> str:
-    """A token that brings the key with which to verify it."""
+    """Return a token that contains the key for its own verification."""
     return signed(claims, {"jwk": STRANGER.as_dict(private=False)}, STRANGER)
 
 
@@ -190,7 +190,7 @@ async def test_a_bearer_token_with_a_deep_header_is_refused(provider: IdentityPr
 async def test_a_mail_address_that_is_not_verified_counts_as_absent(
     provider: IdentityProvider, claim: str, verified: object
 ) -> None:
-    """Otherwise anybody could claim the address of an admin, or of a group."""
+    """Otherwise an attacker could claim the address of an admin or of a group."""
     provider.said |= {"email": "boss@example.org", "email_verified": verified}
     given = settings(provider, **{claim: "email"})
     oidc = given.access.oidc
@@ -356,7 +356,7 @@ class SilentProvider(Outgoing):
 async def test_callers_of_a_silent_provider_wait_for_one_timeout_and_not_for_all(
     provider: IdentityProvider, what: str
 ) -> None:
-    """Strangers can send something that looks like a token: their number must not delay others."""
+    """Strangers can send texts that look like tokens: their number must not delay other callers."""
     oidc, clock = settings(provider).access.oidc, SettableClock()
     assert oidc is not None
     silent = SilentProvider(clock)
@@ -394,7 +394,7 @@ async def test_the_provider_never_returns_a_browser_to_another_host(
 
 
 async def test_a_login_replaces_a_cookie_that_was_planted_before_it(provider: IdentityProvider) -> None:
-    """A cookie that somebody else knows must not become a cookie of the person who logs in."""
+    """A cookie that an attacker knows must not become the cookie of the person who logs in."""
     async with serving(settings=settings(provider)) as served, browsing(served) as eve, browsing(served) as ada:
         provider.said |= {"sub": "eve"}
         await step(eve, await to_the_answer(eve))

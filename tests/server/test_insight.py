@@ -1,4 +1,4 @@
-"""What an execution comes from, what came of it, and what its steps asked of models and tools."""
+"""Origin and results of an execution, and the requests of its steps to models and tools."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def fork(served: Served, execution: str, **how: Any) -> str:
 async def test_each_fork_lists_its_origin_and_other_forks(served: Served) -> None:
     await served.save(LETTER)
     first = await served.execute("letter", {"goal": "tides"})
-    await served.execute("letter", {"goal": "tides"})  # The same, and no relative.
+    await served.execute("letter", {"goal": "tides"})  # An equal execution without a relation.
     second = await fork(served, first, at=2)
     third = await fork(served, second, step="write")
     shown = await ask(served, first, "family")

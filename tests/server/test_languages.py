@@ -1,4 +1,4 @@
-"""Languages: people are asked in every one that a workflow has, and read it in theirs; agents are told in one."""
+"""Languages: gates have the texts of all languages of a workflow, and people see theirs; agents get one."""
 
 from __future__ import annotations
 

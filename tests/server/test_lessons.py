@@ -1,4 +1,4 @@
-"""What went wrong in others' products: each class of flaw, tried through the server."""
+"""Flaws of other products: each class is tested through the server."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ HOST_LANGUAGE: Final = (
 
 
 def setting(expression: str) -> dict[str, Any]:
-    """A workflow that computes one expression."""
+    """Return a workflow that computes one expression."""
     node = {"id": "compute", "type": "transform", "config": {"set": {"found": expression}}}
     return {"pointsman": 1, "id": "computes", "nodes": [node], "output": {"found": "found"}}
 
 
 def asking(url: str, **config: Any) -> dict[str, Any]:
-    """A workflow that sends one call."""
+    """Return a workflow that sends one request."""
     node = {"id": "ask", "type": "http", "config": {"url": url, **config}}
     return {"pointsman": 1, "id": "asks", "nodes": [node]}
 
 
 async def ran(served: Served, document: dict[str, Any]) -> Any:
-    """What came of it; None: it is not even saved."""
+    """Return the result of a run; None: saving was refused."""
     saved = await served.client.post("/api/workflows", content=json.dumps(document))
     assert saved.status_code in (201, 422), saved.text
     if saved.status_code == 422:
@@ -70,7 +70,7 @@ async def test_expressions_cannot_exhaust_time_or_memory(served: Served, bomb: s
 
 
 class Bomb:
-    """What runs code when it is read."""
+    """An object that runs code when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return (print, (CANARY,))

@@ -1,4 +1,4 @@
-"""What one caller, or one address, may have of a server; and what is nested too deep for anybody."""
+"""Limits for one caller or one address, and for deeply nested input."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_the_number_of_streams_per_caller_is_limited() -> None:
                 assert int(reply.headers["retry-after"]) > 0
             async with asyncio.timeout(PATIENCE_S):
                 while await opened(served, address, ada) != 200:
-                    pass  # The server hears in its own time that the other one is gone.
+                    pass  # The server notices the closed connection later.
 
 
 def test_a_stream_is_released_once() -> None:

@@ -1,4 +1,4 @@
-"""Lists: in an order that does not move, page by page, while others come and go."""
+"""Lists have a stable order and pages while objects are added and removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.server.test_secrets import KEYED, put
 
 
 async def pages(served: Served, address: str, name: str, cursor: str = "after", **query: Any) -> list[list[Any]]:
-    """All pages of a list."""
+    """Return all pages of a list."""
     found: list[list[Any]] = []
     place: dict[str, str] = {}
     while True:

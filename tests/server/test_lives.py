@@ -1,4 +1,4 @@
-"""Over HTTP: rights that are passed on, executions that go on elsewhere, journals decided again, where time went."""
+"""Delegation, migration, replay and timelines over HTTP."""
 
 from __future__ import annotations
 

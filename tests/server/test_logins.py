@@ -1,4 +1,4 @@
-"""Browsers: a key is shown once, and a cookie stands for it until somebody ends that."""
+"""Browser logins: a key is sent once, and a cookie replaces it until the logout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.server.flows import CHAIN
 
 
 async def log_in(served: Served, key: dict[str, str]) -> dict[str, str]:
-    """What a browser sends from then on, from a page of the server."""
+    """Return the headers that a browser sends after the login, from a page of the server."""
     shown = key["authorization"].removeprefix("Bearer ")
     reply = await served.client.post("/api/login", json={"key": shown})
     assert reply.status_code == 200, reply.text

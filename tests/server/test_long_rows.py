@@ -1,4 +1,4 @@
-"""One row of a journal may be very many events: it is read once, however many pages it is told in."""
+"""A journal row with very many events is read once, however many pages show it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_paging_through_a_long_row_reads_it_once_and_completely(
                 yield row
 
         monkeypatch.setattr(journal, "read", counted)
-        await page(served, execution, 1)  # its level is known from now on
+        await page(served, execution, 1)  # Its level is cached from now on.
         begun_in(served.app.context).leave(ExecutionId(execution), rows[0], told=len(rows[0].events))
         seen.clear()
         told: list[Any] = []

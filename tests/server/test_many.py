@@ -1,4 +1,4 @@
-"""Many of everything: lists are found and paged by the server, and no question reads more than its answer needs."""
+"""Large numbers of objects: the server searches and pages lists, and no request reads more than its answer needs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_tools(served: Served, count: int) -> None:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], list[Any]]:
-    """What a method is asked from now on."""
+    """Record the calls of a method."""
 
     def count(thing: Any, name: str) -> list[Any]:
         calls: list[Any] = []

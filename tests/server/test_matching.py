@@ -1,4 +1,5 @@
-"""`If-Match`: whoever changes or deletes what has an ETag changes what they have read, or nothing."""
+"""`If-Match`: a change or deletion of an object with an ETag applies to the version that the caller has read, or is
+refused."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ CHANGED: Final = CHAIN.replace("two", "zwei")
 
 
 class Thing(NamedTuple):
-    """Where it is, where its ETag is told (in a header; else in the entry of a list), and how it is changed."""
+    """The address of an object, where its ETag is (in a header, or in a list entry), and a change of it."""
 
     path: str
     told: str
@@ -27,7 +28,7 @@ class Thing(NamedTuple):
     method: str
     change: dict[str, Any]
     again: dict[str, Any]
-    """Another change."""
+    """A second change."""
 
 
 THINGS: Final = {
@@ -111,7 +112,7 @@ async def test_a_change_applies_only_to_the_read_version(world: Served, name: st
     late = await ask(world, thing, thing.again, read)
     assert (late.status_code, late.json()["code"]) == (409, "revision-moved")
     assert await etag(world, thing) == first.headers["etag"], "nothing was written"
-    for named in ("*", '"other", {}', "W/{}", None):  # One of several; as a proxy says it; over whatever is there.
+    for named in ("*", '"other", {}', "W/{}", None):  # One of several; as a proxy sends it; any existing version.
         now = None if named is None else named.format(await etag(world, thing))
         assert (await ask(world, thing, thing.again, now)).is_success, named
 

@@ -1,4 +1,4 @@
-"""What was remembered before, as clients are told: who wrote it, page by page, put back, and hidden from others."""
+"""History of memory over HTTP: authors, pages, restore, and access."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEAM = {"owner": "team", "key": "tone"}
 
 
 def note(*groups: str) -> str:
-    """A workflow that writes the tone of the team."""
+    """Return a workflow that writes the tone of the team."""
     config: JsonObject = {"scope": "shared", "namespace": "team", "operation": "set", "key": "tone", "value": "text"}
     return json.dumps(
         {

@@ -1,4 +1,4 @@
-"""What Prometheus is told, in a form it reads, and who may ask."""
+"""Prometheus metrics: a valid format, and access."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCRIPT: Script = parse_script("rules: [{node: first, attempt: 1, fail: 503}, {no
 
 
 async def samples(served: Served, **labels: str) -> dict[str, float]:
-    """By name, those that have these labels (and maybe others)."""
+    """Return the samples with these labels, by name."""
     reply = await served.client.get("/metrics")
     assert reply.status_code == 200, reply.text
     assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")

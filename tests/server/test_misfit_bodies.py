@@ -1,4 +1,4 @@
-"""A body that does not fit is refused with few problems, however large it is."""
+"""An invalid body is refused with few problems, whatever its size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBLEMS_OF_A_LIST_MAX = 2_100
 
 
 def bodies() -> dict[str, type[BaseModel]]:
-    """The models of all bodies, by name."""
+    """Return the models of all bodies, by name."""
     found: dict[str, type[BaseModel]] = {}
     for router in ROUTERS:
         for route in router.routes:

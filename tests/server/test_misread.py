@@ -1,4 +1,4 @@
-"""What does not fit its operation is answered with what is wrong, in words, and with what to do next."""
+"""Invalid requests are answered with the reason and a hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications over HTTP: whom the settings tell, what became of each notice, and sending one again."""
+"""Notifications over HTTP: destinations of the settings, results of deliveries, and repeated deliveries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent again under its key is done once, and answered as it was."""
+"""A repeated request with the same idempotency key has one effect and the same answer."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_a_design_with_a_key_is_paid_once_even_after_a_restart(file_store:
         assert (first.status_code, first.json()["revision"], len(first.json()["rounds"])) == (200, 1, 2)
         other = await served.client.post("/api/workflows/generate", json={"words": "Another."}, headers=KEY)
         assert (other.status_code, other.json()["code"]) == (409, "key-reused")
-    async with serving(file_store) as served:  # Nobody designs here.
+    async with serving(file_store) as served:  # This server has no model for design.
         again = await served.client.post("/api/workflows/generate", json=body, headers=KEY)
         assert (again.json(), again.headers["idempotent-replayed"]) == (first.json(), "true")
         async with served.client.stream("POST", "/api/workflows/generate", json=body, headers=streamed) as reply:
@@ -132,7 +132,7 @@ async def test_a_described_change_with_a_key_is_made_once(served: Served, monkey
         return {"id": id, "revision": 1 + len(made)}
 
     monkeypatch.setattr(AuthoringVerbs, "edit_by_words", change)
-    served.client.event_hooks = {}  # The fake answers with less than the document describes.
+    served.client.event_hooks = {}  # The fake's answers are not in the document.
     body = {"words": "In verse.", "apply": True}
     replies = [await served.client.post("/api/workflows/letter/edit", json=body, headers=KEY) for _ in range(2)]
     assert [reply.json() for reply in replies] == [{"id": "letter", "revision": 2}] * 2
@@ -217,7 +217,7 @@ async def test_the_client_forks_once_when_an_answer_is_lost(served: Served) -> N
 
 
 class Losing(httpx2.AsyncHTTPTransport):
-    """Loses the first answer to a change: it was made, and nobody hears of it."""
+    """Loses the first answer to a change: the change was made, but the client does not know it."""
 
     answers = 0
 

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible door, with the official client as the peer."""
+"""The OpenAI-compatible API, tested with the official client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations: found by path without analysis, and analysed once, on their first use."""
+"""Operations are found by path without analysis, and analysed once, on first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def two_operations() -> Operations:
     router = Operations(prefix="/things", tags=["tools"])
 
     async def read(name: str) -> dict[str, str]:
-        """Read a thing."""
+        """Read an object."""
         return {"name": name}
 
     router.get("/{name}")(read)

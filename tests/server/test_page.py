@@ -1,4 +1,4 @@
-"""The page about the server: its curl commands are run as they stand there, one after the other, against a server."""
+"""The documentation page about the server: its curl commands run in order against a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT_S: Final = 60
 
 
 def commands_of(block: Block) -> list[str]:
-    """Each command with its further lines; a loop is one."""
+    """Return each command with its continuation lines; a loop is one command."""
     found: list[str] = []
     for line in block.text.replace("\\\n", " ").splitlines():
         if found and (line.startswith((" ", "done"))):

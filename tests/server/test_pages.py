@@ -1,4 +1,4 @@
-"""The web app's files: what is served, under which policy, and what is no file."""
+"""Files of the web app: which are served, with which policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.server.conftest import Served
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small app, and a file beside it that is nobody's business."""
+    """Build a small app, and a file beside it that must not be served."""
     folder = tmp_path / "static"
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text("<title>the app</title>", "utf-8")
@@ -57,7 +57,7 @@ async def test_no_file_outside_of_the_folder_is_served(served: Served, built: Pa
 
 
 async def test_an_unknown_path_in_a_browser_returns_the_app(served: Served, built: Path) -> None:
-    """The app says that there is no such page and leads back; what programs ask for stays theirs."""
+    """The app shows "Not found"; API requests get JSON errors."""
     browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     reply = await served.client.get("/worklfows", headers=browser)
     assert (reply.status_code, "the app" in reply.text) == (404, True)

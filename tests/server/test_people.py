@@ -1,4 +1,4 @@
-"""Who is known here, what they may do, which secrets are used where, and how the installation is set up."""
+"""Users and roles, uses of secrets, and the settings of the installation."""
 
 from __future__ import annotations
 

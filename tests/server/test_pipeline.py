@@ -1,4 +1,4 @@
-"""The pipeline over HTTP: a command in, the record of the run out, and its session to look at."""
+"""The pipeline over HTTP: a command starts it, and its result and session can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in with an identity provider: a real one on a port, browsers that behave, and those that do not."""
+"""Login with an identity provider: a real provider on a port, correct and malicious browsers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET: Final = "s3cr+t of the client"
 
 @dataclass
 class IdentityProvider:
-    """Says who somebody is to whoever has been sent by a registered client, once per code."""
+    """Issues one identity per code to users whom a registered client has sent."""
 
     server: HTTPServer
     said: dict[str, Any] = field(default_factory=lambda: {"sub": "ada", "roles": ["writers"], "groups": ["desk"]})
@@ -60,7 +60,7 @@ class IdentityProvider:
         self.server.expect_request("/token", method="POST").respond_with_handler(self.token)
 
     def authorize(self, request: Request) -> Response:
-        """Whoever asks is logged in there already."""
+        """Authorize; every user is already logged in there."""
         asked = {name: str(value) for name, value in request.args.items()}
         self.asked.append(asked)
         code = f"code-{len(self.asked)}"
@@ -107,13 +107,13 @@ def settings(provider: IdentityProvider, **more: Any) -> Settings:
 
 @asynccontextmanager
 async def browsing(served: Served) -> AsyncGenerator[httpx2.AsyncClient, None]:
-    """A browser: it keeps cookies, also those that are for https, and follows nothing by itself."""
+    """Yield a browser: it keeps cookies, also those for https, and follows no redirect."""
     async with httpx2.AsyncClient(base_url=served.client.base_url, timeout=PATIENCE_S) as browser:
         yield browser
 
 
 async def step(browser: httpx2.AsyncClient, address: str, **headers: str) -> httpx2.Response:
-    """One page further; the cookies of the server are kept and shown as browsers do over https."""
+    """Request one page; cookies are stored and sent as browsers do over https."""
     own = urlsplit(address).netloc in ("", urlsplit(str(browser.base_url)).netloc)
     kept = getattr(browser, "kept", {})
     shown = {"cookie": "; ".join(f"{name}={value}" for name, value in kept.items())} if own and kept else {}
@@ -131,7 +131,7 @@ def cookies_of(browser: httpx2.AsyncClient) -> dict[str, str]:
 
 
 async def to_the_answer(browser: httpx2.AsyncClient, to: str = "/workflows/news?tab=1") -> str:
-    """The address with which the provider sends a browser back."""
+    """Return the address to which the provider redirects a browser."""
     sent = await step(browser, f"/api/login/oidc?{urlencode({'to': to})}")
     assert sent.status_code == 303, sent.text
     answered = await step(browser, sent.headers["location"])
@@ -140,7 +140,7 @@ async def to_the_answer(browser: httpx2.AsyncClient, to: str = "/workflows/news?
 
 
 def refusal(reply: httpx2.Response) -> str:
-    """Why somebody is back at the page that asks who they are."""
+    """Return the reason on the login page."""
     assert reply.status_code == 303, reply.text
     address = urlsplit(reply.headers["location"])
     assert (address.path, address.netloc) == ("/login", "")

@@ -1,4 +1,4 @@
-"""Whose word is taken for who calls, and how: only that of the proxies that the settings name."""
+"""Caller addresses in forwarding headers count only from the proxies in the settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAID = {"x-forwarded-for": "198.51.100.7", "x-forwarded-proto": "https"}
 
 
 async def who_calls(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers what the server takes the caller for."""
+    """Answer with the caller as the server determines it."""
     request = Request(scope)
     client = request.client.host if request.client is not None else ""
     await JSONResponse({"client": client, "scheme": request.url.scheme})(scope, receive, send)

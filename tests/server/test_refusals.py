@@ -1,4 +1,4 @@
-"""What verbs refuse, as the operations say it: the answer names its code, and nothing has changed."""
+"""Refusals of verbs: the answer has the documented code, and nothing has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENDING = "rules:\n  - {contains: bye, text: Farewell., next: END}\n  - {text: Ye
 
 
 async def refused(served: Served, execution: str, verb: str, body: dict[str, Any], **headers: str) -> str:
-    """The code; its status must be the one that is known of it."""
+    """Return the code; the status must match it."""
     address = f"/api/workflows/executions/{execution}/{verb}"
     reply = await served.client.post(address, json=body, headers=headers)
     code = str(reply.json()["code"])
@@ -152,8 +152,8 @@ async def test_a_full_store_refuses_writes_and_allows_reads(file_store: str) -> 
         await served.save(CHAIN)
         done = await served.execute("chain")
         writing = cast("SqliteStore", served.app.store).journal._writer._connection  # pyright: ignore[reportPrivateUsage] - the fault comes from inside
-        writing.execute("PRAGMA max_page_count = 1").fetchall()  # As many as it has: none is added.
-        large = {"text": Random(1).randbytes(500_000).hex()}  # Nothing makes it smaller.
+        writing.execute("PRAGMA max_page_count = 1").fetchall()  # Exactly the present number of pages.
+        large = {"text": Random(1).randbytes(500_000).hex()}  # It does not compress.
         reply = await served.client.post("/api/workflows/chain/execute", json={"input": large})
         assert (reply.status_code, reply.json()["code"]) == (507, "store-full"), reply.text
         assert (await served.read(done))["status"] == "completed"

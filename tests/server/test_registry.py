@@ -1,4 +1,4 @@
-"""What workflows draw on, over HTTP: saved agents, tools, memory, conversations, files; and many executions at once."""
+"""Saved agents, tools, memory, conversations and files over HTTP, and bulk verbs for executions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def saved_agent(served: Served, agent: object, name: str = "writer") -> in
 
 
 async def described_in(served: Served, execution: str) -> dict[str, AgentConfig]:
-    """The agents in the definition that an execution keeps."""
+    """Return the agents in the stored definition of an execution."""
     state = await served.app.runtime.load(ExecutionId(execution))
     return (await served.app.library.kept(state.setup.definition)).agents or {}
 

@@ -1,4 +1,4 @@
-"""Responses, the newer protocol of OpenAI, with the official client as the peer."""
+"""The Responses API of OpenAI, tested with the official client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def result(call_id: str, output: str) -> dict[str, Any]:
 
 
 async def ask(client: openai.AsyncOpenAI, *, stream: bool = False, **how: Any) -> Response:
-    """A response, whole or put together of its events."""
+    """Return a response, as a whole or joined from its events."""
     responses: Any = client.responses
     if not stream:
         return cast("Response", await responses.create(**how))
@@ -28,7 +28,7 @@ async def ask(client: openai.AsyncOpenAI, *, stream: bool = False, **how: Any) -
 
 
 async def messages_of(served: Served, response: Response) -> list[tuple[str, str]]:
-    """What was said in the execution behind it."""
+    """Return the messages of its execution."""
     state = (await served.read(response.id.removeprefix("resp_")))["state"]
     return [(one["role"], one["content"]) for one in state["messages"]]
 

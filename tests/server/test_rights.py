@@ -1,4 +1,4 @@
-"""Rights at the moment of a call: roles that were lowered, keys that were revoked, owners of agents and triggers."""
+"""Rights at the time of a call: lowered roles, revoked keys, owners of agents and triggers."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ async def deeds(served: Served, by: Headers) -> list[Any]:
 
 
 async def lowered(served: Served, name: str, role: Any) -> None:
-    """Give the person of a key another role: revoke it, and make one of the same name."""
+    """Give the user of a key another role: revoke the key and create one with the same name."""
     await served.desk.keys.revoke(name)
     if role is not None:
         await served.desk.keys.make(name, role)
 
 
 async def begun(served: Served, by: Headers) -> str:
-    """An execution of the assistant that waits at its gate."""
+    """Start an execution of the assistant that waits at its gate."""
     await ask(served, "POST", "/api/workflows", by, content=ASSISTANT)
     body: dict[str, Any] = {"input": {}, "wait": True}
     return str(
@@ -119,7 +119,8 @@ async def test_an_execution_keeps_the_role_of_its_starter_in_another_process(fil
         root, ada = await served.key("root", "admin"), await served.key("ada", "operator")
         await ask(served, "POST", "/api/workflows", root, expect=201, content=ASSISTANT)
         execution = await begun(served, ada)
-        await lowered(served, "ada", "admin")  # More rights than the starter had are not lent to what was started.
+        # A higher role than that of the starter does not apply to what was started.
+        await lowered(served, "ada", "admin")
     async with serving(file_store, is_local=False, script=saving(), settings=settings) as served:
         offer_verbs(served.app.tools, lambda: served.app.context, "editor")
         await go_on(served, execution, root)

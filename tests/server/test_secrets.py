@@ -1,4 +1,4 @@
-"""Secrets over HTTP: they go in, and never come out."""
+"""Secrets over HTTP: they can be written but never read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_an_invalid_secret_name_is_a_problem_document() -> None:
 
 
 async def test_a_stream_masks_a_secret_that_was_set_while_it_was_open(tmp_path: Path) -> None:
-    """A value that comes by another way than its handle is hidden too."""
+    """A value that arrives in another way than through its handle is masked too."""
     flow = {
         "id": "echo",
         "nodes": [

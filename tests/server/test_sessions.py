@@ -1,4 +1,4 @@
-"""Conversations over HTTP: whose they are, what they are called, and forgetting them."""
+"""Conversations over HTTP: owners, names and deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose things are, and who else may see them: workflows, executions, gates, sessions."""
+"""Owners and sharing of workflows, executions, gates and sessions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def status(served: Served, address: str, headers: Headers) -> int:
 
 
 async def listed(served: Served, headers: Headers) -> tuple[list[str], int, int]:
-    """What a caller sees: the ids of workflows, how many executions, how many gates."""
+    """Return what a caller sees: the ids of workflows, the numbers of executions and gates."""
     workflows = (await served.client.get("/api/workflows?builtIn=false", headers=headers)).json()["workflows"]
     executions = (await served.client.get("/api/workflows/executions", headers=headers)).json()["executions"]
     gates = (await served.client.get("/api/inbox", headers=headers)).json()["gates"]
@@ -129,7 +129,7 @@ async def test_a_workflow_is_a_tool_only_for_callers_who_see_it() -> None:
         assert await save(served, CHAIN, ada) == 201
 
         async def known(headers: Headers) -> tuple[bool, int, int]:
-            """Listed; read; tried."""
+            """Return the status of listing, reading and trying."""
             page = (await served.client.get("/api/tools?limit=200&origin=workflow", headers=headers)).json()["tools"]
             tried = await served.client.post("/api/tools/workflow__chain/try", json={"arguments": {}}, headers=headers)
             read = await status(served, "/api/tools/workflow__chain", headers)

@@ -1,4 +1,4 @@
-"""Streams: nothing is lost, nothing is told twice, and nobody who stops listening holds anything."""
+"""Streams lose and repeat nothing, and a client that stops reading holds no resources."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ edges:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    """Sockets tell nobody when they were heard."""
-    while not holds():  # noqa: ASYNC110 - as it says
+    """Wait without notification: sockets do not report when they were read."""
+    while not holds():  # noqa: ASYNC110 - see above
         await asyncio.sleep(0.001)
 
 
@@ -43,7 +43,7 @@ def ids_in(chunk: bytes) -> list[str]:
 
 
 async def told(served: Served, execution: str) -> list[tuple[str, str]]:
-    """What there is to tell, from the journal."""
+    """Return all events of the journal."""
     return [(str(one["id"]), str(one["event"])) for one in await served.app.public_events(execution)]
 
 
@@ -128,7 +128,7 @@ async def test_a_subscriber_behind_the_ring_buffer_continues_from_the_journal(
     heard: list[str] = []
     async for chunk in served.desk.broker.frames(execution, after=START):
         heard += ids_in(chunk)
-        await asyncio.sleep(0.002)  # Falls behind.
+        await asyncio.sleep(0.002)  # The reader falls behind.
     assert heard == [id for id, _ in await told(served, execution)]
     assert len(heard) > 400
 
@@ -241,7 +241,7 @@ async def test_many_reconnecting_subscribers_read_the_journal_once(
 
 
 async def listening(served: Served, execution: str, headers: dict[str, str]) -> list[Told]:
-    """All that a caller hears until the stream ends."""
+    """Return all events that a caller receives until the stream ends."""
     address = f"/api/workflows/executions/{execution}/stream"
     async with served.client.stream("GET", address, headers=headers, timeout=PATIENCE_S) as reply:
         assert reply.status_code == 200

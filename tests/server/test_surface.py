@@ -1,4 +1,4 @@
-"""How wide the API is: what systems like this one offer, each group by what it does and not by its name."""
+"""The breadth of the API: features of similar systems, each found by function and not by name."""
 
 from __future__ import annotations
 

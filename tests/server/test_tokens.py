@@ -1,4 +1,4 @@
-"""Tokens of an identity provider: real ones, signed here, and every way in which they can be wrong."""
+"""Tokens of an identity provider: valid ones, signed here, and every kind of invalid one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def unsigned() -> str:
 
 
 def forged_with_the_public_key() -> str:
-    """What is public would be a secret, if the token could choose its algorithm."""
+    """Return a token signed with the public key as if it were a shared secret: a token must not choose its
+    algorithm."""
     text = by_hand({"alg": "HS256", "kid": "r1"})
     return f"{text}.{encoded(hmac.digest(RSA.as_pem(private=False), text.encode(), 'sha256'))}"
 

@@ -1,4 +1,4 @@
-"""How much is told of an execution over HTTP: by its level, and never what is secret."""
+"""The level of detail of an execution over HTTP, and secrets that no level shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEEPING = Settings(delays=False, secrets={"DOOR": DOOR})
 
 
 async def read_all(served: Served, execution: str) -> dict[str, str]:
-    """All that the raw record of an execution is read by."""
+    """Return all answers that contain the raw record of an execution."""
     address = f"/api/workflows/executions/{execution}"
     paths = ("events", "state", "state?at=1", "export", "timeline")
     return {path: (await served.client.get(f"{address}/{path}")).text for path in paths}

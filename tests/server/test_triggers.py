@@ -203,7 +203,7 @@ async def test_a_test_of_a_webhook_reports_a_missing_secret(served: Served) -> N
 @pytest.mark.parametrize("header", ["webhook-id", "webhook-timestamp", "content-type", "x-hub-signature-256"])
 @pytest.mark.parametrize("place", [0, 99], ids=["before", "after"])
 async def test_a_call_with_a_header_twice_is_not_read_in_two_ways(header: str, place: int) -> None:
-    """A proxy in front may read the first of both, or the last."""
+    """A proxy may read the first or the last of the two."""
     async with serving(settings=WITH_SECRET, is_local=False) as served:
         editor = await served.key("ada", "editor")
         assert (await served.client.post("/api/workflows", content=ORDERS, headers=editor)).status_code == 201

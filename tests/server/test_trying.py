@@ -1,4 +1,4 @@
-"""Drafts tried over HTTP: what is on the screen is what runs."""
+"""Trials of drafts over HTTP: the submitted draft is what runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def tried(served: Served, workflow: str, body: Any, *, expect: int = 202) 
 
 
 async def outcome(served: Served, workflow: str, body: Any) -> Any:
-    """How the trial stands once it stands still."""
+    """Return the settled view of the trial."""
     execution = (await tried(served, workflow, body))["executionId"]
     assert execution.startswith("try-")
     await (await served.app.open(execution)).settled()

@@ -1,4 +1,4 @@
-"""Workflows over HTTP: written, read, compared, deleted, and what is wrong with them."""
+"""Workflows over HTTP: save, read, compare, delete, and their problems."""
 
 from __future__ import annotations
 

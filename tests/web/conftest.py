@@ -1,4 +1,4 @@
-"""A real browser before a real server: what people see and press."""
+"""A real browser with a real server: the tests see and press what people see and press."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pointsman.server.pages import is_built
 from tests.server.conftest import Served, serving
 
 PROGRAMS: Final = ("chromium-headless-shell", "chromium", "chromium-browser")
-"""Browsers that do, the cheapest first: the headless shell takes a third less processor time."""
+"""Supported browsers, the cheapest first: the headless shell uses a third less processor time."""
 CHROMIUM: Final = next(filter(None, map(shutil.which, PROGRAMS)), None)
 WAITS_MS: Final = 45_000
 AXE: Final = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 REFUSALS: Final = ("Failed to load resource:",)
-"""With which the browser tells, by itself, of answers that refuse and of a server that is away."""
+"""Messages that the browser itself logs for refused requests and for an unreachable server."""
 
 expect.set_options(timeout=WAITS_MS)
 
@@ -48,7 +48,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(pytestconfig: pytest.Config) -> AsyncGenerator[Browser, None]:
-    """One for all tests: a window of its own shares nothing with the others, and to start a browser takes a second."""
+    """One browser for all tests: each window is isolated, and the start of a browser takes a second."""
     async with async_playwright() as player:
         late_ms = pytestconfig.getoption("late")
         browser = await player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], slow_mo=late_ms)
@@ -58,9 +58,9 @@ async def browser(pytestconfig: pytest.Config) -> AsyncGenerator[Browser, None]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def opens(browser: Browser, served: Served, pytestconfig: pytest.Config) -> AsyncGenerator[Opens, None]:
-    """Opens a page of the app in a window of its own. What the browser complains of fails the test; a `lenient` window
-    may be refused something, and takes scripts of the test; what a test provokes (`told`) has to be complained of.
-    `before` is a script that runs before any of the app's: a browser that is unlike others.
+    """Opens a page of the app in an isolated window. Messages that the browser logs fail the test. A `lenient` window
+    may have refused requests, and accepts scripts of the test; messages that a test provokes (`told`) must occur.
+    `before` is a script that runs before all scripts of the app: it changes the browser.
     """
 
     @asynccontextmanager

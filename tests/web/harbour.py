@@ -1,4 +1,4 @@
-"""A store whose things have names in German and in English, and ids that nobody should have to read."""
+"""A store whose objects have German and English names, and ids that no page may show in place of names."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ edges: [{source: n-half, target: nirgends}]
 
 @dataclass(frozen=True, slots=True)
 class Harbour:
-    """The executions that were made: what they came to."""
+    """The executions of the store."""
 
     waits: str
     ended: str
@@ -96,7 +96,7 @@ async def done(served: Served, verb: str, path: str, body: object = None, **para
 
 
 async def furnished(served: Served) -> Harbour:
-    """Something on every page, and nothing in it that is not called by a German name."""
+    """Create an object for every page; all of them have German names."""
     agent = {"system": "Du bist kurz.", "tools": ["current_time"]}
     await done(served, "POST", "agents", {"name": "schreiber", "agent": agent})
     await done(served, "PUT", "agents/schreiber", {"agent": {**agent, "system": "Du bist sehr kurz."}})

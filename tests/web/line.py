@@ -1,4 +1,4 @@
-"""The network between a browser and its server, and what goes wrong on it."""
+"""The network between a browser and its server, with faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CHUNK = 65_536
 
 
 class Line:
-    """Passes bytes on to a port that may change; each connection lives or dies as a test says."""
+    """Forwards bytes to a port that may change; a test decides whether each connection survives."""
 
     def __init__(self) -> None:
         self.to = 0
@@ -27,7 +27,7 @@ class Line:
         return f"http://127.0.0.1:{self.port}"
 
     def cut(self) -> None:
-        """Nothing gets through, and everybody hears so at once."""
+        """Close all connections and refuse new ones."""
         self._is_cut = True
         self._drop()
 
@@ -35,14 +35,14 @@ class Line:
         self._is_cut = False
 
     def hold(self) -> None:
-        """What the server says stays on its way."""
+        """Hold back what the server sends."""
         self._flows.clear()
 
     def release(self) -> None:
         self._flows.set()
 
     def fall_silent(self) -> None:
-        """What is connected now stays so, and no byte passes on it ever again."""
+        """Keep open connections, but forward no byte on them any more."""
         for task in self._tasks:
             task.cancel()
 

@@ -1,5 +1,6 @@
-"""Everybody can use it: axe finds nothing on any page, keys alone lead from the login to a result, and phones are wide
-enough."""
+"""Accessibility: axe finds no violation on any page, the keyboard alone leads from the login to a result, and phones
+are wide enough.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ RULES: Final = """{
   resultTypes: ['violations'],
 }"""
 COLOURS: Final = "{runOnly: {type: 'rule', values: ['color-contrast']}, resultTypes: ['violations']}"
-"""Of all rules, what another theme can break."""
+"""The rules whose result depends on the theme."""
 SETTLED: Final = """() => {
   const main = document.querySelector('main');
   return main?.innerText.trim().length > 10 && main.querySelector('[role=status] .animate-spin') === null;
@@ -51,7 +52,7 @@ TABS_MAX: Final = 150
 
 
 async def furnished(served: Served) -> str:
-    """Something on every page; the execution that waits."""
+    """Create an object for every page; return the waiting execution."""
     await served.save(flows.CHAIN)
     await served.save(flows.LETTER)
     await served.execute("chain")
@@ -81,7 +82,7 @@ async def violations(page: Page, rules: str = RULES, *, within: str = "html") ->
 
 
 async def tab_to(page: Page, name: str, *, key: str = "Tab") -> None:
-    """Press Tab until what has this name has the focus."""
+    """Press Tab until the element with this name has the focus."""
     seen: list[str] = []
     for _ in range(TABS_MAX):
         await page.keyboard.press(key)

@@ -1,4 +1,4 @@
-"""The API reference, as a browser shows it, under the content security policy of the server."""
+"""The API reference in a browser, under the content security policy of the server."""
 
 from __future__ import annotations
 

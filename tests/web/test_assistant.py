@@ -1,4 +1,4 @@
-"""The assistant: a workflow from words, and changes by words that are looked at before they are taken."""
+"""The assistant: a workflow from a description, and described changes that are reviewed before they are accepted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REVIEW: Final = "Add a review loop before publishing"
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def served(tmp_path: Path) -> Any:
-    """With the script of the shipped example: no model is asked."""
+    """With the script of the shipped example, so that no model is called."""
     async with serving(f"sqlite:///{tmp_path}/store.db", script=parse_script(SCRIPT.read_text())) as one:
         yield one
 

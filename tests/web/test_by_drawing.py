@@ -1,4 +1,4 @@
-"""Somebody who never saw the product draws a research workflow, runs it, approves, and reads the result."""
+"""A first-time user draws a research workflow, runs it, approves, and reads the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 
 async def add(page: Page, kind: str) -> None:
-    """A click in the palette puts it behind what is picked, and picks it."""
+    """Click an entry of the palette: the node is added after the selected one and becomes selected."""
     await page.get_by_label("Node palette").get_by_role("button", name=kind, exact=True).click()
     await expect(page.get_by_role("region", name="Node", exact=True)).to_contain_text(kind)
 
@@ -43,7 +43,7 @@ async def keeps(page: Page, name: str) -> None:
 
 
 async def picture(page: Page, name: str) -> None:
-    """For the manual, where it is asked for: `POINTSMAN_PICTURES=docs/tutorial/pictures`."""
+    """Save a picture for the manual, on request: `POINTSMAN_PICTURES=docs/tutorial/pictures`."""
     if folder := os.environ.get("POINTSMAN_PICTURES"):
         await page.get_by_role("button", name="Fit view").click()
         await page.wait_for_timeout(500)

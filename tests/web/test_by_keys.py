@@ -1,4 +1,4 @@
-"""The editor without a mouse: every deed by keys, told to who does not see it, and the focus always somewhere."""
+"""The editor without a mouse: every action by keys, announced to screen readers, with the focus always visible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def told(page: Page, words: str) -> None:
 
 
 async def add(page: Page, kind: str, made: str) -> None:
-    """By its letters, after what is selected; the focus goes on at it."""
+    """Add a node by typing, after the selected one; it gets the focus."""
     await page.keyboard.press("a")
     field = page.get_by_role("combobox", name="Search node types")
     await expect(field).to_be_focused()
@@ -38,7 +38,7 @@ async def lead_to(page: Page, target: str) -> None:
 
 
 async def draw(page: Page) -> None:
-    """A new workflow of three boxes, the last one moved."""
+    """Draw a new workflow of three nodes and move the last one."""
     press = page.keyboard.press
     await expect(page.get_by_role("button", name="New", exact=True)).to_be_visible()
     await tab_to(page, "New")
@@ -58,7 +58,7 @@ async def draw(page: Page) -> None:
 
 
 async def fill_in(page: Page) -> None:
-    """What the agent shall do, and when it is led to."""
+    """Fill in the prompt of the agent and the condition of its edge."""
     press = page.keyboard.press
     await tab_to(page, "agent")
     await expect(page.get_by_role("heading", name="agent", exact=True)).to_be_visible()

@@ -1,4 +1,4 @@
-"""Calls of tools that people must agree to: decided one by one, in the inbox and in the chat, alone and by vote."""
+"""Tool calls that people approve one by one, in the inbox and in the chat, alone and by vote."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 
 async def verdicts(served: Served, execution: str, headers: Any = None) -> list[Any]:
-    """Of the calls, in their order: agreed to, and with which other arguments."""
+    """Return the decisions about the calls in order: approved or not, and the changed arguments."""
     told = await served.client.get(f"/api/workflows/executions/{execution}/events", headers=headers)
     (reviewed,) = [one for one in told.json()["events"] if one["kind"] == "calls_reviewed"]
     return [(one["approved"], one.get("arguments")) for one in reviewed["verdicts"]]

@@ -1,4 +1,4 @@
-"""The canvas: many at once, between workflows, in groups, tidied, found, and told why something is not allowed."""
+"""The canvas: selection, copying between workflows, groups, layout, search, and reasons for refused edges."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def save(page: Page) -> None:
 
 
 async def spot(page: Page) -> None:
-    """A click where nothing stands."""
+    """Click an empty place."""
     await page.locator(".react-flow__pane").click(position={"x": 40, "y": 40})
 
 
@@ -160,7 +160,7 @@ async def test_nodes_are_added_from_the_palette_by_typing_by_dragging_and_on_an_
 
 
 async def drag(page: Page, source: str, target: str) -> None:
-    """From the dot of one box to the middle of another, as people do."""
+    """Drag from the handle of one node to the middle of another, as people do."""
     await expect(box(page, target)).to_be_visible()
     start = await box(page, source).bounding_box()
     end = await box(page, target).bounding_box()
@@ -257,7 +257,7 @@ async def test_nodes_are_found_tidied_up_and_folded_in_editor_and_execution(open
 
 
 async def grown(page: Page, *wanted: tuple[str, str]) -> None:
-    """Nodes put one behind the other in the outline: each by the words it is looked for, and the name it then has."""
+    """Add nodes one after the other in the outline, each by search words, with its resulting name."""
     tree = page.get_by_role("tree", name="Workflow outline")
     for words, made in wanted:
         await page.keyboard.press("+")

@@ -1,4 +1,4 @@
-"""The chat: turns that stream, show who works and what they call, ask people, are stopped, and survive a reload."""
+"""The chat: turns stream, show agents and calls, ask people, can be stopped, and survive a reload."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 @pytest.fixture(autouse=True)
 def patient() -> None:
-    """A turn takes as long as it takes."""
+    """Allow a turn to take long."""
     expect.set_options(timeout=WAITS_MS)
 
 

@@ -1,4 +1,4 @@
-"""The editor: a workflow is drawn, connected, described, undone and saved by hand."""
+"""The editor: a workflow is drawn, connected, configured, undone and saved by hand."""
 
 from __future__ import annotations
 

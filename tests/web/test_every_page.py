@@ -1,5 +1,6 @@
-"""What holds on every page and in every dialog: axe finds nothing, nothing scrolls sideways, every target can be hit,
-and all of it speaks the language of the page. One window goes from page to page, so that the app and axe load once."""
+"""Properties of every page and dialog: axe finds no violation, nothing scrolls sideways, every target can be hit, and
+all texts are in the language of the page. One window visits all pages, so that the app and axe load once.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ COVERED: Final = """() => [...document.querySelectorAll('[role=dialog] :is(input
     return !(one.contains(there) || there?.contains(one));
   })
   .map((one) => `covered: ${one.outerHTML.slice(0, 120)}`)"""
-"""What something else lies on, also once it was brought into view."""
+"""Elements that another element covers, also after scrolling to them."""
 AT_THE_CROSS: Final = """() => document.activeElement.closest('[role=dialog]') === null
     ? ['the focus is not in it']
     : document.activeElement.matches('h2 ~ button, div:has(> h2) ~ button') ? ['it begins at its cross'] : []"""
@@ -57,10 +58,10 @@ CUT_HINTS: Final = """() => [...document.querySelectorAll('input[placeholder]')]
     return one.checkVisibility() && one.clientWidth > 2 && pen.measureText(one.placeholder).width > room + 1;
   })
   .map((one) => one.placeholder)"""
-"""What a field says before it is filled in, and does not fit into it."""
+"""Placeholders that do not fit into their fields."""
 
 OF_THE_STORE: Final = {LONG, "name", "scripted", "local", "notiz", "missed", "Send it?", "Once more"}
-"""What the store or its documents hold that is also a word of the app, and what was asked as it was asked."""
+"""Words of the store and its documents that are also words of the app, and questions of gates."""
 ANSWER: Final = "Scripted answer of "
 LOOKS: Final = 60
 GONE: Final = ("inbox/nope", "workflows/nope", "executions/nope", "login?why=login-refused")
@@ -114,7 +115,7 @@ def things(harbour: Harbour) -> tuple[str, ...]:
 
 
 async def strange(page: Page) -> list[str]:
-    """What is wrong once the page says nothing more: names may come after what they name."""
+    """Return wrong words and ids once the page has stopped changing: names may load later."""
     found: list[str] = []
     before: list[str] = []
     for _ in range(LOOKS):
@@ -145,7 +146,7 @@ async def in_both_themes(page: Page, within: str = "html") -> list[str]:
 
 
 async def choose_first(page: Page) -> None:
-    """With what can be done to the chosen ones in view."""
+    """Select the first entry, so that its actions are visible."""
     await page.get_by_role("checkbox", name=re.compile("^Select ")).nth(1).check()
     await expect(page.get_by_text("1 selected")).to_be_visible()
 
@@ -186,7 +187,7 @@ async def test_every_page_is_accessible_and_speaks_german(opens: Opens, served: 
                 await expect(tabs.nth(nth)).to_have_attribute("aria-selected", "true")
                 await settled(page)
                 found[f"{path} {nth}"] = await strange(page)
-        # A check that finds nothing at all would prove nothing.
+        # Prove that the check finds wrong words.
         await turn_to(page, "workflows")
         await page.get_by_role("button", name="Sprache").click()
         await expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
@@ -200,7 +201,8 @@ async def test_every_page_is_accessible_and_speaks_german(opens: Opens, served: 
 
 
 async def looked_at(page: Page) -> list[str]:
-    """The open dialog: its words, where it begins, and what of it can be seen and hit on a small phone."""
+    """Return the faults of the open dialog: its words, its position, and what is covered or too small on a small
+    phone."""
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_role("heading").first).to_be_visible()
     await expect(dialog.locator("[data-loading]")).to_have_count(0)

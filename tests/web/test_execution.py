@@ -1,4 +1,4 @@
-"""The page of an execution: it follows what happens, travels in time, forks, and survives a server that goes away."""
+"""The page of an execution: it follows events, shows earlier states, forks, and survives an outage of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A large workflow: one drawing from afar, boxes near by."""
+"""A large workflow is one drawing when zoomed out, and nodes when zoomed in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From nothing to a result: a document is imported, started, asked about, answered; all by hand."""
+"""First steps by hand: a document is imported, started, and its gate is answered."""
 
 from __future__ import annotations
 

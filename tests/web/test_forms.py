@@ -1,4 +1,4 @@
-"""What stands beside the canvas: conditions and prompts with completion, forms, problems mended by a button."""
+"""Forms beside the canvas: conditions and prompts with completion, fields, problems with a repair button."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a workflow looks that nobody has laid out: nothing covers anything, and all of it is to be seen."""
+"""Automatic layout of workflows: nothing overlaps, and everything is visible."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FAULTS: Final = """() => {
 
 
 async def faults(page: Page) -> list[str]:
-    """What is wrong with the picture, once nothing is or enough time has passed."""
+    """Return the faults of the picture, once there are none or after a limit."""
     with suppress(TookTooLong):
         await page.wait_for_function(f"() => ({FAULTS})().length === 0", polling=LOOKS_EVERY_MS)
     found: list[str] = await page.evaluate(FAULTS)

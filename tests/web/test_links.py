@@ -1,4 +1,4 @@
-"""An address names a node of a workflow and a field of it: whoever follows it stands there."""
+"""A link to a node of a workflow, or to a field of it, opens and focuses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where keys are made the app asks for one, and keeps only a cookie that no script can read."""
+"""With keys configured, the app asks for one, and keeps only a cookie that no script can read."""
 
 from __future__ import annotations
 

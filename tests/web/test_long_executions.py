@@ -1,4 +1,4 @@
-"""An execution of 100 000 events on its page: all of it is there, and every part of it is reached at once."""
+"""The page of an execution with 100 000 events: all of them are there, and each can be opened at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ edges:
 
 
 async def turned(store: str) -> tuple[str, int]:
-    """Its id, and how many events its journal has."""
+    """Return its id and the number of events in its journal."""
     async with Pointsman(store, settings=QUIET) as app:
         execution = await app.start(Workflow.parse(TURNING))
         assert await execution.settled() == "completed"
@@ -41,7 +41,7 @@ async def turned(store: str) -> tuple[str, int]:
 
 @pytest.fixture(scope="session")
 def long_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, int]:
-    """A store, the long execution in it, and the number of its events."""
+    """Return a store with the long execution, its id, and the number of its events."""
     store = f"sqlite:///{tmp_path_factory.mktemp('long')}/store.db"
     execution, events = asyncio.run(turned(store))
     assert events >= EVENTS

@@ -1,4 +1,4 @@
-"""Keys, people, secrets and settings: made and taken back by hand, and what is secret is not to be seen."""
+"""Keys, people, secrets and settings are created and deleted by hand, and secret values are not visible."""
 
 from __future__ import annotations
 

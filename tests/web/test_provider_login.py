@@ -1,4 +1,4 @@
-"""Where an identity provider is configured people log in with it, and are told in words when that fails."""
+"""Login with an identity provider, and messages for a failed login."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A window that is loaded anew in the middle of something: what was there is there, once, and it goes on."""
+"""A page that is reloaded in the middle of work shows everything once and continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.web.line import a_line
 from tests.web.test_chat import DESK, SCRIPT, say
 
 RULES: Final = parse_script(SCRIPT.replace("tokenDelay: 0.02s", "tokenDelay: 0.06s"))
-"""An answer of three minutes: nothing ends by itself in the middle of a test."""
+"""An answer of three minutes, so that nothing ends during a test."""
 SLOW: Final = Settings(delays=True)
 
 
@@ -29,7 +29,7 @@ async def served(tmp_path: Path) -> AsyncGenerator[Served, None]:
 
 
 async def hears_on(page: Page, word: int) -> None:
-    """Each word once, in order, and new ones come."""
+    """Check that each word occurs once, in order, and that new ones arrive."""
     await page.wait_for_function(
         """(least) => {
           const heard = document.querySelector(".markdown")?.innerText.split(/\\s+/).filter(Boolean) ?? [];

@@ -1,4 +1,4 @@
-"""Windows that sleep, lines that die, servers that go and come back: what was missed is heard, and nothing twice."""
+"""Frozen windows, lost connections and restarted servers: missed events arrive, each once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HURRIED: Final = """
 const wait = window.setTimeout;
 window.setTimeout = (go, ms, ...given) => wait(go, ms >= 1000 ? ms / 25 : ms, ...given);
 """
-"""Waits between two questions to a server that is away, and other long ones, are over in a 25th of their time."""
+"""Long timers, such as those between attempts to reconnect, take a 25th of their time."""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -36,7 +36,7 @@ async def waiting_letter(served: Served) -> str:
 
 
 async def goes_on(served: Served, execution: str) -> None:
-    """It is answered, and ends."""
+    """Answer the gate and wait for the end."""
     await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
 
 

@@ -1,4 +1,4 @@
-"""Whatever stands in the address: a page of the app, that says what is not there and leads on."""
+"""Any address shows a page of the app, which reports what does not exist and links to the lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of strangers: nothing of them is executed, overflows, or turns around what the app says."""
+"""Hostile names are not executed, do not overflow, and do not reverse the texts of the app."""
 
 from __future__ import annotations
 

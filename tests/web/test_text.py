@@ -1,4 +1,4 @@
-"""The text beside the picture: each follows the other, and a text that does not read destroys nothing."""
+"""The text editor beside the canvas: each follows the other, and an invalid text destroys nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMENTED = f"# Two steps.\n{flows.CHAIN}# The end.\n"
 
 
 async def type_over(page: Page, text: str) -> None:
-    """The whole document, as somebody who pastes it."""
+    """Replace the whole document, like a paste."""
     await write(page.get_by_role("textbox", name="Document"), text)
 
 

@@ -1,4 +1,4 @@
-"""Travel in time: how it was, a fork with other data, the family of forks, and two executions side by side."""
+"""Time travel: earlier states, a fork with other data, the list of forks, and the comparison of two executions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two people at one question, each in a window: what one does the other one sees, and loses nothing by it."""
+"""Two people in two windows work on one gate: each sees the other's change and loses no input."""
 
 from __future__ import annotations
 

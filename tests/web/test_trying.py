@@ -1,4 +1,4 @@
-"""Trying in the editor: what is on the screen runs, and the canvas shows it in place."""
+"""Test runs in the editor: the displayed workflow runs, and the canvas shows the results."""
 
 from __future__ import annotations
 

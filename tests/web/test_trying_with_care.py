@@ -1,4 +1,4 @@
-"""What is put on a workflow to try it, and what becomes of that: names, pins, estimates, trials left alone."""
+"""Test runs with pins, estimates and names, and test runs that were left open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.web.test_execution import node
 from tests.web.typing_in import PROMPT, write
 
 LONG_MODEL: Final = "anthropic:claude-a-model-with-a-name-that-is-very-long-indeed-20260101"
-"""Nobody knows its price."""
+"""A model without a known price."""
 
 
 async def test_a_pinned_gate_answer_is_chosen_and_a_wrong_one_is_refused(opens: Opens, served: Served) -> None:

@@ -1,4 +1,4 @@
-"""The web app and the server mean the same."""
+"""The types of the web app match the API of the server."""
 
 from __future__ import annotations
 

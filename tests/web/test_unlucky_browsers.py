@@ -1,4 +1,4 @@
-"""Browsers that keep nothing, share nothing, have lost their worker or the time: every page opens and works."""
+"""Browsers without storage, without shared workers, with a dead worker or a wrong clock: every page works."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ delete Crypto.prototype.randomUUID;
 Object.defineProperty(navigator, "locks", { value: undefined });
 Object.defineProperty(navigator, "clipboard", { value: undefined });
 """
-"""As with cookies forbidden, and without TLS."""
+"""A browser that forbids cookies, without TLS."""
 
 SILENCED: Final = """
 const Real = window.SharedWorker;
@@ -34,7 +34,7 @@ window.SharedWorker = class {
   constructor(...given) { this.port = new Real(...given).port; window.ports.push(this.port); }
 };
 """
-"""A worker that can be made to say nothing more."""
+"""A worker that stops answering on demand."""
 
 CLOCK: Final = """
 const Real = Date;

@@ -1,4 +1,4 @@
-"""Revisions in the editor: compared, taken back; and two who edit at once lose nothing."""
+"""Revisions in the editor: compare, restore; and two concurrent editors lose no changes."""
 
 from __future__ import annotations
 

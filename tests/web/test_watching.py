@@ -1,4 +1,4 @@
-"""Watching: many windows over few connections, servers that go away, what is live, and journals that are long."""
+"""Live pages: many windows over few connections, restarted servers, live output and long journals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_eight_windows_watch_eight_executions_over_shared_connections(open
         for tab in tabs:
             await expect(node(tab, "review").get_by_text("waiting")).to_be_attached()
         async with asyncio.timeout(PATIENCE_S):
-            while served.desk.broker.subscribers > 3:  # The board, and two that are looked at: in their own time.
+            while served.desk.broker.subscribers > 3:  # The list and two open executions unsubscribe at their own pace.
                 await first.evaluate("new Promise(requestAnimationFrame)")
         for execution in ids:
             await served.act(execution, "respond", {"gateId": "review", "action": "approve"})

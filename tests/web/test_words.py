@@ -1,4 +1,4 @@
-"""Names in the language of the page: of nodes and events, of workflows that share a name, and of what is asked."""
+"""Names in the language of the page: of nodes, events, workflows with the same name, and gates."""
 
 from __future__ import annotations
 

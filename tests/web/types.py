@@ -1,6 +1,8 @@
-"""`python -m tests.web.types`: the types of the web app's requests and answers, from the server's OpenAPI document.
+"""`python -m tests.web.types`: generate the types of the web app's requests and answers from the server's OpenAPI
+document.
 
-Also the requests that the server takes, against which the fake server of the component tests checks what pages send.
+It also writes the requests that the server accepts; the fake server of the component tests checks the app's requests
+against them.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ TYPES: Final = WEB / "src" / "api" / "schema.d.ts"
 REQUESTS: Final = WEB / "src" / "testing" / "requests.json"
 MAKER: Final = WEB / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 UNTYPED: Final = frozenset({"example", "examples", "title"})
-"""Words of a document that say nothing about a type."""
+"""Keywords that do not affect a type."""
 RULES: Final = frozenset({"allOf", "anyOf", "not", "oneOf"})
-"""Beside the fields of an object they say how these go together: TypeScript makes no useful type of that."""
+"""Keywords beside the fields of an object that restrict combinations: TypeScript makes no useful type of them."""
 
 
 def made_types() -> str:
-    """What `TYPES` should hold. Node and the app's packages must be there."""
+    """Return the expected content of `TYPES`. Needs Node and the packages of the app."""
     document = without_failures(openapi_document())
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "openapi.json", Path(folder) / "schema.d.ts"
@@ -39,7 +41,8 @@ def made_types() -> str:
 
 
 def made_requests() -> str:
-    """What `REQUESTS` should hold: by path and method the names of the query and the schema of a JSON body."""
+    """Return the expected content of `REQUESTS`: names of query parameters and the schema of a JSON body, by path and
+    method."""
     document = lean(without_failures(openapi_document()))
     assert isinstance(document, dict)
     paths: Any = document["paths"]
@@ -63,12 +66,12 @@ def request_of(operation: Any) -> dict[str, Any]:
 
 
 def referred(value: Any) -> set[str]:
-    """The names of the schemas that it refers to."""
+    """Return the names of the schemas that it refers to."""
     return set(re.findall(r'"#/components/schemas/([^"/]+)"', json.dumps(value)))
 
 
 def without_failures(document: dict[str, Json]) -> dict[str, Json]:
-    """Every failure is the same problem document: it need not be said at each operation."""
+    """Remove failures: each is the same problem document."""
     paths = document["paths"]
     assert isinstance(paths, dict)
     for operations in paths.values():
@@ -82,7 +85,8 @@ def without_failures(document: dict[str, Json]) -> dict[str, Json]:
 
 
 def lean(value: Json, *, are_names: bool = False) -> Json:
-    """Without what no type is made of. `are_names`: the keys here are names that somebody gave, not words."""
+    """Remove everything that does not affect a type. `are_names`: the keys here are names of properties, not
+    keywords."""
     if isinstance(value, list):
         return [lean(one) for one in value]
     if not isinstance(value, dict):

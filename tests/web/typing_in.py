@@ -1,4 +1,4 @@
-"""Typing: into code editors, and the key that lets somebody in."""
+"""Typing into code editors, and the login with a key."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PROMPT: Final = re.compile("^Prompt")
 
 
 async def write(field: Locator, text: str) -> None:
-    """Puts `text` into a field in place of what it holds, as a person does: clicks, selects all, types.
+    """Replace the content of a field as a person does: click, select all, type.
 
-    `Locator.fill` selects in the page, and a code editor that gets the focus puts its own selection there just then.
+    `Locator.fill` selects in the page, and a code editor that gets the focus sets its own selection at that moment.
     """
     await field.click()
     await expect(field).to_be_focused()

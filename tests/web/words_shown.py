@@ -1,4 +1,4 @@
-"""All words that a page says, also those that are only heard; and which of them are of another language."""
+"""All words of a page, including those for screen readers, and the words among them that are in another language."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SAID: Final = """() => {
   said.add(document.title);
   return [...said];
 }"""
-"""Texts of the page and names for those who hear it, without what is marked as another language, code, or typed."""
+"""Texts of the page and accessible names, without those marked as another language, as code, or as input."""
 
 FUNCTION_WORDS: Final = {
     "en": r"the|of|is|are|and|to|with|not|from|this|that|by|or|it|its|has|have|been|be|does|do|no|there|your|you|use",
     "de": r"der|die|das|und|ist|sind|nicht|ein|eine|einen|zu|mit|von|wird|werden|oder|auf|Sie",
 }
-"""Small words that every sentence of a language has, and no other language here."""
+"""Short words that occur in every sentence of a language and in no other language here."""
 
 FILLED: Final = re.compile(r"\{\{.*?\}\}")
 KEY: Final = re.compile(r"[a-z]+[A-Za-z]*(\.[A-Za-z_]+)+")
@@ -61,7 +61,7 @@ def catalogue(language: str) -> frozenset[str]:
 
 @cache
 def foreign(language: str) -> tuple[frozenset[str], re.Pattern[str]]:
-    """What only the other language says: whole, and where something is filled in."""
+    """Return the texts that occur only in the other language: whole texts, and texts with placeholders."""
     other = "en" if language == "de" else "de"
     mine = catalogue(language)
     theirs = catalogue(other) - mine
@@ -73,7 +73,7 @@ def foreign(language: str) -> tuple[frozenset[str], re.Pattern[str]]:
 
 @cache
 def own(language: str) -> re.Pattern[str]:
-    """What the language itself says, with anything filled in."""
+    """Return the texts of the language itself, with any value for placeholders."""
     said = (one for one in catalogue(language) if re.search(r"\w{3}", FILLED.sub("", one)))
     patterns = (".*".join(re.escape(part) for part in FILLED.split(one)) for one in said)
     return re.compile("|".join(f"(?:{one})" for one in patterns))
@@ -85,7 +85,7 @@ def sections(language: str) -> frozenset[str]:
 
 
 def wrong_words(said: list[str], language: str) -> list[str]:
-    """Those of the other language, and names of words that nobody wrote."""
+    """Return words of the other language, and keys of texts that do not exist."""
     plain, filled = foreign(language)
     sentence = re.compile(rf"(?<![\w'/-])(?:{FUNCTION_WORDS['en' if language == 'de' else 'de']})(?![\w'/-])")
     return [
@@ -112,7 +112,7 @@ IDS: Final = """() => {
   if (id.test(document.title)) found.add(document.title);
   return [...found];
 }"""
-"""Ids where a name should stand: not those beside a name, in type of their own, and not those that who points sees."""
+"""Ids in place of a name: not those beside a name in their own font, and not those in tooltips."""
 
 
 async def ids_on(page: Page) -> list[str]:
