@@ -1,4 +1,4 @@
-"""A prompt of its own for every test: an empty directory, no settings, no keys, no store but its own."""
+"""An isolated command line for every test: an empty directory, no settings, no keys, a store of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests import postgres
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a command left: its exit code and its two streams."""
+    """The result of a command: exit code, standard output, standard error."""
 
     code: int
     out: str
@@ -37,7 +37,7 @@ Prompt = Callable[..., Printed]
 
 @pytest.fixture(autouse=True)
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory; everything the command line keeps is under it."""
+    """The working directory; all files of the command line are in it."""
     for name in [*os.environ]:
         if name.startswith("POINTSMAN_") or name in KEYS_OF_PROVIDERS:
             monkeypatch.delenv(name)
@@ -56,7 +56,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def prompt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Prompt:
-    """`prompt("run", "flow.yaml")` is the command, in this process."""
+    """`prompt("run", "flow.yaml")` runs the command in this process."""
 
     def run(*arguments: str, stdin: str | bytes = "") -> Printed:
         data = stdin.encode() if isinstance(stdin, str) else stdin
@@ -71,7 +71,7 @@ def prompt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def any_store(request: pytest.FixtureRequest) -> list[str]:
-    """The option that names a store of each kind."""
+    """The option that names a store, for each kind of store."""
     if request.param == "sqlite":
         return ["--store", "sqlite:///store.db"]
     postgres.need_binaries()
@@ -80,5 +80,5 @@ def any_store(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.fixture
 def no_scripted_model(own_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing asks for the scripted model: the files and flags of the test say which model answers."""
+    """Remove the request for the scripted model: files and flags of the test select the model."""
     monkeypatch.delenv("POINTSMAN_MODEL")

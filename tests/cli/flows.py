@@ -84,6 +84,6 @@ edges:
 
 
 def written(name: str, text: str) -> str:
-    """A file in the working directory; its name."""
+    """Write a file into the working directory and return its name."""
     Path(name).write_text(text, encoding="utf-8")
     return name

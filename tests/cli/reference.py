@@ -14,11 +14,11 @@ from pointsman.cli.entry import root
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md"
 
 HEADING: Final = "## Commands\n"
-"""What stands above it is written by hand."""
+"""The text above this heading is written by hand."""
 
 
 def page() -> str:
-    """The whole page: its own introduction, and the commands as they are."""
+    """Return the whole page: its introduction, and the commands."""
     introduction, _, _ = PAGE.read_text(encoding="utf-8").partition(HEADING)
     context = click.Context(root, info_name="pointsman")
     parts = [introduction + HEADING]
@@ -47,7 +47,7 @@ def _sections(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _text(command: click.Command) -> str:
-    """Its help; what must not be wrapped is code."""
+    """Return its help text, with code where lines must not be wrapped."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     return "\n\n".join(
         "\n".join(f"    {line}" for line in one.splitlines()[1:]) if one.startswith("\b") else one for one in paragraphs

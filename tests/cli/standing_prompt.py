@@ -1,6 +1,6 @@
-"""A prompt in a process of its own that takes one command after another: JSON lists come in, exit codes go out.
+"""A process that runs one command after another: it reads JSON lists and writes exit codes.
 
-Ctrl-C stops the command that runs, as at a prompt; between commands it means nothing.
+Ctrl-C stops the running command, as in a terminal; between commands it has no effect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code = run_guarded(json.loads(line))
-        except KeyboardInterrupt:  # it came before the command was under way, or just behind it
+        except KeyboardInterrupt:  # It arrived before the command began or after it ended.
             code = 130
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         told.write(json.dumps({"code": code, "err": sys.stderr.getvalue()}) + "\n")

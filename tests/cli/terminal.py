@@ -1,4 +1,4 @@
-"""A person at a terminal: types, reads, presses Ctrl-C and Ctrl-D, and sometimes pulls the plug."""
+"""A person at a terminal, who types, reads, presses Ctrl-C and Ctrl-D, and sometimes closes the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 PATIENCE_S: Final = 60.0
-"""A safety net for a test that has gone wrong; nothing is measured by it."""
+"""Limit for a broken test; nothing is measured with it."""
 _STYLE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 

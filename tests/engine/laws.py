@@ -1,4 +1,4 @@
-"""The laws of the engine as functions that raise: tests hold them, and planted bugs are hunted with them."""
+"""The laws of the engine as functions that raise: tests check them, and they must detect planted bugs."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ from pointsman.testing.simulation import GHOST, LawBroken, Simulation, Simulatio
 from pointsman.values import Json, JsonObject
 
 BROKEN_SHAPES = ("scope-mismatch", "scope-leak", "several-joins", "loop-body-ambiguous", "loop-entered-sideways")
-"""Documents the checker refuses: no laws hold for them."""
+"""Documents that the checker refuses: no laws hold for them."""
 
 
 ASKED_STEPS_MAX = 150
-"""Longer ones only take longer."""
+"""Longer executions only take longer."""
 
 
 ROOM = 120
-"""Bytes of state that a tight execution has at first, and gets more each time it is retried."""
+"""Bytes of state that an execution with little space has at first; each retry adds as many."""
 
 
 class Told(NamedTuple):
-    """What must not depend on the schedule."""
+    """The parts of the outcome that must not depend on the schedule."""
 
     status: str
     output: Json
@@ -73,7 +73,7 @@ class Told(NamedTuple):
 
 @lru_cache(maxsize=256)
 def plan_for(seed: int, size: int, *, unruly: bool = False, undone: bool = False) -> Plan | None:
-    """A random plan; None for the few drawings with a shape that is refused."""
+    """Return a random plan; None for the few random graphs that are refused."""
     return compiled(random_workflow(seed, size, unruly=unruly, undone=undone))
 
 
@@ -91,7 +91,8 @@ def compiled(document: JsonObject) -> Plan | None:
 
 
 def random_net(seed: int, nodes: int = 7) -> JsonObject:
-    """No structure at all: edges from anywhere to anywhere, several starts of tokens, cycles that may never end."""
+    """Return a random graph without structure: edges between any nodes, several start nodes, cycles that may never
+    end."""
     random = Random(seed)
     ids = [f"tool{number}" for number in range(nodes)]
     made: list[Json] = []
@@ -125,7 +126,7 @@ def random_net(seed: int, nodes: int = 7) -> JsonObject:
 
 
 def told(outcome: SimulationResult) -> Told:
-    if outcome.status == "interrupted":  # a limit stops whatever comes next: that may be any of several
+    if outcome.status == "interrupted":  # A limit stops one of several possible next steps.
         return Told(outcome.status, None, None, ())
     return Told(outcome.status, outcome.output, outcome.state.root.data.root, tuple(sorted(map(str, outcome.steps))))
 
@@ -151,7 +152,7 @@ def hold(condition: object, law: str) -> None:
 
 
 def must_end(outcome: SimulationResult) -> None:
-    """No stuck tokens: the simulation answers everything, so nothing may be left waiting."""
+    """Check that no token is stuck: the simulation answers everything, so nothing may still wait."""
     hold(outcome.status in ("completed", "failed", "cancelled", "interrupted"), f"stuck: {outcome.status}")
     if outcome.status == "completed":
         state = outcome.state
@@ -173,7 +174,8 @@ def must_settle_once(outcome: SimulationResult) -> None:
 
 
 def must_undo(outcome: SimulationResult) -> None:
-    """All that was done and can be undone is, once, the last first; and what could not be is named."""
+    """Check that everything completed is compensated once, in reverse order, and that failures of compensation are
+    reported."""
     done = [event.step for event in outcome.events if isinstance(event, StepSucceeded) and event.undone_by is not None]
     begun = [event.step for event in outcome.events if isinstance(event, UndoBegan)]
     over = [event for event in outcome.events if isinstance(event, UndoEnded)]
@@ -195,9 +197,9 @@ def must_not_depend_on_the_schedule(plan: Plan, seed: int) -> None:
 
 
 def must_decide_alike_in_parts(plan: Plan, seed: int) -> None:
-    """A decision that is made in parts of one move has the same events and commands as one that is made at once.
+    """Check that a decision made in parts of one move has the same events and commands as one made at once.
 
-    After half a move no move is left for the first operation of a transform, so that the next part makes it.
+    After half a move, no move is left for the first operation of a transform, so that the next part makes it.
     """
 
     def in_parts(plan: Plan, state: ExecutionState, report: Report, at: float) -> Decision:
@@ -214,7 +216,7 @@ def must_decide_alike_in_parts(plan: Plan, seed: int) -> None:
 
 
 def must_go_on_as_it_was(seed: int, size: int = 6) -> None:
-    """Stopped by a limit anywhere, with crashes: people let it go on, nothing is lost and nothing done twice."""
+    """Check that an execution stopped by a limit anywhere, with crashes, continues without loss or repetition."""
     document = random_workflow(seed, size)
     free, asked = compiled(document), compiled(asked_on(document, 3 + seed % 5))
     if free is None or asked is None:
@@ -240,7 +242,7 @@ def must_survive_a_pause(plan: Plan, seed: int) -> None:
 
 
 def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
-    """Failed for want of room, again and again, with crashes, and retried with more: nothing was lost on the way."""
+    """Check that an execution which fails for lack of space, with crashes, and is retried with more, loses nothing."""
     document = random_workflow(seed, size)
     free, tight = compiled(document), compiled(with_limits(document, stateSize=ROOM))
     if free is None or tight is None:
@@ -263,12 +265,12 @@ def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
         event for event in retried.events if isinstance(event, StepFailed) and event.failure.code == "state-too-large"
     ]
     if len(too_large) > room // ROOM - 1 or retried.status == "interrupted":
-        return  # something in the workflow itself minded the failure, or all the tries were too many steps
+        return  # A part of the workflow handled the failure, or all attempts together exceeded the limit of steps.
     hold(_whichever_time(retried) == _whichever_time(calm), f"retried: {told(retried)} ≠ {told(calm)}")
 
 
 def _whichever_time(outcome: SimulationResult) -> str:
-    """What came of it, whichever opening of a parallel it was."""
+    """Return the outcome without the number of the opening of a parallel."""
     came: JsonObject = {"status": outcome.status, "output": outcome.output, "data": outcome.state.root.data.root}
     return sub(r"\[\d+\.", "[", json.dumps(came, sort_keys=True))
 
@@ -281,7 +283,8 @@ def with_limits(document: JsonObject, **said: Json) -> JsonObject:
 
 
 def must_keep_to_its_budget(seed: int, size: int = 7) -> None:
-    """Stopped or paused whenever its calls are spent, with crashes, and resumed with more: the same comes of it."""
+    """Check that an execution with a budget, stopped or paused when it is spent and resumed with more, has the same
+    outcome."""
     policy = ("stop", "pause", "warn")[seed % 3]
     document = random_workflow(seed, size)
     most = 2 + seed % 4
@@ -334,13 +337,14 @@ def _must_begin_nothing_that_is_not_paid_for(plan: Plan, outcome: SimulationResu
 
 
 def _paid(command: Execute) -> WorkDone | WorkFailed | ToolCallsProposed:
-    """The work of random workflows, each try of which is a call of a tool."""
+    """Return the work of random workflows; each attempt counts as one tool call."""
     report = perform(command)
     return report if isinstance(report, ToolCallsProposed) else replace(report, usage=Usage(tool_calls=1))
 
 
 def must_undo_when_cancelled(plan: Plan, seed: int) -> None:
-    """Cancelled after any row, with crashes: it ends, and everything done until then is undone."""
+    """Check that an execution cancelled after any row, with crashes, ends, and that all completed work is
+    compensated."""
     simulation = Simulation(plan, seed, work=perform, checked=True, chance_of_crash=0.2)
     simulation.run_rows(INPUT, 1 + seed % 20)
     if not simulation.state.ended:
@@ -352,7 +356,7 @@ def must_undo_when_cancelled(plan: Plan, seed: int) -> None:
 
 
 def hunt(graphs: range) -> None:
-    """Hold all laws over some random graphs."""
+    """Check all laws on some random graphs."""
     for number in graphs:
         tame, wild, net = plan_for(number, 7), plan_for(number, 6, unruly=True), net_for(number)
         if tame is not None:
@@ -377,7 +381,7 @@ Law = Callable[[Plan, int], None]
 
 
 def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
-    """The plan, tried: some nodes pinned, as far as some node, and with breakpoints."""
+    """Return the plan as a partial run: with pinned nodes, a last node, and breakpoints."""
     random = Random(seed)
     nodes = sorted(id for id, node in plan.nodes.items() if not node.hidden)
     works = sorted(id for id, node in plan.nodes.items() if isinstance(node.action, WorkAction) and not node.hidden)
@@ -389,12 +393,13 @@ def trial_for(plan: Plan, seed: int, *, stops: bool) -> Plan:
         said["breakpoints"] = [id for id in nodes if random.random() < 0.3]
     try:
         return partial_run_plan(plan, said)
-    except PartialRunInvalid:  # a parallel that nothing joins is nowhere over; and some nodes are never reached
+    except PartialRunInvalid:  # A parallel without a join never closes, and some nodes are unreachable.
         return partial_run_plan(plan, {key: value for key, value in said.items() if key != "until"})
 
 
 def must_come_to_the_same_in_every_trial(plan: Plan, seed: int) -> None:
-    """Whatever the schedule and the stops on the way. What is pinned, or behind the end, is not performed."""
+    """Check that a partial run has the same outcome for any schedule and breakpoints, and runs no pinned or later
+    node."""
     calm = run(trial_for(plan, seed, stops=False), 0, wild=False, checked=False)
     must_end(calm)
     trial = trial_for(plan, seed, stops=True)

@@ -1,7 +1,7 @@
 """The control-flow patterns of van der Aalst, ter Hofstede, Kiepuszewski, Barros and Russell as small workflows.
 
-One entry per pattern that can be spelled here: a drawing, what its nodes say, and what must come of it in every
-schedule: the nodes visited (sorted) and the output. What cannot be spelled is in `UNSUPPORTED`, with the reason.
+One entry per supported pattern: a drawing, the results of its nodes, and the outcome in every schedule: the visited
+nodes (sorted) and the output. `UNSUPPORTED` lists the other patterns with the reason.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ Said = Mapping[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class Pattern:
-    """One pattern and how it is spelled."""
+    """One pattern and its workflow."""
 
     name: str
     drawing: str
     visits: str
     """Every node as often as it is visited, in alphabetical order."""
     output: Json = None
-    """What the execution gives; the work of a node gives the node's name."""
+    """The output of the execution; the result of a node is the node's name."""
     nodes: Said = field(default_factory=dict[str, dict[str, object]])
     edges: Said = field(default_factory=dict[str, dict[str, object]])
     input: Mapping[str, Json] = field(default_factory=dict[str, Json])
     status: str = "completed"
     spelling: str = ""
-    """How to spell it, for the reference."""
+    """How to write it, for the reference."""
     or_visits: str = ""
-    """The same, where it depends on who was faster whether something still began."""
+    """The alternative, if the order of completion decides whether another node starts."""
 
 
 def config(**said: Mapping[str, object]) -> dict[str, dict[str, object]]:

@@ -1,4 +1,4 @@
-"""What was simulated, replayed and forked: for laws and scenarios."""
+"""Replays and forks of simulated executions, for laws and scenarios."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.laws import hold, run, told
 
 
 def must_replay(plan: Plan, outcome: SimulationResult) -> None:
-    """Every row, decided again, is what it was; and so is the state at the end."""
+    """Check that a replay makes every row and the final state again."""
     found = replay(lambda _: plan, outcome.state.id, outcome.rows)
     if found.differences:
         raise LawBroken(f"a replay differs: {found.differences[0]}")
@@ -25,7 +25,7 @@ def must_replay(plan: Plan, outcome: SimulationResult) -> None:
 
 
 def forked(plan: Plan, rows: tuple[Row, ...], report: ForkRequested, seed: int) -> Simulation:
-    """A simulation that begins with the rows of another one."""
+    """Return a simulation that begins with the rows of another one."""
     fork = Simulation(plan, seed, work=perform)
     fork.rows = [*rows]
     fork.state = refolded(fork.state.id, fork.rows)
@@ -35,7 +35,7 @@ def forked(plan: Plan, rows: tuple[Row, ...], report: ForkRequested, seed: int) 
 
 
 def must_fork_anywhere(plan: Plan, seed: int) -> None:
-    """A fork at any row that changes nothing comes to the same."""
+    """Check that a fork without changes, at any row, has the same outcome."""
     calm = run(plan, 0, wild=False, checked=False)
     if calm.status == "interrupted" or len(calm.rows) < 2:
         return
@@ -47,7 +47,7 @@ def must_fork_anywhere(plan: Plan, seed: int) -> None:
 
 
 def must_run_any_step_again(plan: Plan, seed: int) -> None:
-    """A fork short of any step comes to the same, and the step has the same name."""
+    """Check that a fork before any step has the same outcome, and that the step keeps its name."""
     calm = run(plan, 0, wild=False, checked=False)
     if calm.status == "interrupted":
         return
@@ -65,6 +65,6 @@ def must_run_any_step_again(plan: Plan, seed: int) -> None:
 
 
 def begun_steps(outcome: SimulationResult, after: int) -> set[Step]:
-    """The steps that began after so many rows."""
+    """Return the steps that began after that many rows."""
     later = SimulationResult(outcome.status, None, outcome.rows[after:], outcome.state)
     return {*later.steps}

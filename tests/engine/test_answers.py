@@ -1,4 +1,4 @@
-"""Answers: what a gate takes from a person, and what it refuses with its place while it stays open."""
+"""Answers of people: a gate accepts valid ones, and refuses others with the place of the error while it stays open."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def asking(input: JsonObject, **config: object) -> World:
 
 
 def refused(world: World, action: str, data: Json, *, by: str = "") -> AnswerInvalid:
-    """Why the answer is refused; the gate is open, and nothing has changed."""
+    """Return why the answer is refused; the gate stays open and nothing changes."""
     step, _ = world.at("ask1")
     before = dict(world.data)
     with pytest.raises(AnswerInvalid) as caught:
@@ -214,7 +214,7 @@ def test_a_recursive_form_schema_is_followed_as_deep_as_the_data() -> None:
 
 @pytest.mark.parametrize("keys", [1_500, 19_000])
 def test_patterns_of_a_form_over_many_keys_are_bounded(keys: int) -> None:
-    """Each pattern was compiled again for each key, which took minutes."""
+    """Formerly each pattern was compiled for each key, which took minutes."""
     form: JsonObject = {"patternProperties": {f"^a{number}x": {} for number in range(499)}}
     began = time.process_time()
     found = [*misfits(form, {f"k{number}": 1 for number in range(keys)})]
@@ -240,7 +240,7 @@ def test_an_empty_field_accepts_any_value() -> None:
 
 
 def test_a_vote_for_an_edit_includes_the_edited_data() -> None:
-    # Without data it would be for whatever another voter wants by then, and that vote may have changed.
+    # Without data it would approve the value of that moment, which another vote may have changed.
     world = asking({"report": "old"}, editable=["report"], approvers={"quorum": 2})
     refused(world, "edit", None, by="ada")
     step, _ = world.at("ask1")

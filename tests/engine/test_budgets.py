@@ -1,4 +1,4 @@
-"""Budgets: what may be spent on models and tools, with sub-workflows, and who is asked when it is spent."""
+"""Budgets: limits of spending on models and tools, including sub-workflows, and the gate when they are spent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def budget(policy: str | None = None, warn_at: float | None = None, **said: Json
 
 
 def talked(config: dict[str, object]) -> World:
-    """Two agents have spent what `TALK` says, each."""
+    """Return a world in which two agents have each spent what `TALK` defines."""
     return started(CHAIN, config=config).done("agent1", usage=TALK).done("agent2", usage=TALK)
 
 

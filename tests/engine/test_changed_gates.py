@@ -1,4 +1,4 @@
-"""Open gates whose data change: they are asked again, and an answer counts only for what the person saw."""
+"""Open gates whose data change: they ask again, and an answer counts only for the data that the person saw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def human(**config: object) -> dict[str, object]:
 
 
 def asking(drawing: str = LINE, nodes: More | None = None, **config: object) -> World:
-    """A gate that shows a letter, before a tool that sends it."""
+    """Return a world with a gate that shows a letter, before a tool that sends it."""
     sends = {"config": {"tool": "send", "parameters": {"letter": "{{letter}}"}}}
     return started(
         drawing,
@@ -61,7 +61,7 @@ def write(world: World, **values: Json) -> World:
 
 
 def answer(world: World, digest: str, action: str = "approve", data: Json = None, by: str = "") -> None:
-    """As its caller sees it: raises what refuses it."""
+    """Answer as a caller; raises the refusal."""
     step, _ = world.at("ask1")
     report = GateAnswered(step=step, action=action, data=data, by=by, digest=digest)
     decide(world.simulation.plan, world.state, report, world.now)
@@ -297,8 +297,7 @@ DEEDS: Final = st.lists(
 
 @given(DEEDS, st.sampled_from([[], ["letter"], ["nodes"]]))
 def test_an_approval_releases_exactly_the_shown_contents(deeds: list[tuple[str, Json]], show: list[str]) -> None:
-    """The law: for any interleaving of writes and answers, the data an answer releases are those whose digest it
-    carries."""
+    """The law: for any order of writes and answers, an answer releases exactly the data whose digest it carries."""
     drawing = f"{LINE}; start -> wait1; wait1 -> wait2; wait2 -> wait1"
     taken = {"outputs": {"letter": "result"}}
     nodes = {f"wait{n}": {"type": "wait", "config": {"event": "e"}, **taken} for n in (1, 2)}
@@ -340,7 +339,7 @@ def test_an_approval_releases_exactly_the_shown_contents(deeds: list[tuple[str, 
 
 
 def must_hold(world: World, report: Report, digest: str, letter: Json) -> None:
-    """Tell it, as the simulation does; where it closed the gate, the letter is the one that was seen."""
+    """Report to the world; if this closed the gate, the letter is the one that the person saw."""
     rows = len(world.simulation.rows)
     world.tell(report)
     closed = [e for row in world.simulation.rows[rows:] for e in row.events if isinstance(e, GateClosed)]

@@ -1,4 +1,4 @@
-"""Compensation: what was done is undone, the last first, once the execution has failed or was cancelled."""
+"""Compensation: completed work is undone in reverse order after the execution failed or was cancelled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEES = {"config": {"tool": "t", "parameters": {"was": "{{result}}", "of": "{{com
 
 
 def trip(**more: Mapping[str, object]) -> World:
-    """Two steps that can be undone are done; the third is at work."""
+    """Return a world in which two steps with compensation are done and the third is running."""
     nodes = {name: {**UNDONE.get(name, {}), **more.get(name, {})} for name in {*UNDONE, *more}}
     return started(TRIP, nodes=nodes).done("tool1", "flight").done("tool2", "hotel")
 

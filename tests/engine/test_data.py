@@ -1,4 +1,4 @@
-"""The data: who writes what, in which order, and what is refused before it is written."""
+"""State: writers, the order of writes, and writes that are refused."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_data_nodes_gates_and_loops_obey_the_size_limit_too(kind: str) -> None:
 
 
 def test_a_chain_of_instant_steps_is_split_into_bounded_rows() -> None:
-    """Every value fits, and the state stays small; but all of them together are one row."""
+    """Every value fits and the state stays small, but all of them together are one row."""
     names = [f"set{number}" for number in range(1, 9)]
     drawing = "; ".join(f"{one} -> {other}" for one, other in zip(["start", *names], names, strict=False))
     nodes = {name: {"config": {"jsonpath": "$.big"}} for name in names}
@@ -312,7 +312,7 @@ READS = {"tool3": {"config": {"tool": "t", "parameters": {"n": "{{x}}"}}}}
 def test_a_step_that_reads_a_concurrently_written_path_fails_in_any_schedule(
     order: list[str], state: dict[str, object]
 ) -> None:
-    """The way over `tool5` is taken under a condition, so that only running tells."""
+    """The way over `tool5` has a condition, so that the conflict is only known at run time."""
     drawing = """start -> tool1; tool1 -> tool2; tool1 -n > 1-> tool4; tool4 -> tool3; tool2 -> tool5; tool3 -> tool5"""
     both = started(drawing, nodes={**writes("x", "tool2"), **READS}, state=state, input={"n": 2})
     both.done("tool1")

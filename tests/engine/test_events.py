@@ -1,4 +1,4 @@
-"""Events from outside: who takes them, what is kept for later, and what comes twice."""
+"""External events: receivers, buffering, and duplicates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.world import World, started
 
 
 def waiting_for(*names: str, match: str | None = None, begin: str = "tool1") -> World:
-    """A tool, then a wait for each name, one after the other."""
+    """Return a world with a tool, and then a wait for each name in order."""
     config: dict[str, Json] = {} if match is None else {"match": match}
     nodes = {f"wait{n}": {"config": {"event": name, **config}} for n, name in enumerate(names, start=1)}
     chain = " -> ".join(["start", begin, *nodes, "tool2"])

@@ -1,4 +1,4 @@
-"""The engine alone: what is executable when, what branches see, what is stored, what an execution shows of itself."""
+"""The engine alone: which nodes may run, what branches see, what is stored, what an execution shows."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ TYPES = (
     *("start", "end", "agent", "tool", "tool_executor", "decision", "parallel", "join", "loop", "human", "transform"),
     *("memory", "workflow", "code", "wait", "emit"),
 )
-"""Of the language; packages may bring others."""
+"""Types of the language; packages may add others."""
 
 NEEDED: dict[str, JsonObject] = {
     "tool": {"tool": "look"},
@@ -134,7 +134,7 @@ NEEDED: dict[str, JsonObject] = {
     "wait": {"duration": "1s"},
     "emit": {"event": "e"},
 }
-"""What the configuration of a type cannot do without."""
+"""The required configuration of a type."""
 
 
 @pytest.mark.requirement("S1-72", "S1-45")
@@ -312,7 +312,7 @@ async def test_a_step_is_stored_before_the_next_one_starts(tmp_path: Path) -> No
 
     @tool
     async def peek() -> int:
-        """What another process would find in the store."""
+        """Return the rows that another process would find in the store."""
         async with Pointsman(settings=settings, model="scripted") as other:
             (summary,) = await other.executions()
             _, events = await other.state_and_events(summary.execution)

@@ -1,4 +1,4 @@
-"""Failures: retries, error edges, handlers, advice of a model, branches and parallels around, the execution."""
+"""Failures: retries, error edges, error handlers, advice of a model, and failures inside branches and parallels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks with edits: where they go, what they cover, and what refuses them."""
+"""Forks with edits: their positions, their effects, and refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.engine.world import World, limits, started
 
 
 def fork(world: World, *edits: DataEdit, **limits: float) -> World:
-    """A world that goes on from everything that happened in another one."""
+    """Return a world that continues from the rows of another one."""
     plan = world.simulation.plan
     rows = tuple(world.simulation.rows)
     copy = World(plan)
@@ -103,7 +103,7 @@ def test_a_fork_keeps_the_due_times_of_timers() -> None:
 
 
 def test_a_fork_compensates_only_its_own_steps() -> None:
-    """Both could undo what was done before the cut, and it was done once."""
+    """Otherwise both would compensate a step that was completed once, before the fork."""
     nodes = {"tool1": {"compensate": "tool8"}, "tool2": {"compensate": "tool8"}}
     world = started("tool1 -> tool2; tool2 -> tool3; tool8", nodes=nodes, entry="tool1").done("tool1")
     copy = fork(world).crash().done("tool2").fails("tool3")

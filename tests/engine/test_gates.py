@@ -1,4 +1,4 @@
-"""Gates, waits, events and sub-workflows: what an execution waits for without costing anything."""
+"""Gates, waits, events and sub-workflows: an execution waits for them without running work."""
 
 from __future__ import annotations
 

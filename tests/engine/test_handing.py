@@ -1,4 +1,4 @@
-"""Handing over to people: a limit stops an execution, and whoever is asked may let it go on as it was."""
+"""Limits with a gate: a limit stops an execution, and the approvers may continue it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS = [{"value": "continue", "more": {"steps": 5, "tokens": 50}}, {"value": 
 
 
 def asked(*, options: object = OPTIONS, drawing: str = ASKED, **gate: object) -> World:
-    """Two lines of work and a timer; the limit trips before `tool3`, and people are asked."""
+    """Return a world with two branches and a timer; the limit applies before `tool3`, and its gate opens."""
     nodes = {"ask9": {"config": {"options": options, **gate}}, "wait1": {"config": {"duration": "60s"}}}
     return started(drawing, nodes=nodes, config={**limits(steps=4), "onLimit": "ask9"}).done("tool1")
 

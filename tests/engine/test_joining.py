@@ -1,4 +1,5 @@
-"""When a node with several incoming edges starts: it never waits for what cannot come, and never starts twice."""
+"""Start of a node with several incoming edges: it never waits for an edge that cannot be taken, and never starts
+twice."""
 
 from __future__ import annotations
 

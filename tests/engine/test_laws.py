@@ -1,4 +1,4 @@
-"""The laws, over random graphs and random schedules. `POINTSMAN_LONG=1` looks much longer."""
+"""The laws, over random graphs and random schedules. `POINTSMAN_LONG=1` tests many more."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ graphs, schedules = st.integers(0, 100_000), st.integers(1, 100_000)
 
 
 def some(plan: Plan | None) -> Plan:
-    """Drawings whose shape the checker refuses are left out."""
+    """Skip graphs that the checker refuses."""
     assume(plan is not None)
     assert plan is not None
     return plan

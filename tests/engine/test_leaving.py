@@ -1,4 +1,4 @@
-"""How a step is left: `all`, `first`, `label`; conditions; no way on; the reserved label END."""
+"""Routing after a step: `all`, `first`, `label`; conditions; no matching edge; the reserved label END."""
 
 from __future__ import annotations
 

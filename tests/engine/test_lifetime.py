@@ -1,4 +1,4 @@
-"""The life of an execution: pausing, cancelling, retrying, ending, and what its output is."""
+"""Lifecycle of an execution: pause, cancel, retry, end, and its output."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_execution_can_be_cancelled_or_paused_after_every_row(seed: int) -> N
         for stop, expected in ((CancelRequested(), "cancelled"), (PauseRequested(), calm.status)):
             world = Simulation(plan, seed, work=perform, checked=True)
             world.run_rows(INPUT, rows)
-            if world.state.ended:  # The rows behind its end say that its orders to others were carried out.
+            if world.state.ended:  # Rows after its end record that commands were carried out.
                 break
             world.tell(stop)
             if expected != "cancelled":

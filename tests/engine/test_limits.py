@@ -1,4 +1,4 @@
-"""Limits: what no prompt can talk away, and what happens when one trips."""
+"""Limits that no prompt can change, and their consequences."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_spent_cost_budget_stops_the_next_step() -> None:
 
 
 def agents(*answers: str) -> World:
-    """Two agents that hand work to and fro; each answers what it is told to."""
+    """Return a world with two agents that hand over to each other, each with given answers."""
     drawing = "start -> agent1; agent1 -#two-> agent2; agent2 -#one-> agent1"
     nodes = {name: {"routing": "label"} for name in ("agent1", "agent2")}
     world = started(drawing, nodes=nodes)
@@ -187,7 +187,8 @@ def test_a_stalled_agent_can_be_given_more_attempts() -> None:
 
 
 def circle(*said: tuple[str, str], between: str = "", nodes: More | None = None, state: Json = None) -> World:
-    """Agents in a circle that say, in turn, what is given, again and again; `between` is a transform after the last."""
+    """Return a world with agents in a circle that repeat the given answers; `between` is a transform after the last
+    one."""
     names = [name for name, _ in said]
     ways = pairwise(["start", *names, *([between] if between else []), names[0]])
     drawing = "; ".join(f"{source} -> {target}" for source, target in ways)

@@ -1,4 +1,4 @@
-"""Loops: rounds and entries, counted, conditional and for-each; loops in branches and branches in loops."""
+"""Loops: rounds and entries; counted, conditional and for-each loops; loops in branches and branches in loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parallels and their joins: branches, items, what a join waits for, what it sees."""
+"""Parallels and their joins: branches, items, completion and data of a join."""
 
 from __future__ import annotations
 

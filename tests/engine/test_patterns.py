@@ -1,4 +1,4 @@
-"""The workflow patterns: the same outcome in every schedule, and a reference that says how each is spelled."""
+"""The workflow patterns have the same outcome in every schedule, and the reference shows how to write each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEDULES = 12
 
 
 def name_of_node(command: Execute) -> WorkDone | WorkFailed:
-    """The work of a pattern gives the name of its node, unless it is meant to fail."""
+    """Return the name of the node as its result, or a failure where the pattern has one."""
     step, attempt = command.step, command.attempt
     if step.node.startswith("bad"):
         return WorkFailed(step=step, attempt=attempt, failure=Failure(code="bad", message="meant to"))
@@ -62,7 +62,7 @@ def test_the_reference_shows_how_to_write_each_pattern() -> None:
 
 
 def reference() -> str:
-    """The page, from the table the tests run."""
+    """Return the reference page, made from the table of the tests."""
     lines = [
         "# Workflow patterns",
         "",

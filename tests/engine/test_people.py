@@ -1,4 +1,4 @@
-"""People at gates: who may answer, how many must, who passed it on, whom it is put to next."""
+"""People at gates: approvers, quorum, delegation, escalation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def said(
     data: Json = None,
     key: str = "",
 ) -> Decision:
-    """Decide an answer as the world would be told it."""
+    """Decide an answer as the world would report it."""
     step, _ = world.at("ask1")
     rows = len(world.simulation.rows)
     world.simulation.asked.gates.pop(step, None)
@@ -46,7 +46,7 @@ def said(
     try:
         decide(world.simulation.plan, world.state, report, world.now)
     finally:
-        world.crash()  # what was only tried is forgotten, and the gate is asked again
+        world.crash()  # Discard the trial decision; the gate asks again.
     world.tell(report)
     if world.state.steps.get(step) is not None and world.state.steps[step].gate is not None:
         world.simulation.asked.gates[step] = None
@@ -263,7 +263,7 @@ def test_a_change_of_a_person_is_recorded_with_the_previous_value() -> None:
 
 
 def test_an_answer_to_one_gate_of_a_step_does_not_count_for_the_next() -> None:
-    """Who lets a step begin has not agreed to the calls it makes."""
+    """The approval of a step's start is not the approval of its tool calls."""
     world = started("start -> tool1", nodes={"tool1": {"requiresApproval": True}})
     step, _ = world.at("tool1")
     begin = GateAnswered(step=step, action="approve", gate="gate-tool1")
@@ -311,7 +311,7 @@ def test_replay_decides_the_actions_of_people_again() -> None:
 
 
 def test_a_fallback_gate_shows_the_reached_limit() -> None:
-    """Where a limit hands over to people, they see why, and what they answer decides how it goes on."""
+    """The approvers see which limit was reached, and their answer decides how the execution continues."""
     config = {"limits": {"steps": 2}, "onLimit": "ask9"}
     drawing = "start -> tool1; tool1 -> tool2; tool2 -> tool3; ask9 -#approve-> tool4"
     world = started(drawing, nodes={"ask9": {"config": {"message": "Go on? {result}"}}}, config=config)

@@ -1,4 +1,4 @@
-"""Planted bugs: each of them must be found by the laws or by a scenario, or those are not worth their time."""
+"""Planted bugs: the laws or a scenario must detect each of them."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ from tests.engine import (
 from tests.engine.laws import hunt
 
 HUNTED = range(40)
-"""Random graphs looked at, at most; most bugs are found in the first few."""
+"""Maximum number of random graphs; most bugs are found in the first few."""
 
 
 class Bug(NamedTuple):
-    """What is replaced by what, and who must notice."""
+    """A replacement in the engine, and the check that must detect it."""
 
     place: object
     name: str
@@ -63,7 +63,7 @@ class Bug(NamedTuple):
 
 
 def without_orders(plan: Plan, state: ExecutionState) -> list[Command]:
-    """After a crash others are not told."""
+    """Lose the outstanding commands after a crash."""
     return [command for command in outstanding(plan, state) if not isinstance(command, Publish | StopChild)]
 
 
@@ -256,7 +256,7 @@ def by_laws() -> None:
 
 @pytest.fixture(autouse=True)
 def short() -> Iterator[None]:
-    """A bug that never ends is found sooner."""
+    """Lower the limits, so that an endless loop is found sooner."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(simulation, "DECISIONS_MAX", 3_000)
         yield
@@ -271,5 +271,6 @@ def test_the_laws_find_a_planted_bug(name: str, monkeypatch: pytest.MonkeyPatch)
     bug = BUGS[name]
     hunter = bug.hunter or by_laws
     monkeypatch.setattr(bug.place, bug.name, bug.bug)
-    with pytest.raises(Exception):  # noqa: B017, PT011 - a bug may break anything: that it is noticed is the point
+    # noqa: B017, PT011 - a bug may raise anything; the test requires only that it is detected
+    with pytest.raises(Exception):
         hunter()

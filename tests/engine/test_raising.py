@@ -1,4 +1,4 @@
-"""What a limit that stopped an execution may be raised to, so that it goes on."""
+"""The values to which a limit that stopped an execution may be raised."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.engine.world import World, limits, started
 
 
 def offered(world: World, *, most: float | None = None, later_s: float = 0.0) -> RaisableLimit | None:
-    """For the limit that interrupted it; `most`: what the operator allows; `later_s`: how long it has stood since."""
+    """Return the offer for the limit that interrupted it; `most`: the operator's maximum; `later_s`: the time since
+    then."""
     state, plan = world.state, world.simulation.plan
     assert state.limits.interruption is not None
     caps = {} if most is None else {state.limits.interruption: most}

@@ -1,4 +1,4 @@
-"""Steering: a hand that people take while an execution runs."""
+"""Steering: people change a running execution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINE = "start -> tool1; tool1 -> tool2; tool2 -> tool3"
 
 
 def steer(world: World, **said: Json | tuple[object, ...]) -> None:
-    """Decide it first, to see what is refused; then the world is told."""
+    """Decide first, which raises refusals, and then report to the world."""
     report = msgspec.convert({"type": "steer_requested", **said}, SteerRequested)
     decide(world.simulation.plan, world.state, report, world.now)
     world.crash()

@@ -1,4 +1,4 @@
-"""Tool calls left pending by agents: who runs them, and where control goes afterwards."""
+"""Pending tool calls of agents: which node runs them, and where control goes afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials: a part of a workflow is performed, the rest of it is said; and executions that stop before a step."""
+"""Partial runs: a part of a workflow runs, the results of the rest are given; and breakpoints."""
 
 from __future__ import annotations
 

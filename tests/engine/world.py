@@ -1,11 +1,11 @@
-"""A scripted world for scenarios: start a workflow, answer what it asks, look at what it did.
+"""A simulated world for scenarios: start a workflow, report results, and look at its state.
 
     world = started("start -> tool1; tool1 -> tool2")
     world.done("tool1", "found")
     assert world.working == ["tool2"]
 
-Workflows are drawn as text (`tests.definition.graphs`); `nodes` and `edges` say more about single ones. After every
-report the laws are held: the rows mean the state, and what is outstanding is what was asked and not answered.
+Workflows are drawn as text (`tests.definition.graphs`); `nodes` and `edges` add keys to single ones. After every report
+the laws are checked: folding the rows gives the state, and the outstanding commands are those without an answer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def limits(**said: object) -> dict[str, object]:
 
 
 class World:
-    """One execution, and everything that the world can do to it."""
+    """One execution, and everything that can happen to it."""
 
     def __init__(self, plan: Plan) -> None:
         self.simulation = Simulation(plan, seed=1, checked=True)
@@ -92,7 +92,7 @@ class World:
         usage: Usage | None = None,
         attempt: int | None = None,
     ) -> World:
-        """The work of a step succeeded; without a result it is the step's name."""
+        """Report success of a step; without a result, the result is the step's name."""
         step, current = self.at(name)
         usage = Usage(cost_usd=cost) if cost is not None else usage
         if attempt is None:
@@ -133,7 +133,7 @@ class World:
         return self
 
     def ring(self) -> World:
-        """The clock moves on to the next timer."""
+        """Advance the clock to the next timer."""
         timers = self.simulation.asked.timers
         timer = min(timers, key=lambda name: (timers[name], name))
         self.simulation.now = max(self.now, timers.pop(timer))
@@ -173,20 +173,20 @@ class World:
         return self
 
     def late(self, step: Step, attempt: int) -> World:
-        """A result that nobody waits for any more."""
+        """Report a result too late."""
         self.tell(WorkDone(step=step, attempt=attempt, result="late"))
         return self
 
     def refused_resume(self, **limits: float) -> None:
-        """A resumption as its caller sees it: raises what refuses it."""
+        """Resume as a caller; raises the refusal."""
         decide(self.simulation.plan, self.state, ResumeRequested(limits=limits), self.now)
 
     def refused_retry(self) -> None:
-        """A retry as its caller sees it: raises what refuses it."""
+        """Retry as a caller; raises the refusal."""
         decide(self.simulation.plan, self.state, RetryRequested(), self.now)
 
     def refused(self, name: str, limit: str) -> World:
-        """The attempt may not go on: a budget is spent."""
+        """Refuse the attempt because a budget is spent."""
         step, attempt = self.at(name)
         self.simulation.asked.work.pop(step, None)
         failure = Failure(code="budget-spent", message=f"the budget of {limit} is spent", details={"limit": limit})
@@ -203,7 +203,7 @@ class World:
         return self
 
     def rest(self) -> SimulationResult:
-        """Everything still asked is answered in some order."""
+        """Answer everything outstanding in some order."""
         return self.simulation.go_on()
 
     # What is to see ------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class World:
 
     @property
     def timers(self) -> list[float]:
-        """Seconds from now, of all timers."""
+        """All timers in seconds from now."""
         return sorted(round(at - self.now, 3) for at in self.simulation.asked.timers.values())
 
     @property
@@ -268,11 +268,11 @@ class World:
         return [event for event in self.outcome.events if isinstance(event, kind)]
 
     def asked(self, name: str) -> JsonObject:
-        """What the executor of a step was given."""
+        """The input of a step's executor."""
         return self.simulation.asked.work[self.at(name)[0]].input
 
     def at(self, name: str) -> tuple[Step, int]:
-        """An open step by its name, or else the node's only one; with its attempt."""
+        """An open step by its name, or the only open step of a node; with its attempt."""
         found = [at for step, at in self.state.steps.items() if str(step) == name]
         found = found or [at for step, at in self.state.steps.items() if step.node == name]
         assert len(found) == 1, f"{name!r} is not one of {[str(step) for step in self.state.steps]}"
