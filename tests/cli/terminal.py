@@ -20,7 +20,7 @@ _STYLE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 
 class Terminal:
-    """`pointsman` with these words, at a pseudo-terminal."""
+    """`pointsman` with these arguments on a pseudo-terminal."""
 
     def __init__(self, *words: str, cwd: Path) -> None:
         self.seen = ""
@@ -44,7 +44,7 @@ class Terminal:
         os.close(self._file)
 
     def expect(self, text: str) -> str:
-        """Read on until the text was printed; what was printed up to it since the last time."""
+        """Read until the text was printed; return the output up to it."""
         until = time.monotonic() + PATIENCE_S
         while (at := self.seen.find(text, self._read)) < 0:
             if not self._more(until):
@@ -57,7 +57,8 @@ class Terminal:
         os.write(self._file, f"{text}\n".encode())
 
     def press(self, key: str) -> None:
-        """Ctrl and a letter. The end of the input means something only to who reads keys by then, not lines."""
+        """Press Ctrl and a letter. The end of the input matters only to a program that reads keys, not lines, at that
+        moment."""
         until = time.monotonic() + PATIENCE_S
         while key == "d" and termios.tcgetattr(self._file)[3] & termios.ICANON and time.monotonic() < until:
             select.select([], [], [], 0.01)
@@ -65,7 +66,8 @@ class Terminal:
         os.write(self._file, bytes([ord(key.lower()) - ord("a") + 1]))
 
     def interrupt(self, heard: str) -> None:
-        """Ctrl-C at a prompt, until it was heard: CPython forgets one that comes between the prompt and its reading."""
+        """Press Ctrl-C at a prompt until it has an effect: CPython loses one that arrives between the prompt and its
+        read."""
         for _ in range(int(PATIENCE_S)):
             self.press("c")
             until = time.monotonic() + 1
@@ -81,7 +83,7 @@ class Terminal:
         self._wait()
 
     def ends(self) -> int:
-        """Read to the end; the exit code."""
+        """Read to the end and return the exit code."""
         until = time.monotonic() + PATIENCE_S
         while self._more(until):
             if time.monotonic() > until:
@@ -102,7 +104,7 @@ class Terminal:
             return False
         try:
             data = os.read(self._file, 65_536)
-        except OSError:  # What Linux says where the other side is closed.
+        except OSError:  # Linux raises this if the other side is closed.
             return False
         self.seen += _STYLE.sub("", data.decode(errors="replace"))
         return data != b""

@@ -58,7 +58,7 @@ def test_impossible_backups_and_restores_are_refused(prompt: Prompt) -> None:
 
 
 def test_a_backup_of_a_busy_server_contains_whole_executions(prompt: Prompt, any_store: list[str]) -> None:
-    """Everything that was acknowledged before it began is in it, and all of what is in it adds up."""
+    """It contains everything that was acknowledged before it began, and its contents are consistent."""
     with serving(any_store) as (_, address), httpx2.Client(base_url=address, timeout=PATIENCE_S) as client:
         client.post("/api/workflows", content=flows.CHAIN)
 
@@ -84,7 +84,7 @@ def test_a_backup_of_a_busy_server_contains_whole_executions(prompt: Prompt, any
 
 
 def killed(process: subprocess.Popen[str], when: Callable[[], bool]) -> None:
-    """Kill it as soon as that is so."""
+    """Kill the process as soon as the condition holds."""
     with process:
         while not when():
             assert process.poll() is None, process.communicate()
@@ -93,7 +93,7 @@ def killed(process: subprocess.Popen[str], when: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def filled(prompt: Prompt) -> str:
-    """A store that takes a while to copy; the execution in it."""
+    """Create a store that takes long to copy; return its execution."""
 
     async def fill() -> None:
         async with Pointsman(STORE[1], settings=Settings()) as app:

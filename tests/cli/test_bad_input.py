@@ -1,4 +1,4 @@
-"""Whatever is typed, named or stored: one message, the right exit code, never a traceback."""
+"""Invalid arguments, files and stores: one message, the right exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.cli.flows import written
 BOMB = b"".join(
     b"%c: &%c [%s]\n" % (97 + n, 97 + n, b", ".join([b"x" if not n else b"*%c" % (96 + n)] * 9)) for n in range(9)
 )
-"""Nine levels of nine aliases each: a few hundred bytes that mean 387 million texts."""
+"""Nine levels of nine aliases each: a few hundred bytes that expand to 387 million texts."""
 FILES = {
     "directory": None,
     "binary.json": bytes(range(256)) * 40,

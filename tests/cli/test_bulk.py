@@ -1,4 +1,4 @@
-"""One verb for many executions, and for families of them; each command opens the store anew."""
+"""Verbs for many executions and for executions with sub-workflows; each command opens the store again."""
 
 from __future__ import annotations
 

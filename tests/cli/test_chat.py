@@ -1,4 +1,5 @@
-"""Talking at a terminal and through pipes: turns, gates, interruptions, crashes, and two people in one conversation."""
+"""`pointsman chat` in a terminal and with pipes: turns, gates, interruptions, crashes, and two people in one
+conversation."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ edges: [{source: ask, target: a, condition: {type: label, label: approve}}]
 
 @pytest.fixture
 def talk(own_place: Path) -> tuple[str, ...]:
-    """The words that open the chat in its store."""
+    """The arguments that open the chat in its store."""
     (own_place / "talk.yaml").write_text(TALK, encoding="utf-8")
     (own_place / "gated.yaml").write_text(GATE, encoding="utf-8")
     (own_place / "s.yaml").write_text(SCRIPT, encoding="utf-8")
@@ -259,7 +260,7 @@ async def test_a_failed_turn_is_reported_and_the_conversation_continues(own_plac
 
 
 async def began(place: Path, turns: int) -> None:
-    """So many turns have begun, and the last one asks its model."""
+    """Wait until that many turns have begun and the last one calls its model."""
     async with Pointsman(f"sqlite:///{place}/talk.db") as app:
         while True:
             for one in await app.executions():

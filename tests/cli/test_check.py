@@ -1,4 +1,4 @@
-"""`pointsman check`: all problems, where they are, and an exit code for scripts."""
+"""`pointsman check`: all problems, their positions, and an exit code for scripts."""
 
 from __future__ import annotations
 

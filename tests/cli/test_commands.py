@@ -1,4 +1,4 @@
-"""Commands in words at the prompt: run, found again by their session."""
+"""Commands in natural language: run, and found again by their session."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Verbs that cross: several processes pause, resume, interrupt and cancel one execution at the same moment.
+"""Concurrent verbs: several processes pause, resume, interrupt and cancel one execution at the same moment.
 
-`POINTSMAN_LONG=1` plays 200 rounds. Whatever the order: every command ends, with a code that says what became of it;
-the store is sound; and what was cancelled last stays so.
+`POINTSMAN_LONG=1` runs 200 rounds. In any order, every command ends with a code that states its result, the store is
+consistent, and a cancelled execution stays cancelled.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tests.cli.flows import written
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ["--store", "sqlite:///store.db", "--json"]
 PATIENCE_S = 120.0
-"""A command that takes longer hangs: each has steps of some milliseconds to wait for."""
+"""A command that takes longer hangs: each waits only for steps of some milliseconds."""
 ROUNDS = 200 if os.environ.get("POINTSMAN_LONG") else 2
 CODES = {0, 2, 3, 130}
-"""Done, refused in the status it is in, waiting or paused, stopped or cancelled. Never an error of ours."""
+"""Done, refused in this status, waiting or paused, stopped or cancelled; never an internal error."""
 SCRIPT = "rules:\n  - {delay: 40ms, text: Said.}\n"
 
 
@@ -66,7 +66,7 @@ class Standing:
         self.process.send_signal(signal.SIGINT)
 
     def heard(self) -> list[tuple[str, object]]:
-        """What became of everything that was asked."""
+        """Return the results of all commands."""
         found: list[tuple[str, object]] = []
         while self.asked:
             try:
@@ -88,7 +88,7 @@ def standing() -> Iterator[list[Standing]]:
 
 
 def begun(prompt: Prompt, known: set[str]) -> str:
-    """The execution that another process has begun meanwhile."""
+    """Return the execution that another process has started."""
     while True:
         if Path("store.db").exists():
             listed = prompt("list", *STORE)

@@ -1,4 +1,4 @@
-"""Tools that print, log and fail, in real processes: standard output stays one JSON object."""
+"""Tools that print, log and fail, in real processes: standard output remains one JSON object."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def closing() -> str:
 
 @pytest.fixture(autouse=True)
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package that announces the tools."""
+    """An installed package that provides the tools."""
     site = tmp_path / "site"
     about = site / "loud_tools-1.0.dist-info"
     about.mkdir(parents=True)

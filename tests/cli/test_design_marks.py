@@ -1,4 +1,4 @@
-"""The command `workflows design` names the scripted model where it answered."""
+"""`workflows design` marks the answers of the scripted model."""
 
 from __future__ import annotations
 

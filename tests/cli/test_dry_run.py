@@ -1,4 +1,4 @@
-"""A dry run shows the way and the cost, and does nothing."""
+"""A dry run shows path and cost, and has no effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What fell due while no process ran, by commands: each opens the store as a process of its own."""
+"""Deadlines, timers and retries that became due while no process ran; each command opens the store in its own
+process."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def document(id: str, nodes: Sequence[JsonObject], *edges: tuple[str, str]) -> s
 
 
 def left(prompt: Prompt, file: str, *more: str) -> str:
-    """The execution: its process has ended, and what it waited for is due."""
+    """Return an execution whose process has ended, with a due wait."""
     begun = prompt("run", file, "--model", "scripted", "--json", *more, *STORE)
     time.sleep(DUE_S)
     return str(begun.json["executionId"])

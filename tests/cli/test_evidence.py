@@ -1,4 +1,4 @@
-"""What a model answered where its answer did not fit: in the terminal and over HTTP."""
+"""A model answer that did not fit its schema is shown in the terminal and over HTTP."""
 
 from __future__ import annotations
 

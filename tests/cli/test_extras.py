@@ -1,7 +1,7 @@
-"""The core without any extra: it checks, runs and tests; every part that needs an extra names it.
+"""The core without extras: it checks, runs and tests; every part that needs an extra names it.
 
-`make test-core` runs these tests with the wheel in a fresh environment. Otherwise they run with this environment's
-packages of the core only.
+`make test-core` runs these tests with the wheel in a fresh environment. Otherwise they run with the core's packages of
+this environment only.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ nodes:
 
 
 def packages_of_core() -> Iterator[Distribution]:
-    """The locked packages of the core; those of other platforms are not installed."""
+    """The locked packages of the core, without those of other platforms."""
     lock = (ROOT / "requirements" / "core.lock").read_text("utf-8")
     for name in re.findall(r"^([a-z0-9.-]+)==", lock, re.MULTILINE):
         with suppress(PackageNotFoundError):
@@ -67,7 +67,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def run(command: list[str], *arguments: str | Path) -> tuple[int, str]:
-    """The exit code and what both streams contain, which is never a traceback."""
+    """Return the exit code and both streams, which never contain a traceback."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "POINTSMAN_"))}
     line = [*command, *map(str, arguments)]
     ended = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, env=environment)

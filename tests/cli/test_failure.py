@@ -1,4 +1,4 @@
-"""Failure across processes: what was done is undone, limits are raised. Each command opens the store anew."""
+"""Failures across processes: compensation, and raised limits. Each command opens the store again."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ edges: []
 """
 
 SLOWLY = "rules: [{node: three, text: done, delay: 500ms}, {text: done}]"
-"""By its third step it has spent too much, and is told so while that step takes its time."""
+"""Its third step exceeds the budget, and the refusal arrives while that step is running."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Real faults under a store: a disk that is full or read-only, files of others and of tomorrow. Nothing is lost."""
+"""Real faults under a store: a full or read-only disk, files of other programs and of newer versions. Nothing is
+lost."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def mount(*arguments: str) -> bool:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Generator[Path, None, None]:
-    """A disk of two megabytes, half of which is taken."""
+    """A disk of two megabytes, half of it used."""
     place = tmp_path / "disk"
     place.mkdir()
     if not mount("-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)):
@@ -78,7 +79,7 @@ def test_a_command_reports_a_full_disk_and_works_after_space_is_freed(prompt: Pr
     assert full.code == 1
     assert (full.json["errors"][0]["code"], "Free space" in full.json["errors"][0]["hint"]) == ("store-full", True)
     assert "Traceback" not in full.err
-    # Not even the index of the log can be made when nobody has the store open.
+    # SQLite cannot even create the index of the log if no process has the store open.
     assert "[store-full]" in prompt("list", *store).err
     (disk / "more").unlink()
     make_room(disk)

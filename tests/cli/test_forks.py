@@ -1,4 +1,4 @@
-"""Fork, retry from a step, replay, move: each command opens the store anew, so all of it crosses a restart."""
+"""Fork, retry from a step, replay, migrate: each command opens the store again, so all of it survives a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard: what nobody foresaw becomes a report, and secrets or tracebacks never become output."""
+"""Unexpected exceptions become a report; output never contains secrets or tracebacks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_executions_of_the_demo_can_be_shown_afterwards(prompt: Prompt) -> None:
 
 
 class Interrupted:
-    """An object that is being destroyed when somebody presses Ctrl-C."""
+    """An object that receives Ctrl-C during its destruction."""
 
     def __del__(self) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Saved workflows, and what can be known of an installation."""
+"""Saved workflows, and information about the installation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_completion_scripts_are_printed(prompt: Prompt, shell: str) -> None:
 
 
 def completed(prompt: Prompt, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
-    """What bash would be offered for the last word."""
+    """Return the completions that bash offers for the last word."""
     with monkeypatch.context() as patch:
         patch.setenv("_POINTSMAN_COMPLETE", "bash_complete")
         patch.setenv("COMP_WORDS", " ".join(("pointsman", *words)))

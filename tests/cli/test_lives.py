@@ -1,4 +1,4 @@
-"""The life of an execution across commands, and so across processes: each command opens the store anew."""
+"""The lifecycle of an execution across commands, each in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs with a model server on this machine: the whole way from the prompt to weights and back, as with a provider's."""
+"""Runs with a local model server: from the command line to the weights and back, as with a remote provider."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ edges: [{source: work, target: judge}]
 
 @pytest.fixture
 def settings(own_place: Path, local_model: ModelServer) -> Path:
-    """A provider that is this machine's server."""
+    """Settings with the local server as provider."""
     (own_place / "desk.yaml").write_text(FLOW, encoding="utf-8")
     (own_place / "pointsman.toml").write_text(
         f"""

@@ -1,4 +1,4 @@
-"""What can be seen of executions: list, show, events, timeline."""
+"""Views of executions: list, show, events, timeline."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ WORDS: dict[str, tuple[str, str, str]] = {
     "steps": ("waiting", "cancelled", "checkpoint"),
     "plan": ("waiting", "cancelled", "checkpoint"),
 }
-"""Per dialect: waiting for a person, cancelled, and the last event while a person is waited for."""
+"""Per dialect: the status at a gate, the status after a cancellation, and the last event before the answer."""
 
 
 @pytest.mark.requirement("T1-6", "X-9", "S4-O4", "S3-77")

@@ -1,4 +1,4 @@
-"""`pointsman memory`: whose memory, what is in it, and what cannot be said."""
+"""`pointsman memory`: owners, contents, and invalid requests."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def server() -> Iterator[HTTPServer]:
 
 
 def speak(request: Request) -> Response:
-    """Answers the Chat Completions wire; the second key is refused, and the refusal repeats it."""
+    """Answer in the Chat Completions format; refuse the second key, and repeat it in the refusal."""
     key = request.headers["authorization"].removeprefix("Bearer ")
     if key == KEYS[1]:
         return Response(json.dumps({"error": {"message": f"{key} is not known"}}), 401, content_type="application/json")
@@ -58,7 +58,7 @@ def speak(request: Request) -> Response:
 
 
 def settings(own_place: Path, server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A provider with keys of all three origins."""
+    """Settings with a provider whose keys have all three origins."""
     server.expect_request(ANYWHERE).respond_with_handler(speak)
     monkeypatch.setenv("SECOND_KEY", KEYS[1])
     monkeypatch.setenv("POINTSMAN_SECRET_THIRD", KEYS[2])

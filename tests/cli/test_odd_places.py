@@ -1,4 +1,4 @@
-"""Odd surroundings: streams that are closed or full, no colours, a directory that is gone. Never a traceback."""
+"""Unusual environments: closed or full streams, no colours, a deleted directory. Never a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.test_processes import SOURCES
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
-    """`pointsman` with the redirections of a shell."""
+    """Run `pointsman` with the redirections of a shell."""
     command = line.replace("pointsman", f"'{sys.executable}' -m pointsman", 1)
     environment = {**os.environ, "PYTHONPATH": str(SOURCES)}
     return subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, check=False)

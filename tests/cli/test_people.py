@@ -1,4 +1,4 @@
-"""People at the command line: each command opens the store anew, as another process would."""
+"""Gates at the command line: each command opens the store again, like another process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def waiting(prompt: Prompt, flow: str, *options: str) -> str:
 
 
 def refused(prompt: Prompt, *line: str) -> str:
-    """The code of the error; nothing but one line is said."""
+    """Return the code of the error; the output is one line."""
     printed = prompt(*line)
     assert (printed.code, "Traceback" in printed.err) == (2, False), printed.err
     return printed.err.partition("[")[2].partition("]")[0]

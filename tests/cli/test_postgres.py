@@ -25,7 +25,7 @@ def test_a_run_waits_for_a_person_on_one_connection_and_ends_on_another(prompt: 
 @pytest.mark.requirement("S1-67", "S1-157")
 def test_a_killed_run_resumes_in_another_process_without_repeating_steps(prompt: Prompt, postgres_url: str) -> None:
     store = ["--store", postgres_url]
-    prompt("list", *store)  # From now on the tables are there.
+    prompt("list", *store)  # Create the tables.
     slow = written("slow.yaml", SLOW_SECOND)
     with started("run", written("chain.yaml", flows.CHAIN), "--script", slow, *store, "--json") as process:
         execution = ""

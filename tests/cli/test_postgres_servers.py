@@ -1,4 +1,4 @@
-"""Processes that keep a PostgreSQL store, and a server that goes away under them."""
+"""Workers of a PostgreSQL store during outages of the server."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WAITS_S = 60
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Cluster]:
-    """One that these tests stop and start; each has a schema of its own there."""
+    """A server that these tests stop and start; each test has its own schema."""
     yield from own_cluster()
 
 
 @contextmanager
 def going(*arguments: str) -> Generator[subprocess.Popen[str], None, None]:
-    """A command under way; ended with the block."""
+    """Run a command until the end of the block."""
     with started(*arguments) as process:
         try:
             yield process
@@ -36,7 +36,7 @@ def going(*arguments: str) -> Generator[subprocess.Popen[str], None, None]:
 
 
 def said(process: subprocess.Popen[str], word: str) -> str:
-    """The line in which it says that word on standard error."""
+    """Return the line on standard error that contains the word."""
     assert process.stderr is not None
     for line in process.stderr:
         if word in line:
@@ -45,7 +45,7 @@ def said(process: subprocess.Popen[str], word: str) -> str:
 
 
 def in_the_middle(prompt: Prompt, process: subprocess.Popen[str], store: list[str]) -> str:
-    """The execution, once its second step has begun."""
+    """Return the execution once its second step has begun."""
     execution = ""
     while '"step": "second"' not in prompt("events", execution or "none", "--jsonl", *store).out:
         assert process.poll() is None, process.communicate()
@@ -54,8 +54,8 @@ def in_the_middle(prompt: Prompt, process: subprocess.Popen[str], store: list[st
 
 
 def killed_run(prompt: Prompt, store: list[str]) -> str:
-    """An execution whose process died in the middle of its second step."""
-    prompt("list", *store)  # From now on the tables are there.
+    """Return an execution whose process died in its second step."""
+    prompt("list", *store)  # Create the tables.
     slow = written("slow.yaml", SLOW_SECOND)
     with going("run", written("chain.yaml", flows.CHAIN), "--script", slow, *store) as process:
         return in_the_middle(prompt, process, store)

@@ -1,4 +1,4 @@
-"""Real processes: killed, interrupted, and read by someone who leaves. Nothing is lost, nothing is repeated."""
+"""Real processes that are killed, interrupted, or whose reader exits: nothing is lost or repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUICK = "rules:\n  - {node: first, text: Again!}\n  - {node: second, text: Two.}
 
 
 def _heeding_hangups() -> None:
-    """What whoever runs the tests ignores (`nohup`), a process would ignore too."""
+    """Reset SIGHUP: a process inherits it as ignored from a runner under `nohup`."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
@@ -50,7 +50,7 @@ def in_the_middle() -> Iterator[subprocess.Popen[str]]:
 
 
 def until_second_runs(prompt: Prompt, process: subprocess.Popen[str], *listed: str) -> str:
-    """The execution, once its second step has begun."""
+    """Return the execution once its second step has begun."""
     while process.poll() is None:
         if Path("store.db").exists():
             for execution in prompt("list", *listed, *STORE).out.split()[:1]:

@@ -1,4 +1,4 @@
-"""The pages about the command line, the settings and workflow tests say what is true."""
+"""The reference pages of the command line, the settings and workflow tests match the code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_former_name_of_a_command_works_and_is_not_listed(former: str, name: s
 
 
 def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    """The commands that do something, by what is typed."""
+    """Yield the commands without subcommands, by their full names."""
     if isinstance(command, click.Group) and not command.invoke_without_command:
         for inner in command.commands.values():
             yield from leaves(inner, f"{name} {inner.name}")
@@ -63,7 +63,7 @@ def test_every_command_has_an_example_that_parses(name: str, monkeypatch: pytest
 
 
 def rows_of(page: Path) -> set[str]:
-    """What the first columns of its tables name."""
+    """Return the names in the first columns of its tables."""
     cells = re.findall(r"^\| (`[^|]+`) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 

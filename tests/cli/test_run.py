@@ -1,4 +1,4 @@
-"""`pointsman run`: input in, output out, answers at gates, exit codes."""
+"""`pointsman run`: input, output, answers of gates, exit codes."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_the_durability_option_is_applied(prompt: Prompt, durability: str) -> No
 
 
 def not_twice(tools: Mapping[str, JsonObject]) -> list[CannedTool]:
-    """Scripted tools that must not be called twice."""
+    """Return scripted tools that must not be called twice."""
     made = [*canned_tools(tools)]
     for one in made:
         one.spec = replace(one.spec, idempotent=False)

@@ -1,4 +1,4 @@
-"""`pointsman secrets` at the prompt: values come in by standard input and never out."""
+"""`pointsman secrets`: values are read from standard input and never printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pointsman serve` and `pointsman keys`: a process that serves, and who is let in."""
+"""`pointsman serve` and `pointsman keys`: a server process, and its access control."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STORE = ["--store", "sqlite:///store.db"]
 
 @contextmanager
 def server(*more: str) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """A process that serves, and its address."""
+    """Run a server process and yield its address."""
     with started("serve", "--port", "0", "--model", "scripted", *STORE, *more) as process:
         assert process.stderr is not None
         line = process.stderr.readline()

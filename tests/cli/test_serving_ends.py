@@ -1,4 +1,4 @@
-"""How a server begins and ends: told to stop, told again, killed under load, taken over by who stands by."""
+"""Start and end of a server: signals, repeated signals, a kill under load, a standby that takes over."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOON = "rules:\n  - {node: first, text: One.}\n  - {node: second, delay: 1s, tex
 
 @contextmanager
 def serving(store: list[str], *more: str, script: str = SOON) -> Generator[tuple[subprocess.Popen[str], str]]:
-    """A process that serves, and its address."""
+    """Run a server process and yield its address."""
     options = ["--port", "0", "--script", written("script.yaml", script), *store, *more]
     with started("serve", *options) as process:
         try:
@@ -35,7 +35,7 @@ def serving(store: list[str], *more: str, script: str = SOON) -> Generator[tuple
 
 
 def said(process: subprocess.Popen[str], word: str) -> str:
-    """The line in which it says that."""
+    """Return the line that contains the word."""
     assert process.stderr is not None
     for line in process.stderr:
         if word in line:
@@ -52,7 +52,7 @@ def begun(address: str, number: int) -> list[str]:
 
 
 def until(address: str, execution: str, event: str) -> None:
-    """Listen until it tells that."""
+    """Read the stream until that event."""
     where = f"/api/workflows/executions/{execution}/stream"
     with httpx2.Client(base_url=address, timeout=WAITS_S) as client, client.stream("GET", where) as stream:
         for line in stream.iter_lines():

@@ -1,4 +1,4 @@
-"""Processes that are told to end, or that wait for others: nothing that is decided is lost, and people know why."""
+"""Processes that are stopped or that wait for others: no decision is lost, and the output states the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ONE_AT_A_TIME = flows.CHAIN.replace("id: chain\n", "id: chain\nconcurrency: {max
 
 @contextmanager
 def alive(*arguments: str) -> Generator[subprocess.Popen[str], None, None]:
-    """A process that does not outlive its test, whatever becomes of that."""
+    """Run a process until the end of the block."""
     with started(*arguments) as process:
         try:
             yield process
@@ -38,7 +38,7 @@ def running(*arguments: str, script: str, flow: str = flows.CHAIN) -> AbstractCo
 
 
 def line_with(process: subprocess.Popen[str], words: str) -> str:
-    """What it says on standard error, up to the line that has these words."""
+    """Return its standard error up to the line with these words."""
     assert process.stderr is not None
     told = ""
     for line in process.stderr:
@@ -50,7 +50,7 @@ def line_with(process: subprocess.Popen[str], words: str) -> str:
 
 @pytest.fixture
 def held() -> Iterator[subprocess.Popen[str]]:
-    """A run that has the only place of its workflow, and takes long."""
+    """A long run that uses the only slot of its workflow."""
     with running(script=SLOW_SECOND, flow=ONE_AT_A_TIME) as process:
         yield process
 

@@ -1,4 +1,4 @@
-"""Commands about what is kept: each opens the store anew, so every one crosses a restart."""
+"""Storage commands: each opens the store again."""
 
 from __future__ import annotations
 

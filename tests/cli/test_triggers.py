@@ -1,4 +1,4 @@
-"""Schedules and events at the prompt: each command is a process of its own, so everything here crosses a restart."""
+"""Schedules and events at the command line: each command is a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a workflow tried at the prompt."""
+"""Partial runs at the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words as they come: what is taken back is seen to be."""
+"""Live output of models in the terminal; discarded text is marked."""
 
 from __future__ import annotations
 

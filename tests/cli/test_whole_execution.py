@@ -1,4 +1,4 @@
-"""One script through the command line: run, watch, wait for a person, go on, and come back after a crash."""
+"""One whole execution at the command line: run, follow, answer a gate, and resume after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pointsman test`: workflow tests as files, in virtual time, reported like a test runner does."""
+"""`pointsman test`: workflow tests as files, in virtual time, with the report of a test runner."""
 
 from __future__ import annotations
 

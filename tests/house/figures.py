@@ -62,7 +62,7 @@ STRUCTURE: Final = {
 
 @cache
 def imports() -> grimp.ImportGraph:
-    """The imports between all modules, those under `TYPE_CHECKING` and inside functions included."""
+    """Return the imports between all modules, including those under `TYPE_CHECKING` and inside functions."""
     return grimp.build_graph("pointsman", include_external_packages=False, exclude_type_checking_imports=False)
 
 

@@ -1,5 +1,6 @@
-"""The promises as data: `docs/reference/requirements.toml`, those argued instead of tested, and the marks on tests of
-the web app. Tests in Python carry pytest's mark `requirement`."""
+"""The promises as data: `docs/reference/requirements.toml`, those with an argument instead of a test, and the marks in
+tests of the web app. Tests in Python carry pytest's mark `requirement`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def read_areas() -> dict[str, dict[str, str]]:
 
 
 def read_argued() -> dict[str, str]:
-    """Id -> why it needs no test."""
+    """Id -> the reason why it needs no test."""
     return tomllib.loads((REFERENCE / "requirements.argued.toml").read_text(encoding="utf-8"))
 
 

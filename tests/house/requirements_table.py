@@ -1,4 +1,5 @@
-"""Writes `docs/reference/requirements.md`: each promise with the tests that prove it. Collects, runs nothing.
+"""Writes `docs/reference/requirements.md`: each promise with the tests that prove it. It collects tests without running
+them.
 
 python -m tests.house.requirements_table [--check]
 """
@@ -29,7 +30,7 @@ dialect · S4: the steps and plan dialects and authoring · T and X: traps and c
 
 
 class Collector:
-    """A pytest plug-in that notes which test carries which mark."""
+    """A pytest plug-in that records the marks of tests."""
 
     def __init__(self) -> None:
         self.proofs: dict[str, list[str]] = {identifier: [] for identifier in REQUIREMENTS}
@@ -68,7 +69,7 @@ def proof_of(identifier: str, tests: list[str]) -> str:
 
 
 def render(proofs: dict[str, list[str]]) -> str:
-    """The page: a count per family, then one table per area."""
+    """Return the page: a count per family, then one table per area."""
     lines = [INTRODUCTION, "| family | promises | proved | argued | not yet |", "|---|---|---|---|---|"]
     states = {identifier: state_of(identifier, tests) for identifier, tests in proofs.items()}
     for family in dict.fromkeys(identifier.partition("-")[0] for identifier in states):

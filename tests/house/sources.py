@@ -1,4 +1,4 @@
-"""The files of the product, for the house rules to look at. Only what git tracks or would track."""
+"""The source files for the house rules: those that git tracks or would track."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXT_SUFFIXES: Final = {
 
 @cache
 def files(*roots: str, suffixes: frozenset[str] = frozenset({".py"})) -> tuple[Path, ...]:
-    """Files below `roots` (all without one), relative to the root of the repository."""
+    """Return files below `roots` (without roots: all), relative to the root of the repository."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *roots]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     paths = (Path(line) for line in dict.fromkeys(listed))

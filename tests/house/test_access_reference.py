@@ -1,4 +1,4 @@
-"""The table of operations and roles is the one that the code says."""
+"""The table of operations and roles matches the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A backup holds everything: every table and column is copied, or left out for a reason."""
+"""A backup is complete: every table and column is copied, or excluded for a reason."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pointsman.store.sqlite.schema import add_seal_function, migrate
 from pointsman.store.transfer import COPIED, LEFT_OUT
 
 OWN_WAYS = {"rows", "blob_uses", "summaries"}
-"""Read and written in their own ways, not column by column."""
+"""Tables with their own functions for reading and writing."""
 DERIVED = {"seal", "no"}
 
 
 def tables() -> dict[str, set[str]]:
-    """Every table of a new store, with its columns."""
+    """Return every table of a new store with its columns."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         add_seal_function(connection)
         migrate(connection)

@@ -15,7 +15,7 @@ SOURCE: Final = Path(__file__).parents[2] / "src" / "pointsman"
 OUTSIDE: Final = ("executors", "models", "tools", "tool_output.py")
 """Packages and modules whose code runs while secrets are in use (`hiding`)."""
 SHORT: Final = 8
-"""A slice of so few elements shows nothing of a secret, which has more."""
+"""A slice of so few elements reveals nothing of a secret, which is longer."""
 MASKED: Final = frozenset({"masked", "_masked", "_mask"})
 """Functions that return a masked text."""
 DIGESTS: Final = frozenset({"hexdigest", "hex"})

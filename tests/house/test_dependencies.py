@@ -1,4 +1,4 @@
-"""Each package that the code imports is declared, in the extra that its users install; and nothing else is."""
+"""Each imported package is declared in the extra that its users install, and no other package is declared."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def imported() -> dict[str, set[str]]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The modules from other packages that a file imports, also inside functions and for types only."""
+    """Yield the modules from other packages that a file imports, including those inside functions and for types."""
     for node in ast.walk(parse(path)):
         found = []
         if isinstance(node, ast.Import):

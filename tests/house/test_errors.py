@@ -14,7 +14,7 @@ from tests.house.requirements import REFERENCE
 
 
 def error_classes() -> set[type[PointsmanError]]:
-    """All subclasses that importing every module of the package brings to light."""
+    """Return all subclasses, after every module of the package is imported."""
     for module in pkgutil.walk_packages(pointsman.__path__, "pointsman."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)

@@ -1,4 +1,4 @@
-"""What the server says in English has German words where the app shows it, and no German words are left over."""
+"""Every English text of the server that the app shows has a German translation, and no translation is unused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.house.sources import ROOT, files, read_text
 
 WORDS = ROOT / "web" / "src" / "i18n"
 PROPER_NAMES = {"language", "method"}
-"""Fields whose values are called the same everywhere: Python, GET."""
+"""Fields whose values are the same in all languages: Python, GET."""
 TRANSLATE = "add the English text and its German translation to web/src/i18n/given/de/{}"
 REMOVE = "remove it from web/src/i18n/given/de/{}: the English text no longer exists"
 NAME_TYPES = "name each type of node under `node` in web/src/i18n/{en,de}/graph.json"
@@ -29,14 +29,14 @@ def read(path: Path) -> JsonObject:
 
 
 def fields() -> Iterator[tuple[str, JsonObject]]:
-    """Each field of the language that a form can show, with what the schema says about it."""
+    """Yield each field of the language that a form can show, with its schema."""
     schema = native_schema()
     for part in (schema, *cast("dict[str, JsonObject]", schema["$defs"]).values()):
         yield from cast("dict[str, JsonObject]", part.get("properties", {})).items()
 
 
 def chosen(field: JsonObject) -> Iterator[str]:
-    """What can be chosen in it."""
+    """Yield its options."""
     yield from cast("list[str]", field.get("enum", []))
     for option in cast("list[JsonObject]", field.get("anyOf", [])):
         yield from chosen(option)
@@ -45,19 +45,19 @@ def chosen(field: JsonObject) -> Iterator[str]:
 
 
 def explained(page: str) -> set[str]:
-    """The codes that a page of the reference explains."""
+    """Return the codes that a page of the reference explains."""
     text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
     return set(re.findall(r"^#+ `([a-z0-9-]+)`", text, re.MULTILINE))
 
 
 def failure_codes() -> Iterator[str]:
-    """What failures of steps and tools are called, where the source says it in place."""
+    """Yield the codes of failures of steps and tools in the source."""
     for path in files("src"):
         yield from re.findall(r'\b(?:Failure|ToolFailed)\(\s*code="([a-z-]+)"', read_text(path))
 
 
 def misfit_codes() -> Iterator[str]:
-    """Why an execution cannot go on with another definition."""
+    """Yield the reasons why an execution cannot continue with another definition."""
     for path in files("src"):
         yield from re.findall(r'\bMigrationMismatch\(\s*"([a-z-]+)"', read_text(path))
 
@@ -106,7 +106,7 @@ def test_every_operation_is_told_in_german() -> None:
 
 
 def asked_by_the_shelf() -> Iterator[str]:
-    """What workflows that come along say about the fields of their inputs."""
+    """Yield the texts of built-in workflows about the fields of their inputs."""
     for id in IDS:
         source = shipped(id)
         schema = (source.definition.input_schema if source is not None else None) or {}

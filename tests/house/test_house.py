@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows: sizes, names, docstrings, suppressions, what files speak of."""
+"""House rules beyond linters: sizes, names, docstrings, suppressions, forbidden topics."""
 
 from __future__ import annotations
 

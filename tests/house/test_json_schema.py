@@ -1,4 +1,4 @@
-"""JSON Schemas come from strangers: one module compiles them."""
+"""JSON Schemas are untrusted input: one module compiles them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LIBRARIES = {"jsonschema", "jsonschema_rs", "fastjsonschema", "referencing"}
 
 
 def imported(node: ast.AST) -> set[str]:
-    """The packages that a statement imports."""
+    """Return the packages that a statement imports."""
     match node:
         case ast.ImportFrom(module=str(module)):
             return {module.split(".")[0]}

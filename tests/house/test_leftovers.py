@@ -1,4 +1,4 @@
-"""What a run of the tests leaves that was killed, or whose machine was: the next one takes it away, and goes on."""
+"""Leftovers of a killed test run: the next run removes them and continues."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from tests import postgres
 
 NOBODY = 2**22 + 1
-"""No process has this number: Linux gives none above 2**22."""
+"""No process has this id: Linux assigns none above 2**22."""
 
 
 @pytest.fixture
 def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a server whose run is gone."""
+    """The folder of a server whose test run was killed."""
     monkeypatch.setattr(postgres, "TEMPORARY", tmp_path)
     folder = tmp_path / f"{postgres.PREFIX}{NOBODY}-left"
     (folder / "data").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Every operation of the server says what it does, takes and gives: a client can be made of the document alone."""
+"""Every operation of the server documents its purpose, parameters and answers, so that a client can be generated."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def is_bounded(schema: dict[str, Any]) -> bool:
 
 
 def test_no_workflow_can_be_named_as_an_operation_beside_it_is() -> None:
-    """It could be saved, and never be read: the operation would answer in its place."""
+    """It could be saved but never read: the operation would answer instead."""
     words = {
         path.removeprefix("/api/workflows/")
         for path, methods in DOCUMENT["paths"].items()
@@ -137,14 +137,14 @@ def test_what_a_shape_shows_is_one(name: str) -> None:
 def examples_of(media: str, content: dict[str, Any]) -> Iterator[Any]:
     shown = [content["example"]] if "example" in content else [one["value"] for one in content["examples"].values()]
     for example in shown:
-        if media == STREAM and content["schema"]["type"] == "object":  # The shape is that of one event.
+        if media == STREAM and content["schema"]["type"] == "object":  # The schema is that of one event.
             yield from (dict(LINE.findall(event)) for event in example.strip().split("\n\n"))
         else:
             yield example
 
 
 def faults(example: Any, schema: dict[str, Any]) -> Iterator[str]:
-    """Where, and what is wrong."""
+    """Yield the positions of errors, with descriptions."""
     whole = {**schema, "components": DOCUMENT["components"]}
     for error in jsonschema_rs.validator_for(whole).iter_errors(example):
         yield f"{'/'.join(map(str, error.instance_path))}: {error.message}"
@@ -158,12 +158,12 @@ def test_an_operation_announces_its_errors_as_problem_documents(name: str) -> No
         assert refusals.keys() >= {"401", "403", "429"}
     assert ("422" in refusals) is bool(operation.get("parameters") or "requestBody" in operation)
     for status, said in refusals.items():
-        if "$ref" in said:  # Before the operation is found, so the same for all.
+        if "$ref" in said:  # It is refused before routing, so the answer is the same for all operations.
             shared = DOCUMENT["components"]["responses"][said["$ref"].rpartition("/")[2]]
             assert said["description"] == shared["description"]
             assert MEDIA_TYPE in shared["content"]
             continue
-        if operation["tags"] == ["openai"]:  # Its clients read errors as OpenAI writes them.
+        if operation["tags"] == ["openai"]:  # Its clients read errors in OpenAI's format.
             assert set(said["content"]["application/json"]["example"]["error"]) >= {"message", "type", "code"}
             continue
         problems = said["content"].get(MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""What fails in the gate is asked once more, and only what holds then is let through."""
+"""A test that fails in CI is run once more, and only a success then is accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands are about to change is in the audit log; what only looks is not."""
+"""Commands that change something have an audit entry; commands that only read have none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cli.flows import written
 from tests.cli.test_serving import STORE
 
 ASIDE: frozenset[str] = frozenset({"test", "demo"})
-"""They run in stores of their own, of which nothing is kept."""
+"""They use temporary stores."""
 GO_BETWEENS: frozenset[str] = frozenset({"worker", "serve", "mcp"})
 LOOK: frozenset[str] = frozenset(
     {
@@ -50,7 +50,7 @@ LOOK: frozenset[str] = frozenset(
     }
 )
 OUTSIDE: frozenset[str] = frozenset({"secrets init", "tools import"})
-"""They write files, and nothing into a store."""
+"""They write files only."""
 
 BY_VERBS: frozenset[str] = frozenset(
     {
@@ -106,7 +106,7 @@ BY_VERBS: frozenset[str] = frozenset(
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command, by its path."""
+    """Return every command by its path."""
     found: dict[str, click.Command] = {}
 
     def walk(group: click.Group, path: str) -> None:
@@ -128,7 +128,7 @@ def login(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(prompt: Prompt, store: list[str] = STORE) -> list[tuple[str, str, str | None]]:
-    """Of each deed: the command, what it was done to, how it was refused. Oldest first."""
+    """Return command, target and refusal of each audit entry, oldest first."""
     deeds = prompt("audit", "--json", *store).json["deeds"]
     assert {(one["who"], one["entrance"]) for one in deeds} <= {("grace", "shell")}
     return [(one["what"].removeprefix("pointsman "), one["target"], one["refused"]) for one in reversed(deeds)]
