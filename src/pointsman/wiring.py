@@ -291,12 +291,13 @@ def _executors(
     settings, tools, clock, isolation = setup.settings, setup.tools, setup.clock, setup.isolation
     is_played = is_scripted(setup.model or "")
     called: Tools = GuardedTools(FreshTools(tools, secrets))
+    called = UnscriptedTools(called) if is_played else called
     if isolation is not None:
         called = isolation.tools(called, tools)
     finds = WordsOnly(store) if is_played and settings.memory.embeddings is not None else meaning
     return Executors(
         models=ObservedModels(models, observed, clock),
-        tools=ObservedTools(UnscriptedTools(called) if is_played else called, observed, clock),
+        tools=ObservedTools(called, observed, clock),
         memory=MemoryExecutor(store.memory, clock, settings.memory.quota, meaning=finds),
         http=lambda: _http(settings, secrets, isolation),
         fetch=lambda url: _fetched(settings, url, isolation),

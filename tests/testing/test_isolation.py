@@ -157,6 +157,27 @@ def test_a_refused_call_of_an_agent_fails_the_test(
     assert all("outside-refused" in why and "'shop'" in why and "allow: [shop]" in why for why in found)
 
 
+@pytest.mark.parametrize("tool", ["shop", "web_search", "shop__find"])
+def test_a_call_of_a_tool_that_only_the_users_settings_have_fails_the_test(tmp_path: Path, tool: str) -> None:
+    """The settings of the user do not count in a test: there the tool is unknown or disabled, and the agent goes on."""
+    agent, calls = AGENT.replace("shop", tool), CALLS.replace("shop", tool)
+    [why] = failures(tmp_path, agent, calls)
+    assert "outside-refused" in why
+    assert f"'{tool}'" in why
+    stub = calls.replace("script: {", f"script: {{tools: {{{tool}: {{fail: sold out}}}}, ")
+    assert failures(tmp_path, agent, stub) == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [("http: {fech: {status: 200}}\n", "http.fech"), ("allow: fech\n", "allow: 'fech'")],
+)
+def test_a_stub_or_permission_for_nothing_is_refused(tmp_path: Path, url: str, keys: str, named: str) -> None:
+    [why] = failures(tmp_path, HTTP.format(url=url), keys)
+    assert named in why
+    assert "Did you mean 'fetch'?" in why
+
+
 def test_a_refused_request_whose_node_continues_fails_the_test(tmp_path: Path, url: str) -> None:
     flow = HTTP.format(url=url).replace("type: http,", "type: http, execution: {errorHandler: continue},")
     [why] = failures(tmp_path, flow, "")

@@ -91,14 +91,13 @@ class _IsolatedTools:
         return await self._tools.call(call, key=key, run=run)
 
     def may_call(self, name: str) -> bool:
-        """Return whether the tool is allowed or reaches nothing outside."""
+        """Return whether the tool is allowed or reaches nothing outside. A tool that is unknown or disabled here may
+        act where the workflow runs."""
         origin = self._registry.origin(name)
         if name in self._isolation.allowed or origin in INSIDE or name in PURE:
             return True
-        if origin is None and "__" not in name:
-            return True  # There is no such tool: the call fails by itself.
         spec = self._registry.find(name) if origin == "builtin" else None
-        return spec is not None and bool(spec.memory or spec.off)
+        return spec is not None and bool(spec.memory)
 
 
 def acts_outside(workflow: WorkflowDefinition, registry: ToolRegistry) -> list[str]:
@@ -106,10 +105,12 @@ def acts_outside(workflow: WorkflowDefinition, registry: ToolRegistry) -> list[s
     lacks. In document order."""
     isolated = _IsolatedTools(registry, registry, Isolation())
     found = [f"the http node {node.id!r}" for node in workflow.nodes if isinstance(node.config, HttpConfig)]
-    tools = (site.text for site in sites_of(workflow) if site.kind == "tool")
-    found += [
-        f"the tool {name!r}" for name in tools if registry.origin(name) is not None and not isolated.may_call(name)
-    ]
+    for name in (site.text for site in sites_of(workflow) if site.kind == "tool"):
+        origin = registry.origin(name)
+        spec = registry.find(name) if origin == "builtin" else None
+        is_off = spec is not None and bool(spec.off)
+        if origin is not None and not is_off and not isolated.may_call(name):
+            found.append(f"the tool {name!r}")
     return [*dict.fromkeys(found)]
 
 

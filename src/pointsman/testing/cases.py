@@ -25,7 +25,8 @@ from pydantic.alias_generators import to_camel
 
 from pointsman.app import Execution, Pointsman, Workflow
 from pointsman.definition.model.base import read_duration
-from pointsman.definition.problems import Problem, error, pointer_to, sort_problems
+from pointsman.definition.model.work import HttpConfig
+from pointsman.definition.problems import Problem, did_you_mean, error, pointer_to, sort_problems
 from pointsman.definition.reading.documents import BYTES_MAX, read_document
 from pointsman.errors import AuthorError, PointsmanError, sentences
 from pointsman.executions.isolation import Isolation, OutsideRefused
@@ -306,6 +307,8 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Wo
             checked = await app.check(source, lenient=case.lenient)
             codes: list[Json] = [p.code for p in checked.problems if p.severity == "error"]
             return _unlike("problems", [*case.expect.problems], codes)
+        if unfit := [*_names_of_nothing(app, case, source, *saved)]:
+            return unfit
         execution = await app.start(source, case.input, session=case.session, lenient=case.lenient)
         unused = await _drive(execution, case)
         view = await execution.view()
@@ -314,6 +317,17 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Wo
     if app.isolation is not None:
         found += _unexpected_refusals(app.isolation, case.expect, found)
     return [*found, *(f"answers: no gate of {one.node!r} opened for {one.action!r}" for one in unused)]
+
+
+def _names_of_nothing(app: Pointsman, case: WorkflowCase, *workflows: Workflow) -> Iterator[str]:
+    """Return the failures for stubs and permissions whose name no http node or tool has."""
+    nodes = [node.id for one in workflows for node in one.definition.nodes if isinstance(node.config, HttpConfig)]
+    for name in case.http:
+        if name not in nodes and " " not in name:
+            yield sentences(f"http.{name}: there is no http node of this name", did_you_mean(name, nodes))
+    for name in case.allow:
+        if name not in nodes and app.tools.origin(name) is None and "__" not in name:
+            yield sentences(f"allow: {name!r} is neither a tool nor an http node", did_you_mean(name, nodes))
 
 
 async def _drive(execution: Execution, case: WorkflowCase) -> tuple[GivenAnswer, ...]:
