@@ -8,7 +8,7 @@ It is deliberately simple: it reports only certain and very likely errors.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,7 +39,7 @@ from pointsman.expressions.syntax_tree import (
     literal_key,
     rooted,
 )
-from pointsman.expressions.template_parser import If, Tag
+from pointsman.expressions.template_parser import EachBlock, If, Piece, Tag, Words
 from pointsman.expressions.templates import Template
 from pointsman.values import Json, JsonObject
 
@@ -191,6 +191,14 @@ RETURNS: Final[dict[str, tuple[str, ...]]] = {
 } | dict.fromkeys(
     ("exists", "empty", "startsWith", "endsWith", "contains", "matches", "bool", "any", "all"), ("boolean",)
 )
+IN_EACH: Final[Mapping[str, ValueShape]] = {
+    "@index": of_type("number"),
+    "@number": of_type("number"),
+    "@key": of_type("number", "string"),
+    "@first": of_type("boolean"),
+    "@last": of_type("boolean"),
+}
+"""Shapes of the names in the body of an `each` block, beside `this`."""
 ORDER: Final = frozenset({"<", "<=", ">", ">="})
 _LIST: Final = frozenset({"array"})
 _TEXT: Final = frozenset({"string"})
@@ -238,29 +246,15 @@ def check_types(
         checker.find(
             "condition-not-boolean", expression.tree, f"this condition is a {types}, not a boolean", "Compare it."
         )
-    # Null is left to the node: a parallel may have a rule for it.
-    wrong = shape.types - {"null"} if items else frozenset[str]()
-    if wrong and not wrong & {"array", "object"}:
-        types = " or ".join(sorted(wrong))
-        hint = "Name a list or an object, or write `[…]` around a single value."
-        checker.find("items-not-a-list", expression.tree, f"the items are a {types}, not a list", hint)
+    if items:
+        checker.items(expression.tree, shape, "the items are")
     return sorted(checker.findings, key=lambda finding: finding.offset)
 
 
 def check_template_types(template: Template, names: Names, schemas: Schemas) -> list[TypeFinding]:
-    """Return the findings for the expressions in a template.
-    Bodies of `each` are skipped: they have names of their own."""
+    """Return the findings for the expressions and the `each` blocks of a template, in reading order."""
     checker = TypeChecker(template.source, names, schemas, frozenset())
-    waiting = [*reversed(template.pieces)]
-    while waiting:
-        match waiting.pop():
-            case Tag(value=tree):
-                checker.shape(tree)
-            case If(test=tree, then=then, otherwise=otherwise):
-                checker.shape(tree)
-                waiting += [*reversed(otherwise), *reversed(then)]
-            case _:
-                pass
+    checker.pieces(template.pieces)
     return sorted(checker.findings, key=lambda finding: finding.offset)
 
 
@@ -277,6 +271,39 @@ class TypeChecker:
 
     def find(self, code: str, tree: Tree, message: str, hint: str) -> None:
         self.findings.append(TypeFinding(code, tree.at, tree.end - tree.at, message, hint))
+
+    def items(self, tree: Tree, shape: ValueShape, what: str) -> None:
+        """Report a value that cannot be repeated over. Null is left to the node, which may have a rule for it."""
+        wrong = shape.types - {"null"}
+        if wrong and not wrong & {"array", "object"}:
+            types = " or ".join(sorted(wrong))
+            hint = "Name a list or an object, or write `[…]` around a single value."
+            self.find("items-not-a-list", tree, f"{what} a {types}, not a list", hint)
+
+    def pieces(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            match piece:
+                case Tag(value=tree):
+                    self.shape(tree)
+                case If(test=tree, then=then, otherwise=otherwise):
+                    self.shape(tree)
+                    self.pieces(then)
+                    self.pieces(otherwise)
+                case EachBlock():
+                    self.repeat(piece)
+                case Words():
+                    pass
+
+    def repeat(self, block: EachBlock) -> None:
+        """Check an `each` block: what it repeats over, and its body, in which `this` is an element."""
+        shape = self.shape(block.path)
+        self.items(block.path, shape, "`each` repeats over")
+        outer = self.variables
+        element = self.element(shape) if shape.types <= {"array", "null"} else ANYTHING
+        self.variables = outer | IN_EACH | {"this": element}
+        self.pieces(block.body)
+        self.variables = outer
+        self.pieces(block.otherwise)
 
     def shape(self, tree: Tree) -> ValueShape:
         match tree:

@@ -113,6 +113,45 @@ def test_items_that_the_schema_declares_a_string_are_a_warning() -> None:
     assert problem.severity == "warning"
 
 
+ROWS: Json = {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "string"}}}}
+FIELDS: Json = {"type": "object", "properties": {"x": {"type": "string"}, "o": {"type": "object"}, "rows": ROWS}}
+
+
+def prompted(prompt: str) -> tuple[Problem, ...]:
+    """Return the problems of an agent with this prompt."""
+    node: Json = {"id": "a", "type": "agent", "config": {"prompt": prompt}}
+    return found({"pointsman": 1, "id": "w", "nodes": [node], "edges": [], "input": FIELDS})
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{{#each x}}a{{/each}}",
+        "{{#each input.x}}a{{else}}b{{/each}}",
+        "{{#if o}}{{else}}{{#each $.x}}a{{/each}}{{/if}}",
+        "{{#each rows}}{{#each this.n}}a{{/each}}{{/each}}",
+        "{{#each rows}}{{#each @index}}a{{/each}}{{/each}}",
+    ],
+)
+def test_an_each_block_over_a_single_value_is_a_warning(prompt: str) -> None:
+    problem = the(prompted(prompt), "items-not-a-list")
+    assert (problem.severity, problem.pointer) == ("warning", "/nodes/0/config/prompt")
+    assert "column" in problem.message
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["{{#each rows}}{this.n}{{/each}}", "{{#each o}}{{#each this}}a{{/each}}{{/each}}", "{{#each y}}{{/each}}"],
+)
+def test_an_each_block_over_a_value_that_may_be_a_list_is_accepted(prompt: str) -> None:
+    assert "items-not-a-list" not in codes(prompted(prompt))
+
+
+def test_expressions_in_an_each_block_are_checked_with_the_type_of_the_element() -> None:
+    problems = prompted("{{#each rows}}{{ this.n | join(',') }}{{ sum(this) }}{{ @first + @number }}{{/each}}")
+    assert codes(problems).count("wrong-types") == 2
+
+
 def defects(**keys: Json) -> list[Problem]:
     """Return the problems of a document that cannot be read."""
     return WorkflowDefinition.from_document({"pointsman": 1, "id": "a", "nodes": [], "edges": [], **keys})[1]

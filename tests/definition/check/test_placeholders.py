@@ -110,6 +110,7 @@ def test_json_and_code_are_not_reported(prompt: str) -> None:
         ("={{ topic }}", "{{ topic }}"),
         ("About $topic, $score.", "About {topic}, {score}."),
         ("About ｛topic｝ ｛ score ｝", "About {topic} {score}"),
+        ("About %topic%, <<topic>> and $[score].", "About {topic}, {topic} and {score}."),
     ],
 )
 def test_a_placeholder_in_the_spelling_of_another_language_is_reported(prompt: str, repaired: str) -> None:
@@ -147,6 +148,8 @@ def test_intended_braces_are_not_reported(prompt: str) -> None:
         ("About {topic\nand {score}", "About {topic}\nand {score}"),
         ("About {topic|} {|score}", "About {topic} {score}"),
         ("About {\u200btopic\u200b}", "About {topic}"),
+        ("About {\n  topic\n}.", "About {topic}."),
+        ("About {topic[0:3]}.", "About {{ topic[0:3] }}."),
     ],
 )
 def test_a_malformed_placeholder_is_reported(prompt: str, repaired: str) -> None:

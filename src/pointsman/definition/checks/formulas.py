@@ -17,7 +17,7 @@ from pointsman.expressions.formula import Expression, compile_expression
 from pointsman.expressions.jsonpath import compile_jsonpath
 from pointsman.expressions.name_resolution import PathRead
 from pointsman.expressions.paths import ItemKey, compile_path
-from pointsman.expressions.template_parser import If, Spelling, Tag
+from pointsman.expressions.template_parser import EachBlock, If, Spelling, Tag
 from pointsman.expressions.templates import Template, check_address, compile_parameters, compile_template
 from pointsman.expressions.types import Schemas, TypeFinding, check_template_types, check_types
 from pointsman.values import Json, JsonObject
@@ -75,7 +75,7 @@ OF_TRIGGERS: Final = frozenset({"event", "headers"})
 OF_REQUEST: Final = ("config", "url")
 """Position of the URL in an HTTP node."""
 
-FOREIGN_MARK: Final = re.compile(r"\$[.{(\w]|=\{|<%|\[\[|%\(|｛")
+FOREIGN_MARK: Final = re.compile(r"\$[.{(\[\w]|=\{|<[%<]|\[\[|%[(\w]|｛")
 """Marks of a placeholder in the syntax of another language."""
 
 Keys = tuple[str | int | None, ...]
@@ -274,7 +274,10 @@ class _FormulaReader:
 
 
 def _computes(template: Template) -> bool:
-    return any(isinstance(piece, If) or (isinstance(piece, Tag) and piece.path is None) for piece in template.pieces)
+    return any(
+        isinstance(piece, If | EachBlock) or (isinstance(piece, Tag) and piece.path is None)
+        for piece in template.pieces
+    )
 
 
 def _reads_of_trigger(site: TextLocation, expression: Expression) -> Iterator[Problem]:

@@ -55,14 +55,18 @@ _NAME: Final = r"[^\W\d]\w{0,99}(?:\.[^\W\d]\w{0,99}|\[-?\d{1,9}\]){0,20}"
 """A path without dashes; a period at the end of a sentence does not belong to it."""
 _FOREIGN: Final = re.compile(
     rf"<%[=-]?\s{{0,9}}({_PATH})\s{{0,9}}-?%>|\[\[\s{{0,9}}({_PATH})\s{{0,9}}\]\]|\$\(\s{{0,9}}({_PATH})\s{{0,9}}\)"
+    rf"|\$\[\s{{0,9}}({_PATH})\s{{0,9}}\]|<<\s{{0,9}}({_NAME})\s{{0,9}}>>|(?<![\w%])%({_NAME})%(?![\w%])"
     rf"|%\(({_PATH})\)s|\{{%-?\s{{0,9}}({_PATH})\s{{0,9}}-?%\}}|\{{\$({_PATH})\}}|\{{\{{=\s{{0,9}}({_PATH})\s{{0,9}}\}}\}}"
     rf"|(?<![\w$\\{{(])\$({_NAME})|｛\s{{0,9}}({_PATH})\s{{0,9}}｝"
 )
-"""Placeholders of ERB, wikis, shells, Python's `%`, Jinja's statements, PHP and older templates; full-width braces."""
+"""Placeholders of ERB, wikis, shells, Windows, Python's `%`, Jinja's statements, PHP, mail merges and older templates;
+full-width braces."""
 _BLANKS: Final = r"[\s\u200b-\u200d\u2060\ufeff]{0,9}"
 """White space, also of zero width: it is copied along with text from web pages."""
 _STRAY: Final = re.compile(rf"[|,]?{_BLANKS}({_NAME}){_BLANKS}[|,]?{_BLANKS}")
 """`{|x}`, `{x|}`, and a name between blanks of zero width."""
+_WRAPPED: Final = re.compile(rf"\{{[ \t]{{0,9}}\n\s{{0,99}}({_NAME})\s{{0,99}}\}}")
+"""A name on a line of its own between single braces."""
 _UNBALANCED: Final = re.compile(
     rf"(?<![\\{{])(?P<open>\{{\{{?)\s{{0,9}}(?P<path>{_NAME})"
     rf"(?:(?P<pipes>(?:\s{{0,9}}\|[^{{}}\n]{{0,99}})?)\s{{0,9}}(?P<close>\}}{{1,2}})|(?!\w|[^{{}}\n]{{0,200}}\}}))"
@@ -278,7 +282,9 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
             return _Suspect(at, found.end(), "")
         return None
     found = _SINGLE.match(source, at, at + _SPAN)
-    if found is None or ";" in found[1]:
+    if found is None:
+        return _wrapped(source, at, names)
+    if ";" in found[1]:
         return None
     body, end = found[1], found.end()
     if unnamed := _POSITIONAL.fullmatch(body):
@@ -288,10 +294,19 @@ def _brace(source: str, at: int, names: Names, nodes: frozenset[str]) -> _Suspec
     return _named_in_single(source, at, end, body, names, nodes)
 
 
+def _wrapped(source: str, at: int, names: Names) -> _Suspect | None:
+    """Match the braces around a field that is on a line of its own."""
+    found = _WRAPPED.match(source, at)
+    path = None if found is None else scan_path(found[1])
+    if found is None or path is None or not _knows(path.tree(), names) or is_code(source, at, found.end()):
+        return None
+    return _Suspect(at, found.end(), f"{{{found[1]}}}")
+
+
 def _named_in_single(source: str, at: int, end: int, body: str, names: Names, nodes: frozenset[str]) -> _Suspect | None:
     """Match the braces around a field, a label or an expression."""
-    if formatted := _FORMAT.fullmatch(body):
-        return _formatted(source, at, end, formatted, names)
+    if (formatted := _FORMAT.fullmatch(body)) and (path := scan_path(formatted[1])) and path.end == len(formatted[1]):
+        return _formatted(at, end, formatted, names)
     words = _WORDS.fullmatch(body)
     instead = _named(words[1], names, "{", "}") if words else _without_strays(body, names)
     if instead:
@@ -362,10 +377,10 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _formatted(source: str, at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
+def _formatted(at: int, end: int, found: re.Match[str], names: Names) -> _Suspect | None:
     """Match `{x:.2f}` and `{x!r}` of Python, where x is a name of the workflow."""
     path = scan_path(found[1])
-    if path is None or path.end != len(found[1]) or not _knows(path.tree(), names):
+    if path is None or not _knows(path.tree(), names):
         return None
     rounded = _ROUND.fullmatch(found[3] or "")
     if rounded:
