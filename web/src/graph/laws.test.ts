@@ -1,9 +1,9 @@
-/** What holds for every picture, whatever the graph and wherever its boxes stand. */
+/** Invariants of every picture, for random graphs and positions. */
 
 import { describe, expect, it } from "vitest";
 import type { Definition } from "@/api/views";
 import { framesOf } from "@/graph/layout/frames";
-import { BOX, between, type Layout, meets, type Point, type Rect } from "@/graph/layout/geometry";
+import { BOX, type Layout, type Point, type Rect, overlaps as rectsOverlap, spanOf } from "@/graph/layout/geometry";
 import { layoutOf, settledLayout } from "@/graph/layout/quickLayout";
 import { type Picture, pictureOf } from "@/graph/model/picture";
 import { pointOn } from "@/graph/routing/paths";
@@ -24,7 +24,7 @@ function drawn(definition: Definition): Drawn {
   return { picture, layout, ...routesOf(picture, layout) };
 }
 
-/** Drawn once for all laws: none of them changes a picture. */
+/** Positions as a person would leave them: a grid with gaps and offsets, in arbitrary order. */
 const PICTURES: Drawn[] = Array.from({ length: ROUNDS }, (_, at) => {
   const random = randomOf(at + 1);
   return drawn(workflowOf(random, 4 + random(50)));
@@ -36,7 +36,7 @@ function everyPicture(look: (shown: Drawn, seed: number) => void): void {
   });
 }
 
-/** As a person would leave them: in a grid with gaps, moved about, in no order. */
+/** The definition with one more node: on one of its edges, or behind one of its nodes. */
 function byHand(definition: Definition, seed: number): Definition {
   const random = randomOf(seed + 1000);
   const wide = Math.ceil(Math.sqrt(definition.nodes.length)) + 1;
@@ -60,9 +60,9 @@ function crossings(shown: Drawn): string[] {
     const met = new Set<string>();
     for (let at = 1; at < points.length; at++) {
       const [from, to] = [points[at - 1] as Point, points[at] as Point];
-      for (const box of boxes.near(between(from, to)))
+      for (const box of boxes.near(spanOf(from, to)))
         for (let share = 0; share <= 32; share++)
-          if (meets({ ...pointOn(from, to, share / 32), width: 0, height: 0 }, box)) met.add(box.id);
+          if (rectsOverlap({ ...pointOn(from, to, share / 32), width: 0, height: 0 }, box)) met.add(box.id);
     }
     return [...met].filter((box) => box !== source && box !== target).map((box) => `${source}>${target} over ${box}`);
   });
@@ -83,21 +83,21 @@ function labelsOf(shown: Drawn): (Rect & { id: string })[] {
 function overlaps<T extends Rect & { id: string }>(things: readonly T[], others: readonly T[] = things): string[] {
   return things.flatMap((one, at) =>
     (others === things ? others.slice(at + 1) : others)
-      .filter((other) => meets(inner(one), inner(other)))
+      .filter((other) => rectsOverlap(inner(one), inner(other)))
       .map((other) => `${one.id} ${other.id}`),
   );
 }
 
-describe("every picture that is laid out", () => {
-  it("has no box upon another", () => {
+describe("every computed layout", () => {
+  it("has no overlapping boxes", () => {
     everyPicture((shown, seed) => expect([seed, overlaps(boxesOf(shown))]).toEqual([seed, []]));
   });
 
-  it("has no arrow over a box that it does not belong to", () => {
+  it("has no arrow across an unrelated box", () => {
     everyPicture((shown, seed) => expect([seed, crossings(shown)]).toEqual([seed, []]));
   });
 
-  it("has words upon no box and no other words, and none is left out", () => {
+  it("shows every label without overlapping boxes or other labels", () => {
     everyPicture((shown, seed) => {
       const labels = labelsOf(shown);
       expect([seed, overlaps(labels), overlaps(labels, boxesOf(shown))]).toEqual([seed, [], []]);
@@ -106,15 +106,19 @@ describe("every picture that is laid out", () => {
     });
   });
 
-  it("has frames that hold exactly what is theirs", () => {
+  it("has frames that contain exactly their members", () => {
     everyPicture((shown, seed) => {
       for (const frame of framesOf(shown.picture.regions ?? [], shown.layout.positions))
         for (const box of boxesOf(shown))
-          expect([seed, box.id, meets(frame, box)]).toEqual([seed, box.id, frame.region.members.includes(box.id)]);
+          expect([seed, box.id, rectsOverlap(frame, box)]).toEqual([
+            seed,
+            box.id,
+            frame.region.members.includes(box.id),
+          ]);
     });
   });
 
-  it("is inside its bounds", () => {
+  it("stays inside its bounds", () => {
     everyPicture((shown, seed) => {
       const { bounds } = shown;
       const points = [...shown.routes.values()].flatMap(({ points }) => points);
@@ -130,7 +134,7 @@ describe("every picture that is laid out", () => {
     });
   });
 
-  it("is the same a second time", () => {
+  it("is deterministic", () => {
     everyPicture(({ picture, layout, routes: lines }) => {
       const again = layoutOf(picture);
       expect(again).toEqual(layout);
@@ -139,8 +143,8 @@ describe("every picture that is laid out", () => {
   });
 });
 
-describe("every picture whose boxes were put by hand", () => {
-  it("has no arrow over a box that it does not belong to, and no words upon a box or other words", () => {
+describe("every picture with manual positions", () => {
+  it("has no arrow across an unrelated box and no overlapping label", () => {
     for (let seed = 1; seed <= ROUNDS; seed++) {
       const random = randomOf(seed);
       const shown = drawn(byHand(workflowOf(random, 4 + random(40)), seed));
@@ -151,7 +155,7 @@ describe("every picture whose boxes were put by hand", () => {
   });
 });
 
-/** As it was, with a node more: on one of its edges, or behind one of its nodes. */
+/** Number of boxes that did not move, and of pairs that swapped sides, vertically or horizontally. */
 function withOneMore(definition: Definition, seed: number): Definition {
   const edge = definition.edges[randomOf(seed + 500)(definition.edges.length)] as Definition["edges"][number];
   const nodes = [...definition.nodes, { id: "new", type: "agent" }];
@@ -181,14 +185,14 @@ function movedBetween(before: ReadonlyMap<string, Point>, after: ReadonlyMap<str
 }
 
 describe("tidying", () => {
-  it("changes nothing when it is asked once more", () => {
+  it("is idempotent", () => {
     everyPicture(({ picture }, seed) => {
       const once = settledLayout(picture, new Map());
       expect([seed, settledLayout(picture, once)]).toEqual([seed, once]);
     });
   });
 
-  it("moves little when one node comes or goes", () => {
+  it("moves few boxes when one node is added or removed", () => {
     const sum = { boxes: 0, still: 0, columns: 0, upside: 0, sideways: 0 };
     for (let seed = 1; seed <= ROUNDS; seed++) {
       const random = randomOf(seed);
@@ -209,8 +213,8 @@ describe("tidying", () => {
   });
 });
 
-describe("a large picture whose boxes were put by hand", () => {
-  it("has no arrow over a box either, though not every detour can be the best", () => {
+describe("a large picture with manual positions", () => {
+  it("has no arrow across an unrelated box, although the effort for detours is limited", () => {
     const random = randomOf(5);
     const size = 500;
     const nodes = Array.from({ length: size }, (_, at) => ({ id: `n${at}`, type: "agent" }));
@@ -220,7 +224,7 @@ describe("a large picture whose boxes were put by hand", () => {
   });
 });
 
-describe("boxes that are dragged one after another", () => {
+describe("dragging boxes one after another", () => {
   const dragged = (definition: Definition, box: string, by: number): Definition => ({
     ...definition,
     nodes: definition.nodes.map((one) =>
@@ -230,7 +234,7 @@ describe("boxes that are dragged one after another", () => {
     ),
   });
 
-  it("leave the lines that would be drawn if nothing had been there before", () => {
+  it("gives the same routes as a computation without cache", () => {
     for (let seed = 1; seed <= ROUNDS / 4; seed++) {
       const random = randomOf(seed);
       let definition = byHand(workflowOf(random, 4 + random(40)), seed);
@@ -247,7 +251,7 @@ describe("boxes that are dragged one after another", () => {
     }
   });
 
-  it("have only the courses looked for again that lead by where they were or are", () => {
+  it("recomputes only routes near the old and new positions", () => {
     const random = randomOf(7);
     const [size, wide] = [500, 23];
     const nodes = Array.from({ length: size }, (_, at) => ({

@@ -2,7 +2,7 @@
 import { createContext, createElement, type ReactNode, useContext, useMemo } from "react";
 import type { Problem } from "@/api/http";
 import type { Definition, DefinitionNode, JsonObject, WorkflowDetail } from "@/api/views";
-import { NodesShown } from "@/graph/model/nodeNames";
+import { NodesContext } from "@/graph/model/nodeNames";
 import type { CanvasHandle } from "./canvas/canvasHandle";
 import type { Picked, Selection } from "./canvas/selection";
 import type { Draft, DraftStore } from "./document/draft";
@@ -42,7 +42,7 @@ const Shared = createContext<EditorState | null>(null);
 
 /** Shares it, and how its nodes are called. */
 export function EditorContext({ value, children }: { value: EditorState; children: ReactNode }) {
-  const named = createElement(NodesShown.Provider, { value: value.draft.shown.nodes }, children);
+  const named = createElement(NodesContext.Provider, { value: value.draft.shown.nodes }, children);
   return createElement(Shared.Provider, { value }, named);
 }
 

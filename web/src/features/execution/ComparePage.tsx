@@ -13,7 +13,7 @@ import { Status } from "@/components/Status";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { moment, span } from "@/components/times";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { NodesShown, stepName, useNodeName } from "@/graph/model/nodeNames";
+import { NodesContext, stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Changes } from "@/values/Changes";
 import { changesIn } from "@/values/changes";
 import { groupsOf, pairsOf, partsAt } from "./alignment";
@@ -78,9 +78,9 @@ function Compared({ a, b }: { a: string; b: string }) {
         {(left) => (
           <QueryResult asked={other}>
             {(right) => (
-              <NodesShown.Provider value={nodes}>
+              <NodesContext.Provider value={nodes}>
                 <Both left={left} right={right} />
-              </NodesShown.Provider>
+              </NodesContext.Provider>
             )}
           </QueryResult>
         )}

@@ -2,12 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { executionDefinition } from "@/api/queries";
 import type { DefinitionNode } from "@/api/views";
-import { NodesShown } from "@/graph/model/nodeNames";
+import { NodesContext } from "@/graph/model/nodeNames";
 
 const NONE: readonly DefinitionNode[] = [];
 
 /** What is inside calls the nodes of an execution by the names in its definition. */
 export function NodesOf({ execution, children }: { execution: string; children: ReactNode }) {
   const native = useQuery(executionDefinition(execution));
-  return <NodesShown.Provider value={native.data?.nodes ?? NONE}>{children}</NodesShown.Provider>;
+  return <NodesContext.Provider value={native.data?.nodes ?? NONE}>{children}</NodesContext.Provider>;
 }

@@ -12,7 +12,7 @@ import type {
   JsonObject,
 } from "@/api/views";
 import { type ExecutionTimeline, type StepRecord, timelineOf } from "@/features/execution/timelineModel";
-import { same } from "@/graph/model/diff";
+import { isSameJson } from "@/graph/model/diff";
 import { isObject } from "@/values/changes";
 
 const PAGE = 1000;
@@ -105,7 +105,7 @@ export function asLastTime(definition: Definition, runs: readonly Run[], node: s
   const found: Record<string, Json> = {};
   for (const { id, type } of definition.nodes) {
     if (!leading.has(id) || !isPinnable(type)) continue;
-    const unchanged = runs.filter((run) => same(saidOf(run.definition, id), saidOf(definition, id)));
+    const unchanged = runs.filter((run) => isSameJson(saidOf(run.definition, id), saidOf(definition, id)));
     for (const [step, brought] of stepsOf(unchanged, id)) found[/#\d+$/.test(step) ? step : `${step}#1`] = brought;
   }
   return found;

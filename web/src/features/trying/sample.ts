@@ -1,6 +1,6 @@
 /** What a node could bring, to begin with where it never ran: a person corrects it. */
 import type { Definition, DefinitionNode, Json, JsonObject } from "@/api/views";
-import { offeredBy } from "@/graph/model/answerNames";
+import { answersOfferedBy } from "@/graph/model/answerNames";
 import { isObject } from "@/values/changes";
 
 const DEPTH_MAX = 12;
@@ -12,7 +12,7 @@ export function waysOf(node: DefinitionNode, definition: Definition): string[] {
   const arrows = definition.edges
     .filter((edge) => edge.source === node.id && edge.condition?.type === "label")
     .map((edge) => edge.condition?.label);
-  const said = offeredBy(node).map((one) => (isObject(one) ? one.value : one));
+  const said = answersOfferedBy(node).map((one) => (isObject(one) ? one.value : one));
   return [...new Set([...arrows, ...said].filter((one) => typeof one === "string"))];
 }
 

@@ -12,7 +12,7 @@ import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
 import { pictureOf } from "@/graph/model/picture";
-import { drawingOf, inkOfPage, pngOf } from "@/graph/render/svg";
+import { pageInk, renderPng, renderSvg } from "@/graph/render/svg";
 import { textIn } from "@/i18n";
 
 const PICTURES = ["svg", "png"] as const;
@@ -60,10 +60,10 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
         offer(new Blob([text], { type: "text/plain" }), `${id}.${endingOf(format)}`);
       } else if (definition) {
         const name = textIn(definition.name, i18n.language, id);
-        const drawing = drawingOf(pictureOf(definition, i18n.language, t), inkOfPage(), name, (type) =>
+        const drawing = renderSvg(pictureOf(definition, i18n.language, t), pageInk(), name, (type) =>
           t(`node.${type}`, type),
         );
-        const made = format === "png" ? await pngOf(drawing) : new Blob([drawing.text], { type: "image/svg+xml" });
+        const made = format === "png" ? await renderPng(drawing) : new Blob([drawing.text], { type: "image/svg+xml" });
         offer(made, `${id}.${format}`);
       }
       onClose();

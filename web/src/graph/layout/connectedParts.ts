@@ -1,46 +1,49 @@
-/** What is not connected stands one above the other; what is, in columns; what becomes too long, in rows. */
+/**
+ * Arrange the connected parts of a level one above the other; each part is laid out in columns and wrapped into rows if
+ * it is too long.
+ */
 
 import { adjacencyOf } from "@/graph/model/adjacency";
 import type { Layout, Level, Point, Size } from "./geometry";
 import { GAP_Y } from "./heights";
-import { GAP_X, layered, manyBy, onward } from "./layered";
-import { inRows, isLong } from "./rowWrap";
+import { flowDirection, GAP_X, groupByEnd, layered } from "./layered";
+import { isLong, wrapRows } from "./rowWrap";
 
-/** Between parts of which one is more than a line. */
+/** Vertical gap if one of two parts has more than one line. */
 const GAP_PARTS = 60;
-/** Left of a run that stands in rows: its arrows come back there. */
+/** Space to the left of a wrapped run, for the arrows that return to the next row. */
 const RUN_PAD = 34;
 
-type Laid = Layout & Size;
+type SizedLayout = Layout & Size;
 type Sizes = ReadonlyMap<string, Size>;
 
-export function arrangeParts(level: Level, sizes: Sizes): Laid {
-  const parts = partsOf(level).map((part) => connected(part, sizes));
-  const places = new Map<string, Point>();
+export function arrangeParts(level: Level, sizes: Sizes): SizedLayout {
+  const parts = partsOf(level).map((part) => layoutPart(part, sizes));
+  const positions = new Map<string, Point>();
   const routes = new Map<string, Point[]>();
   let [y, width, gap] = [0, 0, 0];
   for (const part of parts) {
     const isLine = new Set([...part.positions.values()].map((at) => at.y)).size <= 1;
     const between = isLine ? GAP_Y : GAP_PARTS;
     if (y > 0) y += Math.max(gap, between);
-    place(part, { x: 0, y }, places, routes);
+    place(part, { x: 0, y }, positions, routes);
     y += part.height;
     width = Math.max(width, part.width);
     gap = between;
   }
-  return { positions: places, waypoints: routes, width, height: y };
+  return { positions, waypoints: routes, width, height: y };
 }
 
-function place(laid: Laid, at: Point, places: Map<string, Point>, routes: Map<string, Point[]>): void {
+function place(laid: SizedLayout, at: Point, positions: Map<string, Point>, routes: Map<string, Point[]>): void {
   const moved = (point: Point) => ({ x: point.x + at.x, y: point.y + at.y });
-  for (const [id, point] of laid.positions) places.set(id, moved(point));
+  for (const [id, point] of laid.positions) positions.set(id, moved(point));
   for (const [id, route] of laid.waypoints) routes.set(id, route.map(moved));
 }
 
-/** By what stands highest, where that is known; else as the document tells them. */
+/** Connected parts, ordered by the position of their highest box if known, otherwise in document order. */
 function partsOf(level: Level): Level[] {
   const both = [...level.arrows, ...level.arrows.map(({ source, target }) => ({ source: target, target: source }))];
-  const ways = adjacencyOf(
+  const adjacency = adjacencyOf(
     level.boxes.map((box) => box.id),
     both,
   );
@@ -51,7 +54,7 @@ function partsOf(level: Level): Level[] {
     const waiting = [id];
     part.set(id, count);
     for (let one = waiting.pop(); one !== undefined; one = waiting.pop())
-      for (const next of ways.get(one) ?? [])
+      for (const next of adjacency.get(one) ?? [])
         if (!part.has(next)) {
           part.set(next, count);
           waiting.push(next);
@@ -61,27 +64,27 @@ function partsOf(level: Level): Level[] {
   const parts: Level[] = Array.from({ length: count }, () => ({ boxes: [], arrows: [] }));
   for (const box of level.boxes) parts[part.get(box.id) ?? 0]?.boxes.push(box);
   for (const arrow of level.arrows) parts[part.get(arrow.source) ?? 0]?.arrows.push(arrow);
-  const highest = (one: Level) => Math.min(...one.boxes.map(({ stands }) => stands ?? Number.POSITIVE_INFINITY));
+  const highest = (one: Level) => Math.min(...one.boxes.map(({ currentY }) => currentY ?? Number.POSITIVE_INFINITY));
   return parts
     .map((one) => ({ one, at: highest(one) }))
     .sort((a, b) => (a.at === b.at ? 0 : a.at - b.at))
     .map(({ one }) => one);
 }
 
-function connected(level: Level, sizes: Sizes): Laid {
-  const laid = inRows(level, layered(level, sizes), sizes);
+function layoutPart(level: Level, sizes: Sizes): SizedLayout {
+  const laid = wrapRows(level, layered(level, sizes), sizes);
   if (!isLong(laid)) return laid;
   const runs = runsOf(level, sizes);
   if (runs.length === 0) return laid;
   return withRuns(level, runs, sizes);
 }
 
-/** Each long run in rows for itself, as one box of its size. */
-function withRuns(level: Level, runs: readonly string[][], sizes: Sizes): Laid {
+/** Wrap each long run into rows and lay it out as one box of the resulting size. */
+function withRuns(level: Level, runs: readonly string[][], sizes: Sizes): SizedLayout {
   const inside = new Map(runs.flatMap((run) => run.map((id): [string, string] => [id, `run\n${run[0]}`])));
   const shown = (id: string) => inside.get(id) ?? id;
   const known = new Map(sizes);
-  const done = new Map<string, Laid>();
+  const done = new Map<string, SizedLayout>();
   const boxOf = new Map(level.boxes.map((box) => [box.id, box]));
   for (const run of runs) {
     const own = new Set(run);
@@ -89,7 +92,7 @@ function withRuns(level: Level, runs: readonly string[][], sizes: Sizes): Laid {
       boxes: run.map((id) => boxOf.get(id) ?? { id }),
       arrows: level.arrows.filter((one) => own.has(one.source) && own.has(one.target)),
     };
-    const laid = inRows(part, layered(part, sizes), sizes);
+    const laid = wrapRows(part, layered(part, sizes), sizes);
     done.set(shown(run[0] as string), laid);
     known.set(shown(run[0] as string), { width: laid.width + RUN_PAD, height: laid.height });
   }
@@ -110,23 +113,23 @@ function withRuns(level: Level, runs: readonly string[][], sizes: Sizes): Laid {
     outer.arrows.push({
       ...arrow,
       ...{ source, target },
-      from: (arrow.from ?? 0) + lift(arrow.source),
-      to: (arrow.to ?? 0) + lift(arrow.target),
+      fromOffset: (arrow.fromOffset ?? 0) + lift(arrow.source),
+      toOffset: (arrow.toOffset ?? 0) + lift(arrow.target),
     });
   }
-  const { positions: places, waypoints: routes, width, height } = inRows(outer, layered(outer, known), known);
+  const { positions, waypoints: routes, width, height } = wrapRows(outer, layered(outer, known), known);
   for (const [id, laid] of done) {
-    const at = places.get(id) ?? { x: 0, y: 0 };
-    places.delete(id);
-    place(laid, { x: at.x + RUN_PAD, y: at.y }, places, routes);
+    const at = positions.get(id) ?? { x: 0, y: 0 };
+    positions.delete(id);
+    place(laid, { x: at.x + RUN_PAD, y: at.y }, positions, routes);
   }
-  return { positions: places, waypoints: routes, width, height };
+  return { positions, waypoints: routes, width, height };
 }
 
-/** Boxes of which each leads to the next and to nothing else, longer than a row. Ways back do not count. */
+/** Runs: chains of boxes in which each box has exactly one successor, longer than a row. Back arrows are ignored. */
 function runsOf(level: Level, sizes: Sizes): string[][] {
-  const { order, forward } = onward(level);
-  const [next, before] = [manyBy(forward, "source"), manyBy(forward, "target")];
+  const { order, forward } = flowDirection(level);
+  const [next, before] = [groupByEnd(forward, "source"), groupByEnd(forward, "target")];
   const onlyNext = (id: string) => {
     const [leads, after] = [next.get(id) ?? [], next.get(id)?.[0]?.target];
     return leads.length === 1 && after !== undefined && before.get(after)?.length === 1 ? after : undefined;

@@ -1,20 +1,20 @@
-/** Groups in a layout: each is laid out for itself and is one box of its size on the level above. */
+/** Regions in a layout: each region is laid out by itself and counts as one box on the level above. */
 
 import type { Picture } from "@/graph/model/picture";
 import type { Region } from "@/graph/model/regions";
 import type { Layout, Level, Point, Size } from "./geometry";
 import { BOX } from "./geometry";
-import { roomFor } from "./labelWidth";
+import { labelSpace } from "./labelWidth";
 
 export interface Frame extends Point, Size {
   region: Region;
 }
 
-/** Room around what is inside: for the name above, and at the sides and below for arrows that lead back. */
+/** Space around the content of a frame: for the title above, and for back arrows at the sides and below. */
 export const PAD = { x: 34, top: 38, bottom: 38 } as const;
-const WAY_BACK = 12;
+const BACK_ARROW_SPACE = 12;
 
-/** A box that stands for a group is named like this. No node can be: their names have no line breaks. */
+/** Id of the box that represents a region. It cannot collide with a node id, which never contains a line break. */
 export const frameName = (group: string) => `group\n${group}`;
 
 type LayoutLevel = (level: Level, sizes: ReadonlyMap<string, Size>) => Layout & Size;
@@ -28,7 +28,7 @@ export function withFrames(
   const levels = levelsOf(picture, stands);
   const sizes = new Map(boxes);
   const done = new Map<string, Layout & Size>();
-  // How far below the upper side of the level each box has its middle, also those in frames inside.
+  // Distance from the top of a level to the centre of each box in it, including boxes in nested frames.
   const depths = new Map<string, Map<string, number>>();
   const ends = new Map(picture.arrows.map(({ id, source, target }) => [id, { source, target }]));
   for (const [name, level] of levels) {
@@ -36,13 +36,13 @@ export function withFrames(
       end === undefined || !depths.has(box) ? 0 : (depths.get(box)?.get(end) ?? 0) - (sizes.get(box)?.height ?? 0) / 2;
     const arrows = level.arrows.map((arrow) => ({
       ...arrow,
-      from: lift(arrow.source, ends.get(arrow.id)?.source),
-      to: lift(arrow.target, ends.get(arrow.id)?.target),
+      fromOffset: lift(arrow.source, ends.get(arrow.id)?.source),
+      toOffset: lift(arrow.target, ends.get(arrow.id)?.target),
     }));
     const one = layout({ ...level, arrows }, sizes);
     done.set(name, one);
     if (!name) continue;
-    const bottom = PAD.bottom + (hasWayBack(level, one) ? WAY_BACK : 0);
+    const bottom = PAD.bottom + (hasBackArrow(level, one) ? BACK_ARROW_SPACE : 0);
     sizes.set(name, { width: one.width + 2 * PAD.x, height: one.height + PAD.top + bottom });
     const own = new Map<string, number>();
     for (const [id, { y }] of one.positions)
@@ -50,14 +50,14 @@ export function withFrames(
         own.set(inner, PAD.top + y + depth);
     depths.set(name, own);
   }
-  const places = new Map<string, Point>();
+  const positions = new Map<string, Point>();
   const routes = new Map<string, Point[]>();
   const put = (name: string, at: Point) => {
     const one = done.get(name);
     for (const [id, place] of one?.positions ?? []) {
       const there = { x: at.x + place.x, y: at.y + place.y };
       if (levels.has(id)) put(id, { x: there.x + PAD.x, y: there.y + PAD.top });
-      else places.set(id, there);
+      else positions.set(id, there);
     }
     for (const [id, route] of one?.waypoints ?? [])
       routes.set(
@@ -66,10 +66,10 @@ export function withFrames(
       );
   };
   put("", { x: 0, y: 0 });
-  return { positions: places, waypoints: routes };
+  return { positions, waypoints: routes };
 }
 
-/** What stands on each level and what leads from one to another there; the innermost levels first, the outermost is "". */
+/** Boxes and arrows of each nesting level, innermost first; the name of the outermost level is "". */
 export function levelsOf(picture: Picture, stands: ReadonlyMap<string, Point> = new Map()): Map<string, Level> {
   const groups = [...(picture.regions ?? [])].sort((a, b) => a.members.length - b.members.length);
   const around = new Map<string, string>();
@@ -80,7 +80,7 @@ export function levelsOf(picture: Picture, stands: ReadonlyMap<string, Point> = 
   levels.set("", { boxes: [], arrows: [] });
   const add = (id: string, members: readonly string[]) => {
     const heights = members.flatMap((one) => stands.get(one)?.y ?? []);
-    const known = heights.length > 0 ? { stands: Math.min(...heights) } : {};
+    const known = heights.length > 0 ? { currentY: Math.min(...heights) } : {};
     levels.get(around.get(id) ?? "")?.boxes.push({ id, ...known });
   };
   for (const box of picture.boxes) add(box.id, [box.id]);
@@ -98,20 +98,20 @@ export function levelsOf(picture: Picture, stands: ReadonlyMap<string, Point> = 
     if (source !== undefined && target !== undefined && source !== target)
       levels.get(from[depth] ?? "")?.arrows.push({
         ...{ id: arrow.id, source, target },
-        ...{ room: roomFor(arrow.label), isAside: arrow.isError },
+        ...{ labelSpace: labelSpace(arrow.label), isSideBranch: arrow.isError },
       });
   }
   return levels;
 }
 
-function hasWayBack(level: Level, { positions: places }: Layout): boolean {
-  return level.arrows.some((arrow) => (places.get(arrow.target)?.x ?? 0) <= (places.get(arrow.source)?.x ?? 0));
+function hasBackArrow(level: Level, { positions }: Layout): boolean {
+  return level.arrows.some((arrow) => (positions.get(arrow.target)?.x ?? 0) <= (positions.get(arrow.source)?.x ?? 0));
 }
 
-/** Where the frames stand around boxes that have their places. The outer ones first. */
-export function framesOf(groups: readonly Region[], places: ReadonlyMap<string, Point>): Frame[] {
+/** Frames around boxes that have positions, outermost first. */
+export function framesOf(groups: readonly Region[], positions: ReadonlyMap<string, Point>): Frame[] {
   const made = new Map<string, Frame>();
-  // From the innermost outwards, so that a frame holds the frames inside of it.
+  // From the innermost outwards, so that a frame contains its nested frames.
   for (const group of [...groups].sort((a, b) => a.members.length - b.members.length)) {
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
     const hold = (one: Point & Size) => {
@@ -121,7 +121,7 @@ export function framesOf(groups: readonly Region[], places: ReadonlyMap<string, 
       bottom = Math.max(bottom, one.y + one.height);
     };
     for (const id of group.members) {
-      const at = places.get(id);
+      const at = positions.get(id);
       if (at) hold({ ...at, ...BOX });
     }
     for (const inner of made.values()) if (inner.region.parent === group.id) hold(inner);
@@ -137,11 +137,11 @@ export function framesOf(groups: readonly Region[], places: ReadonlyMap<string, 
   return [...made.values()].reverse();
 }
 
-/** The picture with some groups folded: each is one box, and what led into it leads to that box. */
-export function folded(picture: Picture, closed: ReadonlySet<string>, layout: Layout): Picture {
+/** Replace each closed region by one box and redirect the arrows of its members to that box. */
+export function foldRegions(picture: Picture, closed: ReadonlySet<string>, layout: Layout): Picture {
   const groups = picture.regions ?? [];
   const hides = new Map<string, Region>();
-  // The outermost that is closed hides everything inside.
+  // The outermost closed region hides everything inside.
   for (const group of [...groups].sort((a, b) => a.members.length - b.members.length))
     if (closed.has(group.id)) for (const id of group.members) hides.set(id, group);
   if (hides.size === 0) return picture;
@@ -161,7 +161,7 @@ export function folded(picture: Picture, closed: ReadonlySet<string>, layout: La
       name: names.get(group.id)?.name ?? group.id,
       detail: "",
       position: isPlaced && frame ? { x: frame.x + PAD.x, y: frame.y + PAD.top } : null,
-      inside: group.members,
+      foldedNodes: group.members,
     });
   }
   const seen = new Set<string>();

@@ -1,6 +1,6 @@
-/** Geometry of the graph: the size of a box, points and rectangles, and the types that the stages of the layout exchange. */
+/** Geometry of the graph: box size, points and rectangles, and the types that the layout stages exchange. */
 
-/** All boxes have the same size, so that nothing is measured and a layout needs no page. */
+/** All boxes have the same size, so that the layout needs neither the DOM nor measurements. */
 export const BOX = { width: 208, height: 60 } as const;
 
 export interface Point {
@@ -13,18 +13,18 @@ export interface Size {
   height: number;
 }
 
-/** Upper left corners of the boxes, and the points that long arrows pass. */
+/** Top left corners of the boxes, and the points that long arrows pass. */
 export interface Layout {
   positions: Map<string, Point>;
   waypoints: Map<string, Point[]>;
 }
 
-/** One level: what stands on it and what leads from one to another there. */
+/** One nesting level: its boxes and the arrows between them. */
 export interface Level {
   boxes: {
     id: string;
-    /** How high it stands now, where that is to stay. */
-    stands?: number;
+    /** Present y position, if it should be preserved. */
+    currentY?: number;
   }[];
   arrows: LevelArrow[];
 }
@@ -33,26 +33,26 @@ export interface LevelArrow {
   id: string;
   source: string;
   target: string;
-  /** So much room its words need. */
-  room?: number;
-  /** It leads away from the main line. */
-  isAside?: boolean;
-  /** Where it leaves and where it ends, from the middle of what it leaves and of what it leads to. */
-  from?: number;
-  to?: number;
+  /** Width that the label needs. */
+  labelSpace?: number;
+  /** The arrow leads away from the main line. */
+  isSideBranch?: boolean;
+  /** Vertical offsets of the two ends from the centres of the source and the target. */
+  fromOffset?: number;
+  toOffset?: number;
 }
 
 export interface Rect extends Point, Size {}
 
-/** From one thing in a column to one in a neighbouring column. */
+/** A link from an element in one column to an element in a neighbouring column. */
 export interface Link {
   to: string;
   weight: number;
-  /** So much lower than the other one it stands, if the arrow is level: an arrow may end anywhere on a frame. */
-  lift: number;
+  /** Vertical offset at which the arrow is horizontal: an arrow may end anywhere on a frame. */
+  offset: number;
 }
 
-export function meets(one: Rect, other: Rect, room = 0): boolean {
+export function overlaps(one: Rect, other: Rect, room = 0): boolean {
   return (
     one.x < other.x + other.width + room &&
     other.x < one.x + one.width + room &&
@@ -61,13 +61,13 @@ export function meets(one: Rect, other: Rect, room = 0): boolean {
   );
 }
 
-/** The rectangle that two points span. */
-export function between(a: Point, b: Point): Rect {
+/** The rectangle spanned by two points. */
+export function spanOf(a: Point, b: Point): Rect {
   return { x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) };
 }
 
-/** The smallest that holds all. Nothing: null. */
-export function around(rects: Iterable<Rect>): Rect | null {
+/** The smallest rectangle that contains all; null if there are none. */
+export function boundingRect(rects: Iterable<Rect>): Rect | null {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const one of rects) {
     left = Math.min(left, one.x);

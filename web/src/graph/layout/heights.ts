@@ -1,4 +1,7 @@
-/** How high everything stands: each where its main neighbours stand, so that the main line is straight, and nothing over another. */
+/**
+ * Vertical positions: align each element with its main neighbours, so that the main line is straight and nothing
+ * overlaps.
+ */
 import type { Link } from "./geometry";
 
 type Links = ReadonlyMap<string, readonly Link[]>;
@@ -6,7 +9,7 @@ type NumberOf = (id: string) => number;
 
 export const GAP_Y = 34;
 const ROUNDS = 8;
-/** The median of more takes too long. */
+/** Above this size, use the mean: a median takes too long. */
 const POOL_MAX = 64;
 
 interface Wish {
@@ -14,7 +17,7 @@ interface Wish {
   weight: number;
 }
 
-/** The height of the middle of everything. */
+/** Vertical centre of each element. */
 export function heightsOf(
   layers: readonly (readonly string[])[],
   before: Links,
@@ -33,7 +36,7 @@ export function heightsOf(
   return middle;
 }
 
-/** As near to the wishes as order and distances allow: neighbours that push each other are pooled, the heavier one stays. */
+/** Place elements as near to their wishes as order and distances allow: colliding neighbours are merged into a pool. */
 function place(layer: readonly string[], wish: (id: string) => Wish, middle: Map<string, number>, height: NumberOf) {
   const offsets: number[] = [];
   layer.forEach((id, at) => {
@@ -61,12 +64,12 @@ function place(layer: readonly string[], wish: (id: string) => Wish, middle: Map
 function wishOf(links: readonly Link[] | undefined, middle: ReadonlyMap<string, number>): Wish | null {
   const [only] = links ?? [];
   if (!links || !only) return null;
-  const to = (link: Link) => ({ at: (middle.get(link.to) ?? 0) + link.lift, weight: link.weight });
+  const to = (link: Link) => ({ at: (middle.get(link.to) ?? 0) + link.offset, weight: link.weight });
   if (links.length === 1) return to(only);
   return { at: median(links.map(to)), weight: links.reduce((sum, { weight }) => sum + weight, 0) };
 }
 
-/** The weighted median: the main line is straight whatever else leads there; of two alike, the middle. */
+/** Weighted median, so that side branches do not bend the main line. Between two equal halves, return the midpoint. */
 function median(wishes: readonly Wish[]): number {
   const sorted = [...wishes].sort((a, b) => a.at - b.at);
   const all = sorted.reduce((sum, one) => sum + one.weight, 0);

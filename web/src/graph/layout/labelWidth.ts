@@ -1,11 +1,11 @@
-/** How much room the label of an arrow takes, estimated from its letters: nothing is measured. */
+/** Estimated size of arrow labels from their characters; nothing is measured in the DOM. */
 
 export const LABEL = { height: 20, widest: 176, least: 30 } as const;
 const LETTER = 6.3;
 const WIDE_LETTER = 11.5;
 const PADDING = 12;
 
-/** How wide words are, about. */
+/** Approximate width of a label. */
 export function widthOf(words: string): number {
   let width = PADDING;
   for (const letter of words) {
@@ -15,7 +15,7 @@ export function widthOf(words: string): number {
   return Math.ceil(width);
 }
 
-/** Room for words between two columns, in steps: a letter more does not move the picture. */
-export function roomFor(words: string): number {
+/** Space for a label between two columns, in steps of 40 px, so that one more letter does not move the picture. */
+export function labelSpace(words: string): number {
   return words ? Math.min(LABEL.widest, Math.ceil(widthOf(words) / 40) * 40) : 0;
 }

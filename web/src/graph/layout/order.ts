@@ -1,19 +1,19 @@
-/** In which order things stand in their layers: as they stand now, unless fewer arrows cross each other otherwise.
-
-    each layer by the middle of its neighbours, down and up; what crosses least is kept, and of equals the first
-    ─▶ two that stand side by side, turned around where that is better
-*/
+/**
+ * Order of elements within their layers: the present order, unless another one has fewer crossings.
+ * sort each layer by the mean of its neighbours, down and up; keep the first order with the fewest crossings
+ * ─▶ swap adjacent pairs where that reduces crossings
+ */
 import type { Link } from "./geometry";
 
 type Links = ReadonlyMap<string, readonly Link[]>;
 
 const SWEEPS = 8;
-/** In layers that are larger, pairs are not turned around: that takes the square of it. */
+/** Pairs are not swapped in larger layers: the cost grows with the square of the size. */
 const PAIRS_MAX = 64;
-/** So many sweeps without any gain are enough. */
+/** Stop after this number of sweeps without improvement. */
 const PATIENCE = 3;
 
-export function ordered(layers: readonly (readonly string[])[], before: Links, after: Links): string[][] {
+export function orderLayers(layers: readonly (readonly string[])[], before: Links, after: Links): string[][] {
   let now = layers.map((layer) => [...layer]);
   let best = now;
   let least = crossings(now, after);
@@ -25,7 +25,7 @@ export function ordered(layers: readonly (readonly string[])[], before: Links, a
     idle = count < least ? 0 : idle + 1;
     if (count < least) [best, least] = [now, count];
   }
-  if (least > 0) exchange(best, before, after);
+  if (least > 0) swapPairs(best, before, after);
   return best;
 }
 
@@ -40,7 +40,7 @@ function sweepOver(layers: string[][], neighbours: Links, isDown: boolean): void
   }
 }
 
-/** As a share of the layer: layers differ in how much stands in them. */
+/** Position as a share of the layer, because layers differ in size. */
 const share = (at: number, length: number) => (at + 0.5) / length;
 
 function ranksOf(layers: readonly (readonly string[])[]): Map<string, number> {
@@ -52,8 +52,8 @@ function middle(links: readonly Link[] | undefined, rank: ReadonlyMap<string, nu
   return links.reduce((sum, { to }) => sum + (rank.get(to) ?? 0), 0) / links.length;
 }
 
-/** Turns pairs around that cross less the other way, until there are none. */
-function exchange(layers: string[][], before: Links, after: Links): void {
+/** Swap adjacent pairs that cross less in reverse order, until no such pair is left. */
+function swapPairs(layers: string[][], before: Links, after: Links): void {
   const place = new Map(layers.flatMap((layer) => layer.map((id, at): [string, number] => [id, at])));
   const placesOf = (links: Links, id: string) => (links.get(id) ?? []).map(({ to }) => place.get(to) ?? 0);
   for (const layer of layers) {
@@ -65,8 +65,8 @@ function exchange(layers: string[][], before: Links, after: Links): void {
         const [one, other] = [layer[at - 1] as string, layer[at] as string];
         const [above, below] = [ends.get(one), ends.get(other)];
         if (!above || !below) continue;
-        const asIs = crossed(above.before, below.before) + crossed(above.after, below.after);
-        const turned = crossed(below.before, above.before) + crossed(below.after, above.after);
+        const asIs = crossingsOfPair(above.before, below.before) + crossingsOfPair(above.after, below.after);
+        const turned = crossingsOfPair(below.before, above.before) + crossingsOfPair(below.after, above.after);
         if (turned >= asIs) continue;
         layer[at - 1] = other;
         layer[at] = one;
@@ -78,14 +78,14 @@ function exchange(layers: string[][], before: Links, after: Links): void {
   }
 }
 
-/** How often arrows of one cross those of another that stands below it. */
-function crossed(above: readonly number[], below: readonly number[]): number {
+/** Crossings between the arrows of one element and those of an element below it. */
+function crossingsOfPair(above: readonly number[], below: readonly number[]): number {
   let count = 0;
   for (const one of above) for (const other of below) if (one > other) count += 1;
   return count;
 }
 
-/** Counted from layer to layer, by a tree of sums over the places of the next one. */
+/** Count crossings between neighbouring layers with a Fenwick tree over the positions of the next layer. */
 export function crossings(layers: readonly (readonly string[])[], after: Links): number {
   let count = 0;
   layers.forEach((layer, at) => {

@@ -14,8 +14,8 @@ function picture(edges: string[], names = new Set(edges.flatMap((edge) => edge.s
 }
 
 function covers(shown: Picture): string[] {
-  const { positions: places } = quickLayout(shown);
-  const all = [...places.entries()];
+  const { positions } = quickLayout(shown);
+  const all = [...positions.entries()];
   return all.flatMap(([a, one], at) =>
     all
       .slice(at + 1)
@@ -24,77 +24,77 @@ function covers(shown: Picture): string[] {
   );
 }
 
-function rowsOf(places: ReadonlyMap<string, Point>): string[] {
+function rowsOf(positions: ReadonlyMap<string, Point>): string[] {
   const rows = new Map<number, string[]>();
-  for (const [id, { y }] of [...places].sort(([, a], [, b]) => a.y - b.y || a.x - b.x))
+  for (const [id, { y }] of [...positions].sort(([, a], [, b]) => a.y - b.y || a.x - b.x))
     rows.set(y, [...(rows.get(y) ?? []), id]);
   return [...rows.values()].map((row) => row.join(" "));
 }
 
 describe("the quick layout", () => {
-  it("puts what comes later further to the right", () => {
-    const { positions: places } = quickLayout(picture(["a>b", "b>c", "a>c"]));
-    expect(places.get("a")?.x).toBeLessThan(places.get("b")?.x ?? 0);
-    expect(places.get("b")?.x).toBeLessThan(places.get("c")?.x ?? 0);
+  it("puts successors further to the right", () => {
+    const { positions } = quickLayout(picture(["a>b", "b>c", "a>c"]));
+    expect(positions.get("a")?.x).toBeLessThan(positions.get("b")?.x ?? 0);
+    expect(positions.get("b")?.x).toBeLessThan(positions.get("c")?.x ?? 0);
   });
 
-  it("leads long arrows around the boxes they pass", () => {
+  it("routes long arrows around the boxes they pass", () => {
     const shown = picture(["a>b", "b>c", "a>c"]);
-    const { positions: places, waypoints: routes } = quickLayout(shown);
+    const { positions, waypoints: routes } = quickLayout(shown);
     const route = routes.get("e2") ?? [];
-    const passed = places.get("b") as { x: number; y: number };
+    const passed = positions.get("b") as { x: number; y: number };
     expect(route.length).toBe(2);
     for (const point of route) expect(point.y < passed.y || point.y > passed.y + BOX.height).toBe(true);
   });
 
-  it("breaks a long line into rows, also where it comes back", () => {
+  it("wraps a long line into rows, also with a back arrow", () => {
     const line = Array.from({ length: 11 }, (_, at) => `n${at}>n${at + 1}`);
     for (const more of ["n3>n2", "n11>n0"]) {
-      const { positions: places } = quickLayout(picture([...line, more]));
-      expect(rowsOf(places)).toEqual(["n0 n1 n2 n3", "n4 n5 n6 n7", "n8 n9 n10 n11"]);
-      expect(Math.max(...[...places.values()].map((place) => place.x + BOX.width))).toBeLessThan(1100);
+      const { positions } = quickLayout(picture([...line, more]));
+      expect(rowsOf(positions)).toEqual(["n0 n1 n2 n3", "n4 n5 n6 n7", "n8 n9 n10 n11"]);
+      expect(Math.max(...[...positions.values()].map((place) => place.x + BOX.width))).toBeLessThan(1100);
     }
   });
 
-  it("fills rows like those of a text: what comes later changes nothing before it", () => {
+  it("fills rows so that a later box does not move earlier ones", () => {
     const line = (length: number) => Array.from({ length }, (_, at) => `n${at}>n${at + 1}`);
-    const { positions: places } = quickLayout(picture(line(9)));
+    const { positions } = quickLayout(picture(line(9)));
     const longer = quickLayout(picture(line(10))).positions;
-    for (const [id, at] of places) expect(longer.get(id)).toEqual(at);
+    for (const [id, at] of positions) expect(longer.get(id)).toEqual(at);
   });
 
-  it("breaks long branches into rows as well", () => {
+  it("wraps long branches into rows", () => {
     const branch = (name: string) => Array.from({ length: 6 }, (_, at) => `${name}${at}>${name}${at + 1}`);
     const fan = ["a", "b", "c", "d"].flatMap((name) => [`p>${name}0`, ...branch(name), `${name}6>j`]);
-    const { positions: places } = quickLayout(picture([...fan, "j>z"]));
-    expect(Math.max(...[...places.values()].map((place) => place.x + BOX.width))).toBeLessThan(2300);
+    const { positions } = quickLayout(picture([...fan, "j>z"]));
+    expect(Math.max(...[...positions.values()].map((place) => place.x + BOX.width))).toBeLessThan(2300);
     const long = quickLayout(
       picture([...branch("a"), ...branch("a").map((one) => one.replaceAll("a", "b")), "p>a0", "p>b0"]),
     );
     expect(rowsOf(long.positions).length).toBeGreaterThan(3);
   });
 
-  it("keeps the main line straight, whatever leads past it or aside", () => {
+  it("keeps the main line straight despite side branches and bypasses", () => {
     const shown = picture(["a>b", "b>c", "c>d", "d>e", "b>e", "c>x", "d>a"]);
     for (const arrow of shown.arrows) if (arrow.target === "x") arrow.isError = true;
-    const { positions: places } = quickLayout(shown);
-    expect(new Set(["a", "b", "c", "d", "e"].map((id) => places.get(id)?.y)).size).toBe(1);
+    const { positions } = quickLayout(shown);
+    expect(new Set(["a", "b", "c", "d", "e"].map((id) => positions.get(id)?.y)).size).toBe(1);
   });
 
-  it("stands branches that are alike above and below", () => {
-    const { positions: places } = quickLayout(picture(["a>b", "a>c", "b>d", "c>d"]));
-    const y = (id: string) => places.get(id)?.y ?? 0;
+  it("places equal branches symmetrically above and below", () => {
+    const { positions } = quickLayout(picture(["a>b", "a>c", "b>d", "c>d"]));
+    const y = (id: string) => positions.get(id)?.y ?? 0;
     expect(y("a")).toBe((y("b") + y("c")) / 2);
     expect(y("d")).toBe(y("a"));
   });
 
-  it("is not led astray by circles, loops on themselves and boxes that nothing leads to", () => {
+  it("handles cycles, self-loops and isolated boxes", () => {
     const shown = picture(["a>b", "b>a", "b>b", "c>c"]);
     expect(quickLayout(shown).positions.size).toBe(3);
     expect(covers(shown)).toEqual([]);
   });
 
-  it("covers nothing, whatever the graph", () => {
+  it("never overlaps boxes in random graphs", () => {
     let seed = 7;
     const random = (below: number) => {
       seed = (seed * 48271) % 2147483647;
@@ -107,12 +107,12 @@ describe("the quick layout", () => {
     }
   });
 
-  it("lays out two thousand boxes", () => {
+  it("lays out 2000 boxes", () => {
     const edges = Array.from({ length: 2000 }, (_, at) => `n${at}>n${Math.floor(at / 2)}`);
     expect(quickLayout(picture(edges)).positions.size).toBe(2000);
   });
 
-  it("leaves boxes where their author put them, unless they cover each other", () => {
+  it("keeps the author's positions unless boxes overlap", () => {
     const shown = picture(["a>b"]);
     const [a, b] = shown.boxes;
     if (!a || !b) throw new Error("two boxes");

@@ -1,50 +1,54 @@
-/** Long pictures are read like a text: what would be one long line is broken into rows.
-
-    A row is as long as a window is wide, and what comes later does not change it. It is broken where one arrow leads on:
-    arrows to the same box, or from the same box, are as one. A line of its own leads back to the beginning of the next row.
-*/
+/**
+ * Wrap long layouts into rows, like text.
+ * The row length depends on the window shape, and later boxes do not change earlier rows. A row is broken where few
+ * arrows lead on: arrows with the same target, or from the same source, count as one. A line of its own leads back to
+ * the beginning of the next row.
+ */
 import type { Layout, Level, LevelArrow, Point, Size } from "./geometry";
 import { GAP_X } from "./layered";
 
-/** As long as a row may always be. */
-const ROW_LEAST = 1_100;
-/** What is hardly longer is not broken at all. */
-const SPARE = 1.26;
-/** Pictures that are too large for one look are broken into rows that make them about so wide for their height. */
-const SHAPE = 1.3;
-/** Rows become longer in such steps, so that a box more moves few others. */
+/** A row may always have this length. */
+const ROW_MIN = 1_100;
+/** A layout that exceeds the row length by less than this factor is not wrapped. */
+const TOLERANCE = 1.26;
+/** Desired ratio of width to height for layouts that do not fit into the window. */
+const ASPECT_RATIO = 1.3;
+/** Row lengths grow by this factor, so that one more box moves few others. */
 const STEP = 1.25;
-const BETWEEN = 96;
-/** So far above the next row, arrows come back to its beginning. */
-const RETURN = 30;
-/** Each further arrow that comes back has a lane of its own. */
+const ROW_GAP = 96;
+/** Distance above the next row at which arrows return to its beginning. */
+const RETURN_OFFSET = 30;
+/** Distance between returning arrows. */
 const LANE = 14;
-/** Nobody can follow more lines from row to row. */
+/** More lines from row to row are too hard to follow. */
 const LINES_MAX = 3;
-/** A further line is as bad as a row that is shorter by so much. */
+/** One more line is as bad as a row shorter by this length. */
 const LINE_COST = 420;
 
-/** How long a row of it is at most. */
-export function rowOf({ width, height }: Size): number {
-  const wish = Math.sqrt(width * (height + BETWEEN) * SHAPE);
-  return ROW_LEAST * STEP ** Math.max(0, Math.round(Math.log(wish / ROW_LEAST) / Math.log(STEP)));
+/** Maximum row length for a layout of this size. */
+export function rowLengthFor({ width, height }: Size): number {
+  const wish = Math.sqrt(width * (height + ROW_GAP) * ASPECT_RATIO);
+  return ROW_MIN * STEP ** Math.max(0, Math.round(Math.log(wish / ROW_MIN) / Math.log(STEP)));
 }
 
-/** Whether it is to be broken. */
-export const isLong = (laid: Size) => laid.width > rowOf(laid) * SPARE;
+/** Whether the layout should be wrapped. */
+export const isLong = (laid: Size) => laid.width > rowLengthFor(laid) * TOLERANCE;
 
 interface Cut {
-  /** The first column of the next row. */
+  /** First column of the next row. */
   column: number;
-  /** How many lines lead across: what ends together is one, what goes on to a later column as bad as two. */
+  /**
+   * Number of lines across the cut: arrows with the same target count as one; those that end beyond the next column
+   * count twice.
+   */
   lines: number;
   crossing: readonly LevelArrow[];
 }
 
-export function inRows(level: Level, laid: Layout & Size, sizes: ReadonlyMap<string, Size>): Layout & Size {
+export function wrapRows(level: Level, laid: Layout & Size, sizes: ReadonlyMap<string, Size>): Layout & Size {
   if (!isLong(laid)) return laid;
   const lefts = [...new Set([...laid.positions.values()].map((place) => place.x))].sort((a, b) => a - b);
-  const cuts = chosen(possible(level, laid.positions, lefts), lefts, laid);
+  const cuts = chooseCuts(possibleCuts(level, laid.positions, lefts), lefts, laid);
   if (cuts.length === 0) return laid;
   const starts = [0, ...cuts.map((cut) => lefts[cut.column] ?? 0)];
   const rowAt = (x: number) => starts.findLastIndex((start) => x >= start);
@@ -62,31 +66,32 @@ export function inRows(level: Level, laid: Layout & Size, sizes: ReadonlyMap<str
   let y = 0;
   starts.forEach((_, row) => {
     shifts.push(y - (tops[row] ?? 0));
-    y += (bottoms[row] ?? 0) - (tops[row] ?? 0) + BETWEEN + ((cuts[row]?.lines ?? 1) - 1) * LANE;
+    y += (bottoms[row] ?? 0) - (tops[row] ?? 0) + ROW_GAP + ((cuts[row]?.lines ?? 1) - 1) * LANE;
   });
 
   const moved = (point: Point): Point => {
     const row = rowAt(point.x);
     return { x: point.x - (starts[row] ?? 0), y: point.y + (shifts[row] ?? 0) };
   };
-  const places = new Map([...laid.positions].map(([id, place]) => [id, moved(place)]));
+  const positions = new Map([...laid.positions].map(([id, place]) => [id, moved(place)]));
   const routes = new Map(kept.map(([id, route]) => [id, route.map(moved)]));
   cuts.forEach((cut, at) => {
     const top = (tops[at + 1] ?? 0) + (shifts[at + 1] ?? 0);
     for (const { id, source, target } of cut.crossing) {
-      const [from, to] = [places.get(source), places.get(target)];
+      const [from, to] = [positions.get(source), positions.get(target)];
       const isNext = (to?.x ?? 0) <= (from?.x ?? 0) && (to?.y ?? 0) >= top;
-      if (isNext && rowAt(laid.positions.get(target)?.x ?? 0) === at + 1) routes.set(id, [{ x: 0, y: top - RETURN }]);
+      if (isNext && rowAt(laid.positions.get(target)?.x ?? 0) === at + 1)
+        routes.set(id, [{ x: 0, y: top - RETURN_OFFSET }]);
     }
   });
-  const width = Math.max(...[...places].map(([id, place]) => place.x + (sizes.get(id)?.width ?? 0)));
-  return { positions: places, waypoints: routes, width, height: y - BETWEEN };
+  const width = Math.max(...[...positions].map(([id, place]) => place.x + (sizes.get(id)?.width ?? 0)));
+  return { positions, waypoints: routes, width, height: y - ROW_GAP };
 }
 
-/** Where a line may be broken, and what leads across there. */
-function possible(level: Level, places: ReadonlyMap<string, Point>, lefts: readonly number[]): Cut[] {
+/** Columns before which a row may be broken, with the arrows that cross there. */
+function possibleCuts(level: Level, positions: ReadonlyMap<string, Point>, lefts: readonly number[]): Cut[] {
   const column = new Map(lefts.map((left, at) => [left, at]));
-  const at = (id: string) => column.get(places.get(id)?.x ?? 0) ?? 0;
+  const at = (id: string) => column.get(positions.get(id)?.x ?? 0) ?? 0;
   const crossing: LevelArrow[][] = lefts.map(() => []);
   for (const arrow of level.arrows) {
     const [from, to] = [at(arrow.source), at(arrow.target)];
@@ -101,11 +106,11 @@ function possible(level: Level, places: ReadonlyMap<string, Point>, lefts: reado
   });
 }
 
-/** Row by row, each filled as well as it goes. */
-function chosen(cuts: readonly Cut[], lefts: readonly number[], laid: Size): Cut[] {
-  const row = rowOf(laid);
+/** Choose the cuts row by row, filling each row as far as possible. */
+function chooseCuts(cuts: readonly Cut[], lefts: readonly number[], laid: Size): Cut[] {
+  const row = rowLengthFor(laid);
   const taken: Cut[] = [];
-  for (let start = 0; laid.width - start > row * SPARE; ) {
+  for (let start = 0; laid.width - start > row * TOLERANCE; ) {
     const length = (cut: Cut) => (lefts[cut.column] ?? 0) - start;
     const ahead = cuts.filter((cut) => length(cut) > 0);
     const fitting = ahead.filter((cut) => length(cut) <= row + GAP_X);

@@ -1,5 +1,6 @@
-/** Lays out beside the page. */
+/** Compute the layout in a worker. */
 import { settledLayout } from "./quickLayout";
-import type { Tidying } from "./tidy";
+import type { TidyRequest } from "./tidy";
 
-self.onmessage = ({ data }: MessageEvent<Tidying>) => self.postMessage(settledLayout(data.picture, data.stands));
+self.onmessage = ({ data }: MessageEvent<TidyRequest>) =>
+  self.postMessage(settledLayout(data.picture, data.currentPositions));

@@ -24,20 +24,20 @@ function wordsOn(source: DefinitionNode, ...conditions: JsonObject[]): string[] 
   return pictureOf({ id: "w", nodes, edges }, "de", t).arrows.map((one) => one.label);
 }
 
-describe("what stands on an arrow", () => {
-  it("calls an answer as whoever is asked sees it", () => {
+describe("the label of an arrow", () => {
+  it("shows an answer as the person who answers sees it", () => {
     const labels = ["approve", "again", "late"].map((label) => ({ type: "label", label }));
     expect(wordsOn(ask, ...labels)).toEqual(["Freigeben", "Noch einmal", "late"]);
     expect(wordsOn({ id: "choose", type: "decision" }, ...labels)).toEqual(["approve", "again", "late"]);
   });
 
-  it("says yes and no of a decision about a formula", () => {
+  it("shows yes and no for a decision with an expression", () => {
     const labels = ["true", "false"].map((label) => ({ type: "label", label }));
     expect(wordsOn({ id: "choose", type: "decision" }, ...labels)).toEqual(["ja", "nein"]);
     expect(wordsOn({ id: "choose", type: "agent" }, ...labels)).toEqual(["true", "false"]);
   });
 
-  it("says in the language of the page when it is taken", () => {
+  it("describes its condition in the language of the page", () => {
     expect(wordsOn(ask, { type: "default" }, { type: "error", codes: ["timeout"] })).toEqual([
       "sonst",
       "Fehler timeout",
@@ -45,7 +45,7 @@ describe("what stands on an arrow", () => {
   });
 });
 
-it("begins where the workflow begins, also where an arrow leads back there", () => {
+it("puts the entry node first, even if an arrow leads back to it", () => {
   const nodes = ["b", "a"].map((id) => ({ id, type: "agent" }));
   const edges = [
     { source: "a", target: "b" },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
-import { changesBetween, fieldChanges, merged } from "./diff";
+import { changesBetween, fieldChanges, mergedDefinition } from "./diff";
 
 const BEFORE: Definition = {
   id: "letter",
@@ -12,7 +12,7 @@ const BEFORE: Definition = {
   edges: [{ source: "write", target: "send" }],
 };
 
-test("what came, went and says something else is told, with its places", () => {
+test("lists added, removed and changed parts with the paths of the changes", () => {
   const after: Definition = {
     id: "letter",
     name: "A letter",
@@ -30,21 +30,21 @@ test("what came, went and says something else is told, with its places", () => {
     "edge write->send removed",
     "edge write->review added",
   ]);
-  expect(changesBetween(BEFORE, after)[1]?.fields).toEqual([{ place: "config.prompt", before: "one", after: "two" }]);
+  expect(changesBetween(BEFORE, after)[1]?.fields).toEqual([{ path: "config.prompt", before: "one", after: "two" }]);
 });
 
-test("a box that was moved, and keys in another order, are no difference", () => {
+test("ignores node positions and the order of keys", () => {
   const moved = {
     ...BEFORE,
     nodes: BEFORE.nodes.map((node) => ({ ...node, position: { x: 9, y: 9 } })),
   };
   expect(changesBetween(BEFORE, moved)).toEqual([]);
   expect(fieldChanges({ a: [{ b: 1, c: 2 }] }, { a: [{ c: 2, b: 1 }] })).toEqual([]);
-  expect(fieldChanges({ a: null }, {})).toEqual([{ place: "a", before: null }]);
+  expect(fieldChanges({ a: null }, {})).toEqual([{ path: "a", before: null }]);
 });
 
-test("one picture has what went beside what is", () => {
+test("merges two definitions into one that also has the removed nodes and edges", () => {
   const after = { ...BEFORE, nodes: BEFORE.nodes.slice(0, 1), edges: [] };
-  expect(merged(BEFORE, after).nodes.map((node) => node.id)).toEqual(["write", "send"]);
-  expect(merged(BEFORE, after).edges).toHaveLength(1);
+  expect(mergedDefinition(BEFORE, after).nodes.map((node) => node.id)).toEqual(["write", "send"]);
+  expect(mergedDefinition(BEFORE, after).edges).toHaveLength(1);
 });

@@ -1,12 +1,15 @@
-/** What two definitions differ in, as a picture and a list tell it: what came, what went, what says something else. */
+/** Differences between two definitions: added, removed and changed nodes, edges and workflow fields. */
 import type { Definition, DefinitionEdge, Json, JsonObject } from "@/api/views";
 import { edgeNames } from "./edgeNames";
 
 export type Mark = "added" | "removed" | "changed";
 
-/** A value at a place (names joined by dots); absent where there was, or is, none. */
+/**
+ * A changed value and its path (names joined by dots). `before` or `after` is absent if the value did not or does not
+ * exist.
+ */
 export interface FieldChange {
-  place: string;
+  path: string;
   before?: Json;
   after?: Json;
 }
@@ -18,8 +21,8 @@ export interface Change {
   fields: FieldChange[];
 }
 
-/** Positions and the graph that the server sends are not what a workflow does. */
-const LOOKS: ReadonlySet<string> = new Set(["position", "graph"]);
+/** Keys that do not affect what a workflow does: node positions, and the graph that the server adds. */
+const IGNORED_KEYS: ReadonlySet<string> = new Set(["position", "graph"]);
 
 export function changesBetween(before: Definition, after: Definition): Change[] {
   const { nodes: oldNodes, edges: oldEdges, ...oldHead } = before;
@@ -52,17 +55,17 @@ function* changesOf(kind: "node" | "edge", before: Map<string, JsonObject>, afte
     if (!before.has(id)) yield { kind, id, mark: "added", fields: fieldChanges({}, thing) } satisfies Change;
 }
 
-/** Objects are compared member by member, everything else as a whole. */
+/** Compare objects member by member and all other values as a whole. */
 export function fieldChanges(before: JsonObject, after: JsonObject, around = ""): FieldChange[] {
   const found: FieldChange[] = [];
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (!around && LOOKS.has(name)) continue;
+    if (!around && IGNORED_KEYS.has(name)) continue;
     const place = around ? `${around}.${name}` : name;
     const [was, is] = [before[name], after[name]];
     if (isObject(was) && isObject(is)) found.push(...fieldChanges(was, is, place));
-    else if (!same(was, is))
+    else if (!isSameJson(was, is))
       found.push({
-        place,
+        path: place,
         ...(was === undefined ? {} : { before: was }),
         ...(is === undefined ? {} : { after: is }),
       });
@@ -74,20 +77,20 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** As JSON, whatever the order of the keys. */
-export function same(one: Json | undefined, other: Json | undefined): boolean {
+/** Compare as JSON; the order of keys does not matter. */
+export function isSameJson(one: Json | undefined, other: Json | undefined): boolean {
   if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((value, at) => same(value, other[at]));
+    return one.length === other.length && one.every((value, at) => isSameJson(value, other[at]));
   if (isObject(one) && isObject(other))
     return (
       Object.keys(one).length === Object.keys(other).length &&
-      Object.keys(one).every((name) => name in other && same(one[name], other[name]))
+      Object.keys(one).every((name) => name in other && isSameJson(one[name], other[name]))
     );
   return one === other;
 }
 
-/** Both in one: as it is after, and what went where it was. */
-export function merged(before: Definition, after: Definition): Definition {
+/** One definition that contains all nodes and edges of `after` and those that only `before` has. */
+export function mergedDefinition(before: Definition, after: Definition): Definition {
   const known = new Set(after.nodes.map((node) => node.id));
   const kept = new Set(edgeNames(after.edges));
   const names = edgeNames(before.edges);

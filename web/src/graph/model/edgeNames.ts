@@ -1,4 +1,4 @@
-/** How edges are named: by their ids, else `source->target`, with a number from the second on. */
+/** Names of edges: the id of the edge, otherwise `source->target`, numbered from the second parallel edge on. */
 import type { DefinitionEdge } from "@/api/views";
 
 export function edgeNames(edges: readonly DefinitionEdge[]): string[] {

@@ -5,7 +5,7 @@ const NAMES: Record<string, string> = { each: "Each chapter", write: "Write", ch
 const called = (node: string) => NAMES[node] ?? node;
 
 describe("the names of steps", () => {
-  it("are those of their nodes, with the branch and the visit", () => {
+  it("combine node names with branch and visit numbers", () => {
     expect(stepName("write", called)).toBe("Write");
     expect(stepName("write#3", called)).toBe("Write #3");
     expect(stepName("each[1.2]/write#3", called)).toBe("Each chapter [3] / Write #3");
@@ -14,12 +14,12 @@ describe("the names of steps", () => {
     );
   });
 
-  it("are their ids where nodes have no name", () => {
+  it("fall back to ids for unnamed nodes", () => {
     expect(stepName("odd.node#2", called)).toBe("odd.node #2");
     expect(stepName("", called)).toBe("");
   });
 
-  it("stand at both ends of an arrow that has no id of its own", () => {
+  it("name both ends of an arrow without an id", () => {
     expect(arrowName("write->check", called)).toBe("Write → Check");
     expect(arrowName("write->check 2", called)).toBe("Write → Check 2");
     expect(arrowName("again", called)).toBe("again");

@@ -1,4 +1,4 @@
-/** A definition as a picture: boxes, arrows, and what stands on them. */
+/** A definition as a picture: boxes, arrows and their labels. */
 import type { TFunction } from "i18next";
 import type { Definition, DefinitionEdge, DefinitionNode, JsonObject, Text } from "@/api/views";
 import { textIn } from "@/i18n";
@@ -12,8 +12,8 @@ export interface Box {
   name: string;
   detail: string;
   position: { x: number; y: number } | null;
-  /** What stands folded behind this box. */
-  inside?: string[];
+  /** Ids of the nodes that are folded into this box. */
+  foldedNodes?: string[];
 }
 
 export interface Arrow {
@@ -22,7 +22,7 @@ export interface Arrow {
   target: string;
   label: string;
   isError: boolean;
-  /** Not written down in the document, and yet taken. */
+  /** The document implies this arrow but does not contain it. */
   isImplied?: boolean;
 }
 
@@ -30,15 +30,18 @@ export interface Picture {
   boxes: Box[];
   arrows: Arrow[];
   regions?: Region[];
-  /** Of which workflow, where it is known: how it is folded is kept by that name. */
+  /** Id of the workflow, if known; the folding state is stored under it. */
   workflow?: string;
 }
 
-/** From so many boxes on only those in sight are drawn, and those that nobody could read are one drawing. */
-export const MANY = 150;
+/**
+ * From this number of boxes on, only visible boxes are rendered, and at small zoom levels all boxes are painted on one
+ * canvas.
+ */
+export const LARGE_PICTURE = 150;
 const LABEL_MAX = 42;
 
-/** A node that did not change has the same box as before, so that it is not drawn again. */
+/** An unchanged node keeps its box object, so that React does not render it again. */
 const BOXES = new WeakMap<DefinitionNode, { language: string; box: Box }>();
 
 function boxOf(node: DefinitionNode, language: string): Box {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Definition, DefinitionNode } from "@/api/views";
-import { folded, frameName, framesOf } from "@/graph/layout/frames";
+import { foldRegions, frameName, framesOf } from "@/graph/layout/frames";
 import { layoutOf } from "@/graph/layout/quickLayout";
 import { unspoken } from "@/testing/graphs";
-import { adjacencyOf, inOrder } from "./adjacency";
+import { adjacencyOf, flowOrder } from "./adjacency";
 import { pictureOf } from "./picture";
 import { impliedEdges, regionsOf } from "./regions";
 
-/** As in `p:parallel>a p>b a>j:join b>j`: nodes by first mention, an agent where no type is said. */
+/** Parse `p:parallel>a p>b a>j:join b>j`: nodes in the order of their first mention; the type defaults to agent. */
 function drawn(text: string, more: Record<string, Partial<DefinitionNode>> = {}): Definition {
   const nodes = new Map<string, DefinitionNode>();
   const edges = text.split(" ").map((pair) => {
@@ -22,7 +22,10 @@ function drawn(text: string, more: Record<string, Partial<DefinitionNode>> = {})
   return { id: "w", nodes: [...nodes.values()], edges };
 }
 
-/** `outer: members` for each region, the outer ones first; the type of the opener gives the kind. */
+/**
+ * `members` maps an opening node to its members, outer regions first. The type of the opening node is the kind of the
+ * region.
+ */
 function withRegions(definition: Definition, members: Record<string, string>): Definition {
   const inside = Object.entries(members).map(([id, ids]) => ({ id, members: ids.split(" ") }));
   const regions = inside.map((one, at) => ({
@@ -43,18 +46,18 @@ const without = (definition: Definition, gone: string): Definition => ({
 });
 
 describe("regions of a draft", () => {
-  it("are those that the server found", () => {
+  it("match those that the server computed", () => {
     expect(shown(NESTED)).toEqual({ l: ["p a b j", null], p: ["a b", "l"] });
     expect(shown(drawn("l:loop>a a>l"))).toEqual({});
   });
 
-  it("lose what was removed, and go with the node that opens them", () => {
+  it("lose removed nodes, and disappear with the node that opens them", () => {
     expect(shown(without(NESTED, "a"))).toEqual({ l: ["p b j", null], p: ["b", "l"] });
     expect(shown(without(NESTED, "l"))).toEqual({ p: ["a b", null] });
     expect(shown(without(NESTED, "p"))).toEqual({ l: ["a b j", null] });
   });
 
-  it("take a new node in where its neighbours are, until the server has seen it", () => {
+  it("contain a new node if its neighbours are inside, until the next check", () => {
     const added = (source: string, target: string): Definition => ({
       ...NESTED,
       nodes: [...NESTED.nodes, { id: "new", type: "agent" }],
@@ -65,7 +68,7 @@ describe("regions of a draft", () => {
     expect(shown(added("s", "z"))).toEqual({ l: ["p a b j", null], p: ["a b", "l"] });
   });
 
-  it("have the implied edges that nobody has drawn", () => {
+  it("add implied edges that the document does not contain", () => {
     const definition = drawn("p:parallel>a b>z");
     const implied = [
       { source: "p", target: "a" },
@@ -79,7 +82,7 @@ describe("regions of a draft", () => {
 describe("frames", () => {
   const picture = pictureOf(NESTED, "en", unspoken);
 
-  it("hold what is inside and nothing else", () => {
+  it("contain exactly the members of their region", () => {
     const layout = layoutOf(picture);
     const frames = framesOf(picture.regions ?? [], layout.positions);
     expect(frames.map((frame) => frame.region.id)).toEqual(["l", "p"]);
@@ -90,27 +93,27 @@ describe("frames", () => {
       }
   });
 
-  it("are read in rows where what is inside is long, and stay rectangles around it", () => {
+  it("wrap long content into rows and stay rectangles around it", () => {
     const steps = Array.from({ length: 11 }, (_, at) => `a${at}>a${at + 1}`).join(" ");
     const ids = Array.from({ length: 12 }, (_, at) => `a${at}`).join(" ");
     const long = pictureOf(withRegions(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), { l: ids }), "en", unspoken);
-    const { positions: places } = layoutOf(long);
-    const [frame] = framesOf(long.regions ?? [], places);
-    expect(new Set([...places].filter(([id]) => id.startsWith("a")).map(([, at]) => at.y)).size).toBe(3);
+    const { positions } = layoutOf(long);
+    const [frame] = framesOf(long.regions ?? [], positions);
+    expect(new Set([...positions].filter(([id]) => id.startsWith("a")).map(([, at]) => at.y)).size).toBe(3);
     expect(frame?.width).toBeLessThan(1500);
   });
 
-  it("keep a folded group inside the group around it", () => {
-    const shown = folded(picture, new Set(["p"]), layoutOf(picture));
+  it("keep a folded region inside its parent region", () => {
+    const shown = foldRegions(picture, new Set(["p"]), layoutOf(picture));
     const [outer] = framesOf(shown.regions ?? [], layoutOf(shown).positions);
     expect(outer?.region.members).toEqual(["p", frameName("p"), "j"]);
     expect(outer?.region.count).toBe(4);
   });
 
-  it("fold into one box, and arrows lead there", () => {
-    const shown = folded(picture, new Set(["l"]), layoutOf(picture));
+  it("fold into one box that takes over the arrows of its members", () => {
+    const shown = foldRegions(picture, new Set(["l"]), layoutOf(picture));
     expect(shown.boxes.map((box) => box.id)).toEqual(["s", "l", "z", frameName("l")]);
-    expect(shown.boxes.at(-1)?.inside).toEqual(["p", "a", "b", "j"]);
+    expect(shown.boxes.at(-1)?.foldedNodes).toEqual(["p", "a", "b", "j"]);
     expect(shown.arrows.map((arrow) => `${arrow.source}>${arrow.target}`)).toEqual([
       "s>l",
       `l>${frameName("l")}`,
@@ -121,16 +124,16 @@ describe("frames", () => {
   });
 });
 
-describe("ways", () => {
-  it("are told in the order of the flow, branch by branch", () => {
-    const ways = adjacencyOf(["z", "a", "b", "c", "d"], drawn("a>b a>c b>d d>z c>z z>a").edges);
-    expect(inOrder(adjacencyOf(["a", "b", "c", "d", "z"], drawn("a>b a>c b>d d>z c>z").edges))).toEqual([
+describe("flow order", () => {
+  it("lists nodes branch by branch", () => {
+    const adjacency = adjacencyOf(["z", "a", "b", "c", "d"], drawn("a>b a>c b>d d>z c>z z>a").edges);
+    expect(flowOrder(adjacencyOf(["a", "b", "c", "d", "z"], drawn("a>b a>c b>d d>z c>z").edges))).toEqual([
       "a",
       "b",
       "d",
       "c",
       "z",
     ]);
-    expect(inOrder(ways)).toHaveLength(5);
+    expect(flowOrder(adjacency)).toHaveLength(5);
   });
 });

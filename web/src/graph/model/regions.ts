@@ -1,17 +1,18 @@
-/** Regions of a workflow: what lies between a parallel and its join, and the body of a loop.
-
-    The server finds them (`graph` beside a definition). A draft has those of its last check, with the nodes that it has
-    now; a node that the server has not seen yet is in the innermost region of its neighbours until the next check.
-*/
+/**
+ * Regions of a workflow: the nodes between a parallel and its join, and the body of a loop.
+ * The server computes them (`graph` beside a definition). A draft uses the regions of its last check, reduced to the
+ * nodes that it has now. A node added since that check belongs to the innermost region of its neighbours until the next
+ * check.
+ */
 import type { Definition, DefinitionEdge } from "@/api/views";
 
 export interface Region {
-  /** The parallel or loop that opens it; it stands outside, before it. */
+  /** Id of the parallel or loop that opens the region. That node is not a member. */
   id: string;
   kind: "parallel" | "loop";
-  /** All nodes inside, also those of regions inside. */
+  /** All nodes inside, including those of nested regions. */
   members: string[];
-  /** The number of nodes inside, where some of them are folded away. */
+  /** Number of nodes inside; set when some of them are folded away. */
   count?: number;
   parent: string | null;
 }
@@ -21,7 +22,7 @@ export function regionsOf({ nodes, edges, graph }: Definition): Region[] {
   const order = new Map(nodes.map((node, at) => [node.id, at]));
   const region = new Map(graph.regions.map((one) => [one.id, one]));
   const around = new Map<string, string>();
-  // Outer regions come first, so the innermost one remains.
+  // Outer regions come first, so the innermost region wins.
   for (const one of graph.regions) for (const id of one.members) around.set(id, one.id);
   const known = new Set([...region.keys(), ...around.keys(), ...(graph.known ?? [])]);
   const depth = (id: string | undefined): number =>
@@ -45,7 +46,7 @@ export function regionsOf({ nodes, edges, graph }: Definition): Region[] {
   }
 }
 
-/** Edges that the document implies: to the branches that a parallel names, along the steps that a loop lists. */
+/** Edges that the document implies: to the branches that a parallel names, and along the steps that a loop lists. */
 export function impliedEdges({ nodes, edges, graph }: Definition): DefinitionEdge[] {
   if (!graph || graph.implied.length === 0) return [];
   const ids = new Set(nodes.map((node) => node.id));

@@ -1,4 +1,4 @@
-/** The picture of a workflow, to look at: with what an execution adds, if there is one. */
+/** Read-only canvas of a workflow, with the state of an execution if there is one. */
 
 import {
   Background,
@@ -15,12 +15,12 @@ import "./canvas.css";
 import { useEffect, useMemo, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { framesOf } from "@/graph/layout/frames";
-import { MANY, type Picture } from "@/graph/model/picture";
+import { LARGE_PICTURE, type Picture } from "@/graph/model/picture";
 import { theme } from "@/theme";
 import { useAriaLabels } from "./ariaLabels";
 import { CanvasControls } from "./CanvasControls";
 import { type Marks, MarksContext } from "./changeMarks";
-import { FarCanvas, useComingNear, useIsFar } from "./FarCanvas";
+import { FarCanvas, useIsFar, useZoomToPointer } from "./FarCanvas";
 import {
   arrowsOf,
   boxesOf,
@@ -33,12 +33,12 @@ import {
 } from "./flowElements";
 import { FoldingContext, useFoldingOf } from "./folding";
 import { type Overlay, OverlayContext } from "./overlay";
-import { SMALLEST, viewOf, wholeViewOf } from "./viewport";
+import { fitViewport, initialViewport, SMALLEST } from "./viewport";
 import { useVisiblePicture } from "./visiblePicture";
 import type { ArrowEdge } from "./WorkflowEdge";
 
-/** Where two are compared, everything is seen at first. */
-const COMPARED = "\ncompared";
+/** Storage key of the folding state in comparisons; nothing is folded at first. */
+const COMPARISON_KEY = "\ncompared";
 
 const NONE: CanvasNode[] = [];
 const NO_ARROWS: ArrowEdge[] = [];
@@ -46,7 +46,7 @@ const NO_ARROWS: ArrowEdge[] = [];
 interface Props {
   picture: Picture;
   overlay?: Overlay;
-  /** What came, went and changed, where two are compared. */
+  /** Added, removed and changed elements, if two definitions are compared. */
   marks?: Marks;
   picked?: string | null;
   onPick?: (node: string | null) => void;
@@ -67,7 +67,7 @@ export function Canvas(props: Props) {
 function Inner({ picture, marks, picked = null, onPick }: Props) {
   const { t } = useTranslation();
   const flow = useReactFlow<CanvasNode, ArrowEdge>();
-  const folding = useFoldingOf(marks ? COMPARED : (picture.workflow ?? ""));
+  const folding = useFoldingOf(marks ? COMPARISON_KEY : (picture.workflow ?? ""));
   const shown = useVisiblePicture(picture, folding.closed);
   const { layout } = shown;
   const nodes = useMemo<CanvasNode[]>(() => {
@@ -77,13 +77,13 @@ function Inner({ picture, marks, picked = null, onPick }: Props) {
     return [...framesAsNodes(frames, names), ...boxes];
   }, [picture, shown, layout, picked]);
   const edges = useMemo(() => arrowsOf(shown.picture, shown, () => false, new Map()), [shown]);
-  const spoken = useAriaLabels(false);
+  const ariaLabels = useAriaLabels(false);
   const box = useRef<HTMLDivElement>(null);
   const last = useRef(picked);
   useEffect(() => {
     if (picked === last.current) return;
     last.current = picked;
-    // Picked elsewhere, in a list or a timeline, it may be out of sight.
+    // A node picked in a list or a timeline may be out of view.
     const at = picked === null ? undefined : layout.positions.get(picked);
     const view = box.current;
     if (!at || !view) return;
@@ -97,24 +97,24 @@ function Inner({ picture, marks, picked = null, onPick }: Props) {
     if (!isSeen) void flow.setCenter(at.x + BOX.width / 2, at.y + BOX.height / 2, { zoom, duration: 200 });
   }, [picked, layout, flow]);
   const isFar = useIsFar(shown.picture.boxes.length);
-  const comeNear = useComingNear();
+  const zoomToPointer = useZoomToPointer();
   const pick: NodeMouseHandler<CanvasNode> = (_, node) => onPick?.(node.type === "box" ? node.id : null);
   return (
     <FoldingContext.Provider value={folding}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: coming nearer; the wheel, the buttons and the outline do it too */}
-      <div ref={box} className="h-full" onDoubleClick={isFar ? comeNear : undefined}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming in; the wheel, the buttons and the outline offer it too */}
+      <div ref={box} className="h-full" onDoubleClick={isFar ? zoomToPointer : undefined}>
         <ReactFlow<CanvasNode, ArrowEdge>
           nodes={isFar ? NONE : nodes}
           edges={isFar ? NO_ARROWS : edges}
           nodeTypes={NODE_TYPES}
           edgeTypes={EDGE_TYPES}
           colorMode={theme() as ColorMode}
-          onInit={(ready) => void ready.setViewport(viewOf(shown, box.current))}
+          onInit={(ready) => void ready.setViewport(initialViewport(shown, box.current))}
           minZoom={SMALLEST}
           nodesDraggable={false}
           nodesConnectable={false}
           edgesFocusable={false}
-          onlyRenderVisibleElements={shown.picture.boxes.length > MANY}
+          onlyRenderVisibleElements={shown.picture.boxes.length > LARGE_PICTURE}
           onNodeClick={pick}
           onNodeDoubleClick={(_, node) => {
             const group = isFolded(node.id) ? regionIn(node.id) : node.id;
@@ -123,10 +123,10 @@ function Inner({ picture, marks, picked = null, onPick }: Props) {
           onPaneClick={() => onPick?.(null)}
           zoomOnDoubleClick={false}
           aria-label={t("graph.label")}
-          ariaLabelConfig={spoken}
+          ariaLabelConfig={ariaLabels}
         >
           <Background gap={20} />
-          <CanvasControls onWhole={() => void flow.setViewport(wholeViewOf(shown, box.current))} />
+          <CanvasControls onWhole={() => void flow.setViewport(fitViewport(shown, box.current))} />
           {isFar ? <FarCanvas shown={shown} /> : null}
           {!isFar && shown.picture.boxes.length > 12 ? <MiniMap pannable zoomable /> : null}
         </ReactFlow>

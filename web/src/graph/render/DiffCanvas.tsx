@@ -1,8 +1,8 @@
-/** Two definitions in one picture: what came, what went, what says something else. Never by colour alone. */
+/** Two definitions in one picture: added, removed and changed elements, marked by signs as well as by colour. */
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Definition } from "@/api/views";
-import { type Change, changesBetween, type Mark, merged } from "@/graph/model/diff";
+import { type Change, changesBetween, type Mark, mergedDefinition } from "@/graph/model/diff";
 import { pictureOf } from "@/graph/model/picture";
 import { Canvas } from "./Canvas";
 import { MARKS, type Marks } from "./changeMarks";
@@ -10,14 +10,17 @@ import { MARKS, type Marks } from "./changeMarks";
 export function DiffCanvas(props: {
   before: Definition;
   after: Definition;
-  /** Where they are known already. */
+  /** Changes, if the caller has already computed them. */
   changes?: readonly Change[];
   picked?: string | null;
   onPick?: (node: string | null) => void;
 }) {
   const { t, i18n } = useTranslation();
   const { before, after, changes } = props;
-  const picture = useMemo(() => pictureOf(merged(before, after), i18n.language, t), [before, after, i18n.language, t]);
+  const picture = useMemo(
+    () => pictureOf(mergedDefinition(before, after), i18n.language, t),
+    [before, after, i18n.language, t],
+  );
   const marks = useMemo<Marks>(
     () => new Map((changes ?? changesBetween(before, after)).map((one) => [`${one.kind} ${one.id}`, one.mark])),
     [before, after, changes],

@@ -1,19 +1,22 @@
-/** A large workflow seen from afar: thousands of boxes as one drawing. Nobody could read them, and nothing has to be built. */
+/**
+ * Overview of a large workflow: thousands of boxes painted on one canvas. At this zoom names are unreadable, so no DOM
+ * nodes are needed.
+ */
 
 import { useReactFlow, useStore, useStoreApi } from "@xyflow/react";
 import { type MouseEvent, useContext, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { Point } from "@/graph/layout/geometry";
 import { BOX } from "@/graph/layout/geometry";
-import { MANY } from "@/graph/model/picture";
+import { LARGE_PICTURE } from "@/graph/model/picture";
 import type { Routes } from "@/graph/routing/routes";
 import { OverlayContext } from "./overlay";
 import { colourOf } from "./pageColors";
 import type { VisiblePicture } from "./visiblePicture";
 
-/** Nearer than this, names can be read. */
-const FAR = 0.28;
-const NEAR = 0.75;
+/** Zoom level below which names are unreadable. */
+const OVERVIEW_ZOOM = 0.28;
+const READING_ZOOM = 0.75;
 const COLOURS: Readonly<Record<string, string>> = {
   done: "--done",
   passed: "--done",
@@ -22,10 +25,10 @@ const COLOURS: Readonly<Record<string, string>> = {
   waiting: "--waiting",
 };
 
-/** Whether boxes are too small to be read and too many to be built. */
+/** Whether the boxes are too small to read and too many to render. */
 export function useIsFar(boxes: number): boolean {
-  const isFar = useStore((state) => state.transform[2] < FAR);
-  return isFar && boxes > MANY;
+  const isFar = useStore((state) => state.transform[2] < OVERVIEW_ZOOM);
+  return isFar && boxes > LARGE_PICTURE;
 }
 
 export function FarCanvas({ shown }: { shown: VisiblePicture }) {
@@ -37,7 +40,7 @@ export function FarCanvas({ shown }: { shown: VisiblePicture }) {
   useEffect(() => {
     const paper = canvas.current;
     if (!paper) return;
-    let asked = 0;
+    let frameRequest = 0;
     const known = new Map<string, string>();
     const ink = (name: string) => {
       const colour = known.get(name) ?? colourOf(name);
@@ -45,7 +48,7 @@ export function FarCanvas({ shown }: { shown: VisiblePicture }) {
       return colour;
     };
     const draw = () => {
-      asked = 0;
+      frameRequest = 0;
       const { transform, width, height } = store.getState();
       const scale = window.devicePixelRatio;
       if (paper.width !== Math.round(width * scale) || paper.height !== Math.round(height * scale)) {
@@ -74,13 +77,13 @@ export function FarCanvas({ shown }: { shown: VisiblePicture }) {
         pen.fillRect(at.x, at.y, BOX.width, BOX.height);
       }
     };
-    const ask = () => {
-      if (asked === 0) asked = requestAnimationFrame(draw);
+    const requestDraw = () => {
+      if (frameRequest === 0) frameRequest = requestAnimationFrame(draw);
     };
     draw();
-    const ends = [store.subscribe(ask), overlay?.subscribe(ask)];
+    const ends = [store.subscribe(requestDraw), overlay?.subscribe(requestDraw)];
     return () => {
-      cancelAnimationFrame(asked);
+      cancelAnimationFrame(frameRequest);
       for (const end of ends) end?.();
     };
   }, [store, shown, picture, layout, overlay]);
@@ -94,26 +97,26 @@ export function FarCanvas({ shown }: { shown: VisiblePicture }) {
   );
 }
 
-/** Whoever wants to see more from afar comes nearer, to where they point. */
-export function useComingNear(): (event: MouseEvent) => void {
+/** Return a handler that zooms in to the position of the pointer. */
+export function useZoomToPointer(): (event: MouseEvent) => void {
   const flow = useReactFlow();
   return (event) => {
     const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
-    void flow.setCenter(at.x, at.y, { zoom: NEAR, duration: 250 });
+    void flow.setCenter(at.x, at.y, { zoom: READING_ZOOM, duration: 250 });
   };
 }
 
-interface Seen {
+interface VisibleArea {
   left: number;
   top: number;
   right: number;
   bottom: number;
 }
 
-function drawLines(pen: CanvasRenderingContext2D, { routes: lines }: Routes, seen: Seen, width: number, ink: string) {
+function drawLines(pen: CanvasRenderingContext2D, { routes }: Routes, seen: VisibleArea, width: number, ink: string) {
   pen.beginPath();
-  for (const { points } of lines.values()) {
-    if (isBeyond(points, seen)) continue;
+  for (const { points } of routes.values()) {
+    if (isOutside(points, seen)) continue;
     points.forEach((point, at) => {
       if (at === 0) pen.moveTo(point.x, point.y);
       else pen.lineTo(point.x, point.y);
@@ -124,7 +127,7 @@ function drawLines(pen: CanvasRenderingContext2D, { routes: lines }: Routes, see
   pen.stroke();
 }
 
-function isBeyond(points: readonly Point[], seen: Seen): boolean {
+function isOutside(points: readonly Point[], seen: VisibleArea): boolean {
   return (
     points.every((one) => one.x < seen.left) ||
     points.every((one) => one.x > seen.right) ||

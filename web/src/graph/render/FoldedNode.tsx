@@ -1,4 +1,4 @@
-/** A folded group: one box with a count, and what an execution says of all that is inside. */
+/** A folded region: one box with a node count and the combined status of its nodes. */
 
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { ChevronRight } from "lucide-react";
@@ -17,7 +17,7 @@ export const FoldedNode = memo(function FoldedNode({ data, selected }: NodeProps
   const { t } = useTranslation();
   const { toggle } = useFolding();
   const { box, group } = data;
-  const look = useLooks(box.inside ?? []) as Look | null;
+  const look = useLooks(box.foldedNodes ?? []) as Look | null;
   const Icon = iconOf(box.type);
   return (
     <div
@@ -36,7 +36,7 @@ export const FoldedNode = memo(function FoldedNode({ data, selected }: NodeProps
         <ChevronRight className="size-4" aria-hidden />
       </button>
       <Icon className="size-4 shrink-0 text-ink-soft" aria-hidden />
-      <p className="min-w-0 flex-1 truncate">{t("graph.inside", { count: box.inside?.length ?? 0 })}</p>
+      <p className="min-w-0 flex-1 truncate">{t("graph.inside", { count: box.foldedNodes?.length ?? 0 })}</p>
       {look ? (
         <>
           <StatusIcon status={look} />

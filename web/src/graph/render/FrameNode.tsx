@@ -1,4 +1,4 @@
-/** The frame around a group; its title folds it. */
+/** Frame around a region; its title folds the region. */
 import type { Node, NodeProps } from "@xyflow/react";
 import { ChevronDown } from "lucide-react";
 import { memo } from "react";

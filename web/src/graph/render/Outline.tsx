@@ -1,8 +1,8 @@
-/** The graph as a tree: what the eye and the mouse do with the picture, keys and a screen reader do with this.
-
-    ↑ ↓ Home End  move      → ←  open and close      letters  go to a name
-    Enter  shows what it says      Delete  removes      C  connects      +  adds after it
-*/
+/**
+ * The graph as a tree for keyboard and screen reader users; it offers the same actions as the canvas.
+ * ↑ ↓ Home End  move      → ←  expand and collapse      letters  jump to a name
+ * Enter  opens the properties      Delete  removes      C  connects      +  adds a successor
+ */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronRight, CornerDownRight } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
@@ -25,20 +25,20 @@ export interface OutlineVerbs {
 export function Outline(props: {
   picture: Picture;
   picked: { kind: "node" | "edge"; id: string } | null;
-  /** Where one is while one moves. */
+  /** Called when the active row changes. */
   onMove: (row: Row) => void;
   onPick: (row: Row) => void;
-  /** Only where something can be changed. */
+  /** Only set if the workflow can be edited. */
   verbs?: OutlineVerbs;
   hasFocus?: boolean;
 }) {
   const { t } = useTranslation();
   const { picture, picked, onMove, onPick, verbs } = props;
   const id = useId();
-  const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
-  const rows = useMemo(() => rowsOf(picture, turned), [picture, turned]);
-  const [here, setHere] = useState<string | null>(null);
-  const key = picked ? keyOf(picked.kind, picked.id) : here;
+  const [toggled, setTurned] = useState<ReadonlySet<string>>(new Set());
+  const rows = useMemo(() => rowsOf(picture, toggled), [picture, toggled]);
+  const [activeKey, setHere] = useState<string | null>(null);
+  const key = picked ? keyOf(picked.kind, picked.id) : activeKey;
   const found = rows.findIndex((row) => row.key === key);
   const at = found < 0 ? 0 : found;
   const tree = useRef<HTMLDivElement>(null);
@@ -48,7 +48,7 @@ export function Outline(props: {
     estimateSize: () => ROW,
     overscan: 12,
   });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolled where one went, not wherever the list was drawn again
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scroll only when the active row changes, not at each render
   useEffect(() => {
     if (rows.length > 0) list.scrollToIndex(at);
   }, [at, rows.length]);
@@ -62,8 +62,8 @@ export function Outline(props: {
     setHere(row.key);
     onMove(row);
   };
-  const turn = (row: Row) => {
-    const next = new Set(turned);
+  const toggle = (row: Row) => {
+    const next = new Set(toggled);
     if (!next.delete(row.key)) next.add(row.key);
     setTurned(next);
   };
@@ -79,8 +79,8 @@ export function Outline(props: {
     else if (event.key === "ArrowUp") go(at - 1);
     else if (event.key === "Home") go(0);
     else if (event.key === "End") go(rows.length - 1);
-    else if (event.key === "ArrowRight") row.isOpen === false ? turn(row) : row.isOpen && go(at + 1);
-    else if (event.key === "ArrowLeft") row.isOpen ? turn(row) : go(rows.findIndex((one) => one.key === row.parent));
+    else if (event.key === "ArrowRight") row.isOpen === false ? toggle(row) : row.isOpen && go(at + 1);
+    else if (event.key === "ArrowLeft") row.isOpen ? toggle(row) : go(rows.findIndex((one) => one.key === row.parent));
     else if (event.key === "Enter" || event.key === " ") onPick(row);
     else if (verbs && event.key === "Delete") verbs.remove(row);
     else if (verbs && (event.key === "+" || event.key === "Insert")) verbs.add(row);
@@ -103,15 +103,15 @@ export function Outline(props: {
         {list.getVirtualItems().map((one) => {
           const row = rows[one.index] as Row;
           return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the tree
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys
             <div
               key={row.key}
               id={`${id}-${one.index}`}
               role="treeitem"
               tabIndex={-1}
               aria-level={row.depth}
-              aria-posinset={row.nth}
-              aria-setsize={row.of}
+              aria-posinset={row.position}
+              aria-setsize={row.siblingCount}
               aria-selected={one.index === at}
               {...(row.isOpen === null ? {} : { "aria-expanded": row.isOpen })}
               onClick={() => {
@@ -122,7 +122,7 @@ export function Outline(props: {
               style={{ transform: `translateY(${one.start}px)`, height: ROW, paddingLeft: (row.depth - 1) * 18 }}
               className="absolute inset-x-0 flex cursor-pointer items-center gap-1.5 rounded-md pr-2 hover:bg-sunken aria-selected:bg-accent-soft group-focus-visible:aria-selected:outline-2 group-focus-visible:aria-selected:-outline-offset-2 group-focus-visible:aria-selected:outline-accent"
             >
-              <Twist isOpen={row.isOpen} onTurn={() => turn(row)} />
+              <ExpandToggle isOpen={row.isOpen} onTurn={() => toggle(row)} />
               {row.box ? <BoxRow row={row} picture={picture} /> : <ArrowRow row={row} picture={picture} />}
             </div>
           );
@@ -132,7 +132,7 @@ export function Outline(props: {
   );
 }
 
-function Twist({ isOpen, onTurn }: { isOpen: boolean | null; onTurn: () => void }) {
+function ExpandToggle({ isOpen, onTurn }: { isOpen: boolean | null; onTurn: () => void }) {
   if (isOpen === null) return <span className="w-6 shrink-0" />;
   const Icon = isOpen ? ChevronDown : ChevronRight;
   return (

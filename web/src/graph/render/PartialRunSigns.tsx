@@ -2,10 +2,10 @@ import { Pin } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { usePartialRunMarks } from "./partialRunMarks";
 
-/** On a box: that its value is given, and that a trial stops before it. */
+/** Signs on a box: the value is mocked; a partial run stops before it. */
 export function PartialRunSigns({ id }: { id: string }) {
   const { t } = useTranslation();
-  const { isPinned, isStop } = usePartialRunMarks(id);
+  const { isPinned, hasBreakpoint: isStop } = usePartialRunMarks(id);
   if (!isPinned && !isStop) return null;
   return (
     <span className="absolute -top-2.5 left-2 flex gap-1">

@@ -7,22 +7,22 @@ import { LABEL } from "@/graph/layout/labelWidth";
 import type { Arrow } from "@/graph/model/picture";
 import { anchorOf } from "@/graph/routing/labels";
 import { pathOf } from "@/graph/routing/paths";
-import { plain, type Route } from "@/graph/routing/routes";
+import { directPath, type Route } from "@/graph/routing/routes";
 import { CanvasStateContext, useHovered } from "./canvasState";
 import { MARKS, useMark } from "./changeMarks";
 import { useActive, useTaken } from "./overlay";
 
 export type ArrowEdge = Edge<{ arrow: Arrow; line?: Route }, "arrow">;
 
-/** What one takes hold of an arrow by stands out of its box so far. */
-const HOLD = 8;
+/** Distance between the drag handle and the box. */
+const HANDLE_OFFSET = 8;
 
-/** As it was laid; plain while a hand is moving one of its ends. */
-function lineBetween(from: Point, to: Point, line: Route | undefined): Route {
+/** The computed route; the direct one while the user drags one of its ends. */
+function routeBetween(from: Point, to: Point, line: Route | undefined): Route {
   const isThere = (point: Point | undefined, at: Point) =>
-    point && Math.abs(point.x - at.x) <= HOLD && Math.abs(point.y - at.y) <= 1;
+    point && Math.abs(point.x - at.x) <= HANDLE_OFFSET && Math.abs(point.y - at.y) <= 1;
   if (line && isThere(line.points[0], from) && isThere(line.points.at(-1), to)) return line;
-  const points = plain(from, to);
+  const points = directPath(from, to);
   return { points, label: { ...anchorOf(points), width: LABEL.widest } };
 }
 
@@ -31,7 +31,7 @@ export const WorkflowEdge = memo(function WorkflowEdge(props: EdgeProps<ArrowEdg
   const taken = useTaken(id);
   const isActive = useActive(id);
   const mark = useMark("edge", id);
-  const { points, label } = lineBetween({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, data?.line);
+  const { points, label } = routeBetween({ x: sourceX, y: sourceY }, { x: targetX, y: targetY }, data?.line);
   const words = label.width > 0 || selected ? data?.arrow.label : "";
   const colour = mark
     ? MARKS[mark].stroke
@@ -75,13 +75,13 @@ export const WorkflowEdge = memo(function WorkflowEdge(props: EdgeProps<ArrowEdg
           </div>
         </EdgeLabelRenderer>
       ) : null}
-      <Insert id={id} at={label} isBelow={Boolean(data?.arrow.label)} isPicked={selected ?? false} />
+      <InsertButton id={id} at={label} isBelow={Boolean(data?.arrow.label)} isPicked={selected ?? false} />
     </>
   );
 });
 
-/** Puts a node on the arrow; there while the arrow is looked at. */
-function Insert(props: { id: string; at: Point; isBelow: boolean; isPicked: boolean }) {
+/** Button that inserts a node on the arrow; visible while the arrow is hovered or selected. */
+function InsertButton(props: { id: string; at: Point; isBelow: boolean; isPicked: boolean }) {
   const { t } = useTranslation();
   const drawn = useContext(CanvasStateContext);
   const isHovered = useHovered(props.id);

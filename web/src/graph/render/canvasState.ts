@@ -1,4 +1,4 @@
-/** What the editor adds to a picture: the arrow under the pointer, and the boxes that a new connection cannot end at. */
+/** Interaction state of the editor canvas: the hovered arrow, and the boxes at which a new connection cannot end. */
 import { createContext, useContext, useSyncExternalStore } from "react";
 
 export class CanvasState {
@@ -6,7 +6,7 @@ export class CanvasState {
   private refusals: ReadonlyMap<string, string> | null = null;
   private readonly listeners = new Set<() => void>();
 
-  /** `insert`: called by the + button of an arrow. */
+  /** `insert` is called by the + button of an arrow. */
   constructor(readonly insert: (arrow: string) => void) {}
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -24,7 +24,10 @@ export class CanvasState {
     return this.hovered === arrow;
   }
 
-  /** While the user draws a connection: why a box cannot be its other end. Null: no connection is being drawn. */
+  /**
+   * While the user draws a connection: the reason why each box cannot be its other end. Null: no connection is being
+   * drawn.
+   */
   refuse(refusals: ReadonlyMap<string, string> | null): void {
     this.refusals = refusals;
     this.notify();

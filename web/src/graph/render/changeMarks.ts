@@ -1,4 +1,4 @@
-/** How it looks that something came, went or says something else. */
+/** Styles of added, removed and changed elements. */
 import { createContext, useContext } from "react";
 import type { Mark } from "@/graph/model/diff";
 
@@ -26,7 +26,7 @@ export const MARKS: Record<Mark, { sign: string; ink: string; soft: string; edge
   },
 };
 
-/** `node <id>` or `edge <name>` to what became of it. */
+/** Maps `node <id>` or `edge <name>` to its change. */
 export type Marks = ReadonlyMap<string, Mark>;
 
 export const MarksContext = createContext<Marks | null>(null);

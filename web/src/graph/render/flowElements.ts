@@ -1,4 +1,4 @@
-/** A picture as the nodes and edges of the drawing library. What did not change stays the same object. */
+/** A picture as nodes and edges of React Flow. An unchanged element keeps its object. */
 
 import { MarkerType, type NodeHandle, Position } from "@xyflow/react";
 import { type Frame, frameName } from "@/graph/layout/frames";
@@ -6,7 +6,7 @@ import type { Layout, Point } from "@/graph/layout/geometry";
 import { BOX } from "@/graph/layout/geometry";
 import type { Arrow, Picture } from "@/graph/model/picture";
 import type { Routes } from "@/graph/routing/routes";
-import { ariaKind } from "./ariaLabels";
+import { ariaRole } from "./ariaLabels";
 import type { FoldedBox } from "./FoldedNode";
 import { FoldedNode } from "./FoldedNode";
 import type { FrameBox } from "./FrameNode";
@@ -21,7 +21,7 @@ export const EDGE_TYPES = { arrow: WorkflowEdge };
 export const MARKER = { type: MarkerType.ArrowClosed, width: 16, height: 16, color: "var(--line-strong)" } as const;
 const FAILED_MARKER = { ...MARKER, color: "var(--failed)" } as const;
 
-/** All boxes are alike, so nothing has to be measured before arrows can be drawn. */
+/** All boxes have the same size, so React Flow need not measure them before it draws edges. */
 const MEASURED = { ...BOX };
 const HANDLES: NodeHandle[] = [
   { type: "target", position: Position.Left, x: -5, y: BOX.height / 2 - 5, width: 10, height: 10 },
@@ -33,14 +33,14 @@ export interface BoxMarks {
   problem?: (id: string) => "error" | "warning" | undefined;
 }
 
-/** Boxes and folded groups. `before`: what was made last time. */
+/** Boxes and folded regions. `before`: the result of the previous call. */
 export function boxesOf(
   picture: Picture,
   layout: Layout,
   marks: BoxMarks,
   before: ReadonlyMap<string, CanvasNode>,
 ): (BoxNode | FoldedBox)[] {
-  const domAttributes = ariaKind("node");
+  const domAttributes = ariaRole("node");
   return picture.boxes.map((box) => {
     const position = box.position ?? layout.positions.get(box.id) ?? { x: 0, y: 0 };
     const problem = marks.problem?.(box.id);
@@ -57,7 +57,7 @@ export function boxesOf(
     )
       return was;
     const shape = { id: box.id, position, selected, measured: MEASURED, handles: HANDLES };
-    if (box.inside)
+    if (box.foldedNodes)
       return {
         ...shape,
         type: "folded",
@@ -70,13 +70,13 @@ export function boxesOf(
   });
 }
 
-/** The group that a folded box stands for. */
+/** The region that a folded box represents. */
 export const regionIn = (id: string) => id.slice(frameName("").length);
 
 export const isFolded = (id: string) => id.startsWith(frameName(""));
 
 export function framesAsNodes(frames: readonly Frame[], names: ReadonlyMap<string, string>): FrameBox[] {
-  const domAttributes = ariaKind("node");
+  const domAttributes = ariaRole("node");
   return frames.map(({ region: group, x, y, width, height }) => ({
     id: frameName(group.id),
     type: "frame",
@@ -98,16 +98,16 @@ export function framesAsNodes(frames: readonly Frame[], names: ReadonlyMap<strin
 
 export function arrowsOf(
   picture: Picture,
-  { routes: lines }: Routes,
+  { routes }: Routes,
   selected: (id: string) => boolean,
   before: ReadonlyMap<string, ArrowEdge>,
 ): ArrowEdge[] {
   const names = new Map(picture.boxes.map((box) => [box.id, box.name]));
-  const domAttributes = ariaKind("edge");
+  const domAttributes = ariaRole("edge");
   return picture.arrows.map((arrow) => {
     const was = before.get(arrow.id);
     const isSelected = selected(arrow.id);
-    const line = lines.get(arrow.id);
+    const line = routes.get(arrow.id);
     const ends = `${names.get(arrow.source)} → ${names.get(arrow.target)}`;
     const ariaLabel = arrow.label ? `${ends}: ${arrow.label}` : ends;
     if (
@@ -118,7 +118,7 @@ export function arrowsOf(
       was.ariaLabel === ariaLabel
     )
       return was;
-    const isOurs = arrow.isImplied || isFolded(arrow.source) || isFolded(arrow.target);
+    const isDerived = arrow.isImplied || isFolded(arrow.source) || isFolded(arrow.target);
     return {
       id: arrow.id,
       type: "arrow",
@@ -130,7 +130,7 @@ export function arrowsOf(
       ariaLabel,
       domAttributes,
       ...(arrow.isImplied ? { selectable: false, focusable: false, deletable: false } : {}),
-      ...(isOurs ? { reconnectable: false } : {}),
+      ...(isDerived ? { reconnectable: false } : {}),
     };
   });
 }

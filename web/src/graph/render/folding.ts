@@ -1,24 +1,24 @@
-/** Which groups of a workflow are folded: this browser remembers, and every picture of the workflow follows. */
+/** Which regions of a workflow are folded: stored in the browser and shared by all pictures of the workflow. */
 import { createContext, useCallback, useContext, useMemo, useSyncExternalStore } from "react";
 import { browserStorage } from "@/browserStorage";
 
-const KEPT_AS = "pointsman.folded.";
+const STORAGE_PREFIX = "pointsman.folded.";
 const listeners = new Set<() => void>();
-/** Read once. */
-const known = new Map<string, string>();
+/** Cache, because the browser storage is read only once per workflow. */
+const cache = new Map<string, string>();
 
 function read(workflow: string): string {
-  let kept = known.get(workflow);
+  let kept = cache.get(workflow);
   if (kept === undefined) {
-    kept = browserStorage.read(KEPT_AS + workflow) ?? "[]";
-    known.set(workflow, kept);
+    kept = browserStorage.read(STORAGE_PREFIX + workflow) ?? "[]";
+    cache.set(workflow, kept);
   }
   return kept;
 }
 
 function write(workflow: string, kept: string): void {
-  known.set(workflow, kept);
-  browserStorage.write(KEPT_AS + workflow, kept === "[]" ? null : kept);
+  cache.set(workflow, kept);
+  browserStorage.write(STORAGE_PREFIX + workflow, kept === "[]" ? null : kept);
   for (const listener of listeners) listener();
 }
 

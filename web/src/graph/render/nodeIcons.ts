@@ -1,4 +1,4 @@
-/** How each type of node looks. */
+/** Icon of each node type. */
 import {
   Activity,
   Bot,

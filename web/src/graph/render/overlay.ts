@@ -1,10 +1,13 @@
-/** What an execution adds to a picture: the look of each box, and how often each arrow was taken. Boxes listen by id. */
+/**
+ * Execution state on top of a picture: the status of each box, and how often each arrow was taken. Boxes subscribe by
+ * id.
+ */
 import { createContext, useContext, useSyncExternalStore } from "react";
 import type { Look } from "@/components/Status";
 
 export interface BoxOverlay {
   look: Look;
-  /** As in "3/5": how many of its steps are over, where there is more than one. */
+  /** Finished and all steps as in "3/5", if there is more than one step. */
   count: string;
   round: number | null;
 }
@@ -28,13 +31,13 @@ export class Overlay {
     return this.arrows.get(arrow) ?? 0;
   }
 
-  /** Whether what it led to is still under way. */
+  /** Whether a step that this arrow led to is still running. */
   active(arrow: string): boolean {
     return (this.open.get(arrow) ?? 0) > 0;
   }
 
   show(boxes: Map<string, BoxOverlay>, arrows: Map<string, number>, open: Map<string, number> = new Map()): void {
-    // What looks the same stays the same object, so that only what changed is drawn again.
+    // Unchanged entries keep their object, so that only changed boxes render again.
     for (const [id, next] of boxes) {
       const was = this.boxes.get(id);
       if (was && was.look === next.look && was.count === next.count && was.round === next.round) boxes.set(id, was);
@@ -59,7 +62,7 @@ export function useTaken(arrow: string): number {
   return useSyncExternalStore(overlay?.subscribe ?? nothing, () => overlay?.taken(arrow) ?? 0);
 }
 
-/** What outweighs what, where several boxes are told of as one. */
+/** Which status wins if one box represents several nodes. */
 const WEIGHT: readonly Look[] = ["waiting", "paused", "running", "failed", "pending", "cancelled", "done", "passed"];
 
 export function useLooks(ids: readonly string[]): Look | null {

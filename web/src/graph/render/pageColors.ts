@@ -1,11 +1,11 @@
-/** The colours of the page as it is seen, for what is drawn and not styled. */
+/** Colours of the page for canvas and SVG, which cannot use CSS variables. */
 
-/** The value of a token, light or dark. */
+/** Value of a CSS variable in the present theme. */
 export function colourOf(token: string): string {
   const root = getComputedStyle(document.documentElement);
   const scheme = root.colorScheme;
   const isDark = scheme === "dark" || (scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
-  const said = root.getPropertyValue(token).trim();
-  const both = /^light-dark\((.+),(.+)\)$/.exec(said);
-  return (both ? (both[isDark ? 2 : 1] as string) : said).trim();
+  const value = root.getPropertyValue(token).trim();
+  const both = /^light-dark\((.+),(.+)\)$/.exec(value);
+  return (both ? (both[isDark ? 2 : 1] as string) : value).trim();
 }

@@ -1,4 +1,4 @@
-/** What somebody who tries a workflow has put on its boxes: values that are given, and places where it stops. */
+/** Marks of a partial run on the boxes: mocked values and breakpoints. */
 import { createContext, useContext } from "react";
 
 export interface PartialRunMarks {
@@ -8,7 +8,7 @@ export interface PartialRunMarks {
 
 export const PartialRunContext = createContext<PartialRunMarks | null>(null);
 
-export function usePartialRunMarks(id: string): { isPinned: boolean; isStop: boolean } {
+export function usePartialRunMarks(id: string): { isPinned: boolean; hasBreakpoint: boolean } {
   const tried = useContext(PartialRunContext);
-  return { isPinned: tried?.pinned.has(id) ?? false, isStop: tried?.breakpoints.has(id) ?? false };
+  return { isPinned: tried?.pinned.has(id) ?? false, hasBreakpoint: tried?.breakpoints.has(id) ?? false };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { pictureOf } from "@/graph/model/picture";
 import { unspoken } from "@/testing/graphs";
-import { drawingOf, escaped, type Ink } from "./svg";
+import { escaped, type Ink, renderSvg } from "./svg";
 
 const INK: Ink = {
   surface: "#fff",
@@ -21,7 +21,7 @@ function parsed(text: string): Document {
 }
 
 describe("the drawing", () => {
-  it("has every box, arrow and frame, and its words as text", () => {
+  it("contains every box, arrow and frame, with labels as text", () => {
     const picture = pictureOf(
       {
         id: "w",
@@ -39,7 +39,7 @@ describe("the drawing", () => {
       "en",
       unspoken,
     );
-    const drawing = drawingOf(picture, INK, "News", (type) => type.toUpperCase());
+    const drawing = renderSvg(picture, INK, "News", (type) => type.toUpperCase());
     const svg = parsed(drawing.text);
     expect(svg.querySelectorAll("g").length).toBe(3);
     expect(svg.querySelectorAll("path[marker-end]").length).toBe(2);
@@ -49,18 +49,18 @@ describe("the drawing", () => {
     expect(drawing.width).toBeGreaterThan(3 * 208);
   });
 
-  it("says what strangers wrote as words and nothing else", () => {
+  it("escapes untrusted names", () => {
     const name = `</text><script>alert("x")</script>\u0000\u0008\uD800 & 'so' on and on and on`;
     const picture = pictureOf({ id: "w", nodes: [{ id: "a", type: "agent", name }], edges: [] }, "en", unspoken);
-    const { text } = drawingOf(picture, INK, name, (type) => type);
+    const { text } = renderSvg(picture, INK, name, (type) => type);
     expect(text).not.toContain("<script");
     expect(text).not.toContain("\u0000");
     expect(parsed(text).querySelectorAll("script").length).toBe(0);
     expect(escaped("a\u0000b\uD800<")).toBe("ab&#60;");
   });
 
-  it("is a page of paper where there is nothing", () => {
-    const { width, height } = drawingOf({ boxes: [], arrows: [] }, INK, "", (type) => type);
+  it("has a size even if the picture is empty", () => {
+    const { width, height } = renderSvg({ boxes: [], arrows: [] }, INK, "", (type) => type);
     expect(width).toBeGreaterThan(0);
     expect(height).toBeGreaterThan(0);
   });

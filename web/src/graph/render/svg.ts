@@ -1,4 +1,4 @@
-/** The picture as a drawing that stands by itself: SVG with real text, in the colours of the page, without anything remote. */
+/** The picture as a self-contained SVG: real text, the colours of the page, no external resources. */
 
 import { framesOf } from "@/graph/layout/frames";
 import type { Rect } from "@/graph/layout/geometry";
@@ -22,7 +22,7 @@ export interface Ink {
 const MARGIN = 32;
 const NAME = { x: 16, y: 26, size: 14, widest: BOX.width - 32 } as const;
 const DETAIL = { x: 16, y: 44, size: 11.5, widest: BOX.width - 32 } as const;
-/** Of the size of the letters; wide enough for all but the widest. */
+/** Average character width as a share of the font size; wide enough for all but the widest characters. */
 const LETTER = 0.56;
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif";
 
@@ -32,27 +32,27 @@ export interface Drawing {
   height: number;
 }
 
-/** `typeOf`: the word for a type of node. */
-export function drawingOf(picture: Picture, ink: Ink, title: string, typeOf: (type: string) => string): Drawing {
+/** `typeOf` returns the display name of a node type. */
+export function renderSvg(picture: Picture, ink: Ink, title: string, typeOf: (type: string) => string): Drawing {
   const layout = layoutOf(picture);
-  const { routes: lines, bounds } = routesOf(picture, layout);
+  const { routes, bounds } = routesOf(picture, layout);
   const [left, top] = [Math.floor(bounds.x) - MARGIN, Math.floor(bounds.y) - MARGIN];
   const [width, height] = [Math.ceil(bounds.width) + 2 * MARGIN + 1, Math.ceil(bounds.height) + 2 * MARGIN + 1];
   const frames = framesOf(picture.regions ?? [], layout.positions).map(
     ({ x, y, width, height, region: group }) =>
       `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="12" fill="${ink.soft}" fill-opacity=".38" stroke="${ink.strong}" stroke-dasharray="4 3"/>` +
-      words({ x: x + 14, y: y + 18 }, typeOf(group.kind), 11.5, ink.faint),
+      textElement({ x: x + 14, y: y + 18 }, typeOf(group.kind), 11.5, ink.faint),
   );
   const arrows = picture.arrows.map((arrow) => {
-    const line = lines.get(arrow.id);
+    const line = routes.get(arrow.id);
     if (!line) return "";
     const dashes = arrow.isImplied ? "2 4" : arrow.isError ? "5 4" : "";
     const colour = arrow.isError ? ink.failed : ink.strong;
     return `<path d="${pathOf(line.points)}" fill="none" stroke="${colour}" stroke-width="1.5"${dashes ? ` stroke-dasharray="${dashes}"` : ""} marker-end="url(#${arrow.isError ? "failed" : "tip"})"/>`;
   });
   const labels = picture.arrows.map((arrow) => {
-    const label = lines.get(arrow.id)?.label;
-    return arrow.label && label && label.width > 0 ? plate(label, arrow.label, ink) : "";
+    const label = routes.get(arrow.id)?.label;
+    return arrow.label && label && label.width > 0 ? labelElement(label, arrow.label, ink) : "";
   });
   const boxes = picture.boxes.map((box) => {
     const at = layout.positions.get(box.id);
@@ -61,10 +61,16 @@ export function drawingOf(picture: Picture, ink: Ink, title: string, typeOf: (ty
     return (
       `<g><title>${escaped(`${box.name} (${box.id})`)}</title>` +
       `<rect x="${at.x}" y="${at.y}" width="${BOX.width}" height="${BOX.height}" rx="8" fill="${ink.surface}" stroke="${ink.strong}" stroke-width="1.5"/>` +
-      words({ x: at.x + NAME.x, y: at.y + NAME.y }, cut(box.name, NAME.size, NAME.widest), NAME.size, ink.ink, true) +
-      words(
+      textElement(
+        { x: at.x + NAME.x, y: at.y + NAME.y },
+        truncated(box.name, NAME.size, NAME.widest),
+        NAME.size,
+        ink.ink,
+        true,
+      ) +
+      textElement(
         { x: at.x + DETAIL.x, y: at.y + DETAIL.y },
-        cut(about, DETAIL.size, DETAIL.widest),
+        truncated(about, DETAIL.size, DETAIL.widest),
         DETAIL.size,
         ink.faint,
       ) +
@@ -74,43 +80,43 @@ export function drawingOf(picture: Picture, ink: Ink, title: string, typeOf: (ty
   const text =
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${left} ${top} ${width} ${height}" font-family="${FONT}">` +
     `<title>${escaped(title)}</title>` +
-    `<defs>${tip("tip", ink.strong)}${tip("failed", ink.failed)}</defs>` +
+    `<defs>${arrowhead("tip", ink.strong)}${arrowhead("failed", ink.failed)}</defs>` +
     `<rect x="${left}" y="${top}" width="${width}" height="${height}" fill="${ink.sunken}"/>` +
     `${frames.join("")}${arrows.join("")}${labels.join("")}${boxes.join("")}</svg>`;
   return { text, width, height };
 }
 
-function tip(id: string, colour: string): string {
+function arrowhead(id: string, colour: string): string {
   return `<marker id="${id}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M 0 0 L 10 5 L 0 10 z" fill="${colour}"/></marker>`;
 }
 
-function words(at: Point, text: string, size: number, colour: string, isStrong = false): string {
+function textElement(at: Point, text: string, size: number, colour: string, isStrong = false): string {
   const weight = isStrong ? ' font-weight="600"' : "";
   return `<text x="${at.x}" y="${at.y}" font-size="${size}" fill="${colour}"${weight}>${escaped(text)}</text>`;
 }
 
-function plate(at: Rect, label: string, ink: Ink): string {
+function labelElement(at: Rect, label: string, ink: Ink): string {
   return (
     `<rect x="${at.x - at.width / 2}" y="${at.y - at.height / 2}" width="${at.width}" height="${at.height}" rx="4" fill="${ink.sunken}"/>` +
-    `<text x="${at.x}" y="${at.y + 4}" font-size="11" text-anchor="middle" fill="${ink.faint}">${escaped(cut(label, 11, at.width - 8))}</text>`
+    `<text x="${at.x}" y="${at.y + 4}" font-size="11" text-anchor="middle" fill="${ink.faint}">${escaped(truncated(label, 11, at.width - 8))}</text>`
   );
 }
 
-function cut(text: string, size: number, widest: number): string {
+function truncated(text: string, size: number, widest: number): string {
   const letters = [...text.replace(/\s+/g, " ").trim()];
   const most = Math.floor(widest / (size * LETTER));
   return letters.length <= most ? letters.join("") : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** Names are a stranger's; characters that XML does not know are left out. */
+/** Escape untrusted text and drop characters that XML does not allow. */
 export function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
     .replace(/[<>&"']/g, (sign) => `&#${sign.codePointAt(0)};`);
 }
 
-/** As the page is seen, light or dark. */
-export function inkOfPage(): Ink {
+/** Colours of the page in its present theme. */
+export function pageInk(): Ink {
   return {
     surface: colourOf("--raised"),
     sunken: colourOf("--sunken"),
@@ -122,11 +128,11 @@ export function inkOfPage(): Ink {
   };
 }
 
-/** No canvas of a browser is wider or higher. */
+/** Largest canvas dimension that all browsers support, in pixels. */
 const PIXELS_MAX = 8000;
 
-/** The drawing as pixels, twice as fine as it is large where there is room for that. */
-export async function pngOf(drawing: Drawing): Promise<Blob> {
+/** Render the SVG as PNG, at double resolution if the canvas limit allows it. */
+export async function renderPng(drawing: Drawing): Promise<Blob> {
   const scale = Math.min(2, PIXELS_MAX / Math.max(drawing.width, drawing.height));
   const address = URL.createObjectURL(new Blob([drawing.text], { type: "image/svg+xml" }));
   try {

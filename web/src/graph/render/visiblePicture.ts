@@ -1,9 +1,9 @@
-/** What of a picture is shown, and where: groups folded, all of it laid out; laid out again only when its shape changed. */
+/** The visible picture: regions folded, layout computed; the layout is computed again only if the shape changed. */
 
 import { useMemo, useRef } from "react";
-import { folded } from "@/graph/layout/frames";
+import { foldRegions } from "@/graph/layout/frames";
 import type { Layout } from "@/graph/layout/geometry";
-import { roomFor } from "@/graph/layout/labelWidth";
+import { labelSpace } from "@/graph/layout/labelWidth";
 import { layoutOf } from "@/graph/layout/quickLayout";
 import type { Picture } from "@/graph/model/picture";
 import { type Routes, routesOf } from "@/graph/routing/routes";
@@ -11,19 +11,19 @@ import { type Routes, routesOf } from "@/graph/routing/routes";
 export interface VisiblePicture extends Routes {
   picture: Picture;
   layout: Layout;
-  /** Where everything stands with nothing folded. */
-  whole: Layout;
+  /** The layout with nothing folded. */
+  unfoldedLayout: Layout;
 }
 
 export function useVisiblePicture(picture: Picture, closed: ReadonlySet<string>): VisiblePicture {
   const whole = useLayout(picture);
-  const shown = useMemo(() => folded(picture, closed, whole), [picture, closed, whole]);
+  const shown = useMemo(() => foldRegions(picture, closed, whole), [picture, closed, whole]);
   const layout = useLayout(shown);
-  const drawn = useLines(shown, layout);
-  return useMemo(() => ({ picture: shown, layout, whole, ...drawn }), [shown, layout, whole, drawn]);
+  const routes = useRoutes(shown, layout);
+  return useMemo(() => ({ picture: shown, layout, unfoldedLayout: whole, ...routes }), [shown, layout, whole, routes]);
 }
 
-function useLines(picture: Picture, layout: Layout): Routes {
+function useRoutes(picture: Picture, layout: Layout): Routes {
   const last = useRef<{ picture: Picture; layout: Layout; drawn: Routes } | null>(null);
   return useMemo(() => {
     const was = last.current;
@@ -52,7 +52,7 @@ function useLayout(picture: Picture): Layout {
   }, [picture]);
 }
 
-/** Names may differ: whoever types one does not want the picture to be laid out at each key. */
+/** Names may differ: typing a name must not compute the layout at each key. */
 function hasSameShape(a: Picture, b: Picture): boolean {
   return (
     a.boxes.length === b.boxes.length &&
@@ -70,7 +70,7 @@ function hasSameShape(a: Picture, b: Picture): boolean {
         one.id === other?.id &&
         one.source === other.source &&
         one.target === other.target &&
-        roomFor(one.label) === roomFor(other.label)
+        labelSpace(one.label) === labelSpace(other.label)
       );
     }) &&
     JSON.stringify(a.regions) === JSON.stringify(b.regions)

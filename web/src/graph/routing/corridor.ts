@@ -1,20 +1,21 @@
-/** A way that costs little: up or down beside its source to where a level line is free, along it, and down or up beside its target.
-
-    It may be longer than the best one, and is no more through boxes than that. For large pictures, where the best one costs too much.
-*/
+/**
+ * Cheap route for large pictures, where the optimal detour costs too much: leave the source vertically, follow a free
+ * horizontal line, approach the target vertically.
+ * The result may be longer than the optimal route but does not cross more boxes.
+ */
 
 import type { Point } from "@/graph/layout/geometry";
-import { between, type Rect } from "@/graph/layout/geometry";
+import { type Rect, spanOf } from "@/graph/layout/geometry";
 import type { Ends, Obstacles } from "./obstacles";
 
-/** Kept free on both sides of a line. */
-const ROOM = 5;
-/** So often a line is moved aside until it is free. */
+/** Free space on both sides of a line. */
+const MARGIN = 5;
+/** Maximum number of attempts to move the line to a free position. */
 const MOVES_MAX = 40;
 
 type Side = 1 | -1;
 
-/** From `from`, leaving it rightwards, to `to`, reaching it rightwards. Null: there is none so simple. */
+/** Route from `from` to `to`, leaving and arriving rightwards. Null if no route of this shape exists. */
 export function corridor(from: Point, to: Point, ends: Ends, obstacles: Obstacles): Point[] | null {
   let best: Point[] | null = null;
   for (const side of [1, -1] as const) {
@@ -40,16 +41,16 @@ function along(from: Point, to: Point, side: Side, ends: Ends, obstacles: Obstac
   return null;
 }
 
-/** Past all of them, to one side. */
+/** Coordinate past all rectangles on one side. */
 function beyond(rects: readonly Rect[], side: Side, at: "x" | "y", size: "width" | "height"): number {
   return side > 0
-    ? Math.max(...rects.map((one) => one[at] + one[size])) + ROOM
-    : Math.min(...rects.map((one) => one[at])) - ROOM;
+    ? Math.max(...rects.map((one) => one[at] + one[size])) + MARGIN
+    : Math.min(...rects.map((one) => one[at])) - MARGIN;
 }
 
 function lengthOf(points: readonly Point[]): number {
   return points.slice(1).reduce((sum, point, at) => {
-    const { width, height } = between(points[at] as Point, point);
+    const { width, height } = spanOf(points[at] as Point, point);
     return sum + width + height;
   }, 0);
 }

@@ -1,29 +1,29 @@
-/** A way around what stands in between: level and upright parts, short, with few bends.
-
-    lines along the sides of all obstacles, and through both ends ─▶ a grid ─▶ the cheapest way over it (A*)
-*/
+/**
+ * Shortest detour around obstacles, made of horizontal and vertical parts with few bends.
+ * grid lines along all sides of the obstacles and through both ends ─▶ grid cells ─▶ cheapest path (A*)
+ */
 import type { Point, Rect } from "@/graph/layout/geometry";
 
-/** A bend costs as much as so long a way. */
+/** Cost of a bend, as additional path length. */
 const BEND = 48;
 
-/** What all detours of a picture may cost together, in places looked at: a picture is there at once. */
+/** Budget in visited cells, shared by all detours of a picture, so that the picture appears without delay. */
 export interface Effort {
   left: number;
 }
 
-/** From `from`, leaving it rightwards, to `to`, reaching it rightwards. Null: there is none, or it would cost too much. */
+/** Route from `from` to `to`, leaving and arriving rightwards. Null if none exists or the budget is used up. */
 export function detour(from: Point, to: Point, obstacles: readonly Rect[], effort: Effort): Point[] | null {
   const xs = sorted([from.x, to.x, ...obstacles.flatMap((one) => [one.x, one.x + one.width])]);
   const ys = sorted([from.y, to.y, ...obstacles.flatMap((one) => [one.y, one.y + one.height])]);
   const blocked = blockedIn(xs, ys, obstacles);
   effort.left -= (xs.length * ys.length) >> 2;
   const [width, goal] = [xs.length, ys.indexOf(to.y) * xs.length + xs.indexOf(to.x)];
-  // A state is a place and how one came there: twice the place, one more if upright.
+  // A state is a cell and the direction of arrival: twice the cell index, plus 1 if vertical.
   const cost = new Float64Array(width * ys.length * 2).fill(Number.POSITIVE_INFINITY);
-  const came = new Int32Array(width * ys.length * 2).fill(-1);
-  const left = (place: number) =>
-    Math.abs((xs[place % width] as number) - to.x) + Math.abs((ys[Math.floor(place / width)] as number) - to.y);
+  const previous = new Int32Array(width * ys.length * 2).fill(-1);
+  const left = (cell: number) =>
+    Math.abs((xs[cell % width] as number) - to.x) + Math.abs((ys[Math.floor(cell / width)] as number) - to.y);
   const open = new Heap();
   const start = (ys.indexOf(from.y) * width + xs.indexOf(from.x)) * 2;
   cost[start] = 0;
@@ -31,27 +31,27 @@ export function detour(from: Point, to: Point, obstacles: readonly Rect[], effor
   for (let state = open.pop(); state !== undefined; state = open.pop()) {
     if (effort.left-- <= 0) return null;
     const place = state >> 1;
-    if (place === goal) return wayTo(state, came, xs, ys);
+    if (place === goal) return pathTo(state, previous, xs, ys);
     const [x, y] = [place % width, Math.floor(place / width)];
-    const go = (nextX: number, nextY: number, upright: 0 | 1) => {
+    const visit = (nextX: number, nextY: number, upright: 0 | 1) => {
       const next = (nextY * width + nextX) * 2 + upright;
       const far =
         Math.abs((xs[nextX] as number) - (xs[x] as number)) + Math.abs((ys[nextY] as number) - (ys[y] as number));
       const sum = (cost[state] as number) + far + ((state & 1) === upright ? 0 : BEND);
       if (sum >= (cost[next] as number)) return;
       cost[next] = sum;
-      came[next] = state;
-      // Reached upright, the end needs one more bend.
+      previous[next] = state;
+      // Arriving vertically costs one more bend at the end.
       open.push(next, sum + left(next >> 1) + (upright === 1 ? BEND : 0));
     };
-    const came_ = came[state] as number;
-    const isBack = (next: number) => came_ >= 0 && came_ >> 1 === next;
-    if (x + 1 < width && !blocked.level[y * width + x]) go(x + 1, y, 0);
-    // The first part leads away from its box, the last one into it: never straight back from where one came.
+    const previousState = previous[state] as number;
+    const isBack = (next: number) => previousState >= 0 && previousState >> 1 === next;
+    if (x + 1 < width && !blocked.level[y * width + x]) visit(x + 1, y, 0);
+    // The first part leads away from its box and the last one into its box. A path never reverses directly.
     if (x > 0 && !blocked.level[y * width + x - 1] && state !== start && place - 1 !== goal && !isBack(place - 1))
-      go(x - 1, y, 0);
-    if (y + 1 < ys.length && !blocked.upright[y * width + x]) go(x, y + 1, 1);
-    if (y > 0 && !blocked.upright[(y - 1) * width + x]) go(x, y - 1, 1);
+      visit(x - 1, y, 0);
+    if (y + 1 < ys.length && !blocked.upright[y * width + x]) visit(x, y + 1, 1);
+    if (y > 0 && !blocked.upright[(y - 1) * width + x]) visit(x, y - 1, 1);
   }
   return null;
 }
@@ -60,7 +60,7 @@ function sorted(values: number[]): number[] {
   return [...new Set(values)].sort((a, b) => a - b);
 }
 
-/** Which steps of the grid lead through an obstacle: from a place to the right of it, and to the one below. */
+/** Grid steps that cross an obstacle: from a cell to its right neighbour (`level`) and to the one below (`upright`). */
 function blockedIn(xs: readonly number[], ys: readonly number[], obstacles: readonly Rect[]) {
   const width = xs.length;
   const level = new Uint8Array(width * ys.length);
@@ -79,7 +79,7 @@ function blockedIn(xs: readonly number[], ys: readonly number[], obstacles: read
   return { level, upright };
 }
 
-function wayTo(end: number, came: Int32Array, xs: readonly number[], ys: readonly number[]): Point[] {
+function pathTo(end: number, came: Int32Array, xs: readonly number[], ys: readonly number[]): Point[] {
   const found: Point[] = [];
   for (let state = end; state >= 0; state = came[state] as number) {
     const place = state >> 1;
@@ -88,7 +88,7 @@ function wayTo(end: number, came: Int32Array, xs: readonly number[], ys: readonl
   return found.reverse();
 }
 
-/** The cheapest first. */
+/** Priority queue: lowest cost first. */
 class Heap {
   private readonly states: number[] = [];
   private readonly costs: number[] = [];

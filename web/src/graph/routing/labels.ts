@@ -1,4 +1,6 @@
-/** Where the words of arrows stand: on their lines, upon no box and no other words; shorter where there is little room. */
+/**
+ * Label positions: on the line of the arrow, without overlapping boxes or other labels, truncated where space is short.
+ */
 
 import type { Frame } from "@/graph/layout/frames";
 import type { Point } from "@/graph/layout/geometry";
@@ -7,23 +9,23 @@ import { LABEL, widthOf } from "@/graph/layout/labelWidth";
 import { isStraight, pointOn } from "./paths";
 import { SpatialGrid } from "./spatialGrid";
 
-/** The middle of the words. A width of 0: there is no room for any. */
+/** Centre and size of a label. Width 0: it does not fit. */
 export interface Label extends Rect {}
 
 const ROOM = 4;
-/** The name of a frame stands in its corner. */
-const NAME = { x: 6, y: 4, width: 120, height: 24 } as const;
+/** Area of the title in the corner of a frame. */
+const FRAME_NAME = { x: 6, y: 4, width: 120, height: 24 } as const;
 const SHARES = [0.5, 0.35, 0.65, 0.2, 0.8] as const;
 
 export class Labels {
   private readonly ground = new SpatialGrid<Rect>();
 
-  constructor(places: ReadonlyMap<string, Point>, frames: readonly Frame[]) {
-    for (const at of places.values()) this.ground.add({ x: at.x, y: at.y, ...BOX });
-    for (const { x, y } of frames) this.ground.add({ ...NAME, x: x + NAME.x, y: y + NAME.y });
+  constructor(positions: ReadonlyMap<string, Point>, frames: readonly Frame[]) {
+    for (const at of positions.values()) this.ground.add({ x: at.x, y: at.y, ...BOX });
+    for (const { x, y } of frames) this.ground.add({ ...FRAME_NAME, x: x + FRAME_NAME.x, y: y + FRAME_NAME.y });
   }
 
-  /** The best place on the line that is left; taken from then on. */
+  /** Reserve and return the widest available position on the line. */
   place(words: string, points: readonly Point[]): Label {
     const wanted = widthOf(words);
     let best: Label = { ...anchorOf(points), width: 0 };
@@ -42,7 +44,7 @@ export class Labels {
     return best;
   }
 
-  /** How wide something may be whose middle is there. */
+  /** Maximum width of a label centred at this point. */
   private roomAt(at: Point, wanted: number): number {
     const band = { x: at.x - wanted / 2, y: at.y - LABEL.height / 2, width: wanted, height: LABEL.height };
     let half = wanted / 2;
@@ -54,13 +56,13 @@ export class Labels {
   }
 }
 
-/** Where words would stand if nothing else did. */
+/** Preferred label position, regardless of other elements. */
 export function anchorOf(points: readonly Point[]): Label {
   const [at] = candidates(points);
   return { ...(at ?? points[0] ?? { x: 0, y: 0 }), width: 0, height: 0 };
 }
 
-/** On the longest part first, on level ones rather than on upright ones. */
+/** Candidate points on the longest parts first; horizontal parts are preferred to vertical ones. */
 function* candidates(points: readonly Point[]): Generator<Point> {
   const parts = points.slice(1).map((to, at) => {
     const from = points[at] as Point;

@@ -9,7 +9,7 @@ interface Part extends Straight {
 
 const ROOM = 4;
 
-/** Some lie nearly upon one another, some begin where others end, some are as short as can be. */
+/** Random parts: some nearly overlap, some begin where others end, some have length 0. */
 function partsOf(seed: number, count: number): Part[] {
   const random = randomOf(seed);
   return Array.from({ length: count }, (_, name) => {
@@ -21,8 +21,8 @@ function partsOf(seed: number, count: number): Part[] {
   });
 }
 
-describe("parts of lines in their lanes", () => {
-  it("are beside one another exactly where they are near on the ground", () => {
+describe("Lanes", () => {
+  it("finds the same neighbours as a spatial grid", () => {
     for (let seed = 1; seed <= 40; seed++) {
       const parts = partsOf(seed, 60);
       const [lanes, ground] = [new Lanes<Part>(ROOM), new SpatialGrid<Part>(parts)];
@@ -39,7 +39,7 @@ describe("parts of lines in their lanes", () => {
     }
   });
 
-  it("are not looked at from other lanes, however long they are", () => {
+  it("does not inspect parts in distant lanes, however long they are", () => {
     const lanes = new Lanes<Part>(ROOM);
     const long = (name: number): Part => ({ name, isLevel: true, x: 0, y: name * 10, width: 50_000, height: 0 });
     for (let name = 0; name < 2000; name++) lanes.add(long(name));

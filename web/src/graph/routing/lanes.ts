@@ -1,7 +1,7 @@
-/** Straight parts of lines, found by the lane they lie in: a long one is as fast to look beside as a short one. */
-import { meets, type Rect } from "@/graph/layout/geometry";
+/** Index of straight line parts by lane: a lookup beside a long part costs as much as beside a short one. */
+import { overlaps, type Rect } from "@/graph/layout/geometry";
 
-/** Level or upright, and without any breadth. */
+/** A horizontal or vertical segment: one of its dimensions is 0. */
 export interface Straight extends Rect {
   isLevel: boolean;
 }
@@ -9,7 +9,7 @@ export interface Straight extends Rect {
 export class Lanes<T extends Straight> {
   private readonly level = new Map<number, T[]>();
   private readonly upright = new Map<number, T[]>();
-  /** How near to each other two parts are beside one another. */
+  /** Two parts nearer than this are neighbours. */
   private readonly room: number;
 
   constructor(room: number) {
@@ -23,11 +23,11 @@ export class Lanes<T extends Straight> {
     else lanes.set(lane, [part]);
   }
 
-  /** Whether one that is as level, nearer than `room`, is so. */
-  hasBeside(part: Straight, isSo: (one: T) => boolean): boolean {
+  /** Whether a parallel part within `room` of `part` satisfies the predicate. */
+  hasBeside(part: Straight, matches: (one: T) => boolean): boolean {
     const [lanes, lane] = [this.of(part), this.laneOf(part)];
     for (let next = lane - 1; next <= lane + 1; next++)
-      if (lanes.get(next)?.some((one) => isSo(one) && meets(one, part, this.room))) return true;
+      if (lanes.get(next)?.some((one) => matches(one) && overlaps(one, part, this.room))) return true;
     return false;
   }
 

@@ -1,13 +1,13 @@
-/** What arrows go around: boxes and frames that they do not belong to. */
+/** Obstacles of arrows: boxes, and frames that contain neither end of the arrow. */
 
 import type { Frame } from "@/graph/layout/frames";
 import type { Point } from "@/graph/layout/geometry";
-import { BOX, meets, type Rect } from "@/graph/layout/geometry";
+import { BOX, overlaps, type Rect } from "@/graph/layout/geometry";
 import { piecesOf } from "./paths";
 import { SpatialGrid } from "./spatialGrid";
 
 export interface Obstacle extends Rect {
-  /** Null: it is a frame. */
+  /** Id of the box; null for a frame. */
   box: string | null;
   members: ReadonlySet<string> | null;
 }
@@ -17,21 +17,21 @@ export interface Ends {
   target: string;
 }
 
-/** An arrow keeps so far away from what it passes. */
-const NEAR = 4;
+/** Minimum distance between an arrow and the obstacles that it passes. */
+const CLEARANCE = 4;
 
 export class Obstacles {
   private readonly boxes: SpatialGrid<Obstacle>;
   private readonly frames: SpatialGrid<Obstacle>;
-  private readonly places: ReadonlyMap<string, Point>;
-  /** All of them: boxes and frames. */
+  private readonly positions: ReadonlyMap<string, Point>;
+  /** Boxes and frames. */
   readonly all: readonly Obstacle[];
-  /** Where was looked since somebody began to take note. */
-  looked: Rect[] = [];
+  /** Areas inspected since the caller last reset this list; the route cache uses them to decide what to invalidate. */
+  inspected: Rect[] = [];
 
-  constructor(places: ReadonlyMap<string, Point>, frames: readonly Frame[]) {
-    this.places = places;
-    const boxes = [...places].map(([box, at]) => ({ x: at.x, y: at.y, ...BOX, box, members: null }));
+  constructor(positions: ReadonlyMap<string, Point>, frames: readonly Frame[]) {
+    this.positions = positions;
+    const boxes = [...positions].map(([box, at]) => ({ x: at.x, y: at.y, ...BOX, box, members: null }));
     const framed = frames.map(({ x, y, width, height, region: group }) => ({
       ...{ x, y, width, height },
       box: null,
@@ -42,41 +42,44 @@ export class Obstacles {
     this.all = [...boxes, ...framed];
   }
 
-  /** Those a line by these points would cross or come too near to; its own two boxes among them. */
+  /**
+   * Obstacles that a line through these points would cross or approach too closely, including the two boxes at its
+   * ends.
+   */
   crossedBy(points: readonly Point[], ends: Ends, isOverFrames = false): Obstacle[] {
     const found = new Set<Obstacle>();
     for (let at = 1; at < points.length; at++)
       for (const piece of piecesOf(points[at - 1] as Point, points[at] as Point)) {
-        this.looked.push(piece);
-        for (const one of this.boxes.near(piece, NEAR))
-          if ((one.box !== ends.source && one.box !== ends.target) || meets(one, piece, -1)) found.add(one);
+        this.inspected.push(piece);
+        for (const one of this.boxes.near(piece, CLEARANCE))
+          if ((one.box !== ends.source && one.box !== ends.target) || overlaps(one, piece, -1)) found.add(one);
         if (isOverFrames) continue;
-        for (const one of this.frames.near(piece, NEAR))
+        for (const one of this.frames.near(piece, CLEARANCE))
           if (!found.has(one) && this.isForeign(one, ends)) found.add(one);
       }
     return [...found];
   }
 
-  /** Boxes at a place. */
+  /** Boxes within `room` of a point. */
   at(point: Point, room: number): Obstacle[] {
     const spot = { ...point, width: 0, height: 0 };
-    this.looked.push(spot);
+    this.inspected.push(spot);
     return this.boxes.near(spot, room);
   }
 
-  ownOf(ends: Ends): Obstacle[] {
+  endBoxesOf(ends: Ends): Obstacle[] {
     return [ends.source, ends.target].flatMap((box) => {
-      const at = this.places.get(box);
+      const at = this.positions.get(box);
       return at ? [{ x: at.x, y: at.y, ...BOX, box, members: null }] : [];
     });
   }
 
-  /** A frame in which one of the ends stands, whether it belongs there or was put there, is no obstacle. */
+  /** A frame is an obstacle only if neither end is a member of it or positioned inside it. */
   private isForeign({ members, ...frame }: Obstacle, { source, target }: Ends): boolean {
     if (members?.has(source) || members?.has(target)) return false;
     return [source, target].every((id) => {
-      const at = this.places.get(id);
-      return !at || !meets(frame, { ...at, ...BOX });
+      const at = this.positions.get(id);
+      return !at || !overlaps(frame, { ...at, ...BOX });
     });
   }
 }

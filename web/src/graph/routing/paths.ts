@@ -1,17 +1,20 @@
-/** The lines of arrows by their points: level and upright parts are straight with round corners, the others curves flat at both ends. */
+/**
+ * SVG paths of arrows: horizontal and vertical parts are straight with rounded corners, other parts are curves with
+ * horizontal ends.
+ */
 
 import type { Point } from "@/graph/layout/geometry";
-import { between, type Rect } from "@/graph/layout/geometry";
+import { type Rect, spanOf } from "@/graph/layout/geometry";
 
 const CORNER = 12;
-/** So many pieces tell well enough where a curve goes. */
+/** Number of segments that approximate a curve. */
 const PIECES = 8;
 
 export function isStraight(a: Point, b: Point): boolean {
   return a.x === b.x || a.y === b.y;
 }
 
-/** As the `d` of an SVG path. */
+/** Return the `d` attribute of an SVG path. */
 export function pathOf(points: readonly Point[]): string {
   const first = points[0];
   if (!first) return "";
@@ -37,12 +40,12 @@ function toward(from: Point, to: Point, far: number): Point {
   return { x: from.x + Math.sign(to.x - from.x) * far, y: from.y + Math.sign(to.y - from.y) * far };
 }
 
-/** How far a curve stays flat. A curve that leads back bends around its ends. */
+/** Distance of the control points of a curve. A backward curve bends around its ends. */
 function bendOf(from: Point, to: Point): number {
   return to.x > from.x ? (to.x - from.x) / 2 : 24;
 }
 
-/** A point of the part between two points, `share` from 0 to 1. */
+/** Point on the part between two points; `share` from 0 to 1. */
 export function pointOn(from: Point, to: Point, share: number): Point {
   if (isStraight(from, to)) return { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share };
   const bend = bendOf(from, to);
@@ -54,16 +57,16 @@ export function pointOn(from: Point, to: Point, share: number): Point {
   };
 }
 
-/** Rectangles that together hold the part between two points, as narrowly as is worth while. */
+/** Rectangles that together cover the part between two points: one for a straight part, several for a curve. */
 export function* piecesOf(from: Point, to: Point): Generator<Rect> {
   if (isStraight(from, to)) {
-    yield between(from, to);
+    yield spanOf(from, to);
     return;
   }
   let last = from;
   for (let at = 1; at <= PIECES; at++) {
     const next = pointOn(from, to, at / PIECES);
-    yield between(last, next);
+    yield spanOf(last, next);
     last = next;
   }
 }

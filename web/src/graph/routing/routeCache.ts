@@ -1,44 +1,51 @@
-/** The courses of arrows, found once: they stay what they were as long as nothing changes where was looked. */
+/**
+ * Cache of computed routes. A route stays valid until something changes in the areas that its computation inspected.
+ */
 
 import type { Point, Rect } from "@/graph/layout/geometry";
 import type { Obstacle } from "./obstacles";
 import { SpatialGrid } from "./spatialGrid";
 
-/** How an arrow goes, and what that rests on. */
+/** A computed route and the inputs that it depends on. */
 export interface CachedRoute {
-  /** The way that was hindered. */
-  plain: readonly Point[];
+  /** The direct route that crossed an obstacle. */
+  directPath: readonly Point[];
   found: readonly Point[] | null;
-  looked: readonly Rect[];
-  /** What was left of the common effort before, and what it took of it. */
-  had: number;
-  spent: number;
+  inspected: readonly Rect[];
+  /** Remaining shared effort before the computation, and the effort that it used. */
+  effortBefore: number;
+  effortSpent: number;
 }
 
 export interface RouteCache {
   cached: ReadonlyMap<string, CachedRoute>;
-  standing: readonly Obstacle[];
+  obstacles: readonly Obstacle[];
 }
 
-/** What is nearer to where was looked than this, may have been seen. */
+/** A change within this distance of an inspected area invalidates the route. */
 const NEAR = 5;
 
-/** Whether a course of before is the one that would be found now, where so much effort is left. */
+/**
+ * Return a function that yields the cached route of an arrow if a new computation with the remaining effort would give
+ * the same result.
+ */
 export function reusableRoutes(before: RouteCache | undefined, standing: readonly Obstacle[]) {
-  const changed = before ? changedBetween(before.standing, standing) : null;
+  const changed = before ? changedBetween(before.obstacles, standing) : null;
   return (id: string, plain: readonly Point[], left: number): CachedRoute | null => {
     const was = before?.cached.get(id);
-    if (!was || !changed || !isSame(was.plain, plain) || !isAffordable(was, left)) return null;
-    return was.looked.some((rect) => changed.near(rect, NEAR).length > 0) ? null : was;
+    if (!was || !changed || !isSame(was.directPath, plain) || !isAffordable(was, left)) return null;
+    return was.inspected.some((rect) => changed.near(rect, NEAR).length > 0) ? null : was;
   };
 }
 
-/** With enough left, or with nothing left both times, the same is found; else only with exactly as much. */
-function isAffordable({ had, spent }: CachedRoute, left: number): boolean {
+/**
+ * The result is the same if both computations have enough effort, if both have none, or if both have exactly as much.
+ */
+function isAffordable({ effortBefore: had, effortSpent: spent }: CachedRoute, left: number): boolean {
   return had === left || (had > spent && left > spent) || (had <= 0 && left <= 0);
 }
 
-/** Where anything stood that stands there no more, and where anything stands that did not. */
+/** Areas of obstacles that were added or removed. */
 function changedBetween(before: readonly Obstacle[], now: readonly Obstacle[]): SpatialGrid<Rect> {
   const [was, is] = [new Set(before.map(keyOf)), new Set(now.map(keyOf))];
   return new SpatialGrid<Rect>([

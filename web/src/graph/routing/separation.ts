@@ -1,7 +1,7 @@
-/** Lines that would lie upon one another are moved apart, so that one can see which leads where. */
+/** Move overlapping lines apart, so that the user can follow each of them. */
 
 import type { Point } from "@/graph/layout/geometry";
-import { between } from "@/graph/layout/geometry";
+import { spanOf } from "@/graph/layout/geometry";
 import type { Arrow } from "@/graph/model/picture";
 import { Lanes, type Straight } from "./lanes";
 import type { Ends, Obstacles } from "./obstacles";
@@ -9,22 +9,22 @@ import { isStraight } from "./paths";
 
 interface Part extends Straight, Ends {}
 
-const APART = 4;
+const MIN_DISTANCE = 4;
 const SHIFTS = [7, -7, 14, -14, 21, -21] as const;
-/** An end stays so long at least. */
+/** Minimum length of the first and last part of a line. */
 const STUB_MIN = 7;
 
-type Ways = ReadonlyMap<string, readonly Point[]>;
+type Paths = ReadonlyMap<string, readonly Point[]>;
 
-export function separated(arrows: readonly Arrow[], ways: Ways, obstacles: Obstacles): Ways {
-  const taken = new Lanes<Part>(APART);
+export function separateLines(arrows: readonly Arrow[], paths: Paths, obstacles: Obstacles): Paths {
+  const taken = new Lanes<Part>(MIN_DISTANCE);
   const found = new Map<string, readonly Point[]>();
   for (const arrow of arrows) {
-    let points = ways.get(arrow.id);
+    let points = paths.get(arrow.id);
     if (!points) continue;
-    // Curves part by themselves; arrows that begin or end together may go together.
+    // Curves separate by themselves. Arrows that share a source or a target may overlap.
     if (points.length > 3 && isBent(points)) {
-      for (let at = 1; at <= points.length - 3; at++) points = shifted(points, at, arrow, taken, obstacles);
+      for (let at = 1; at <= points.length - 3; at++) points = shiftPart(points, at, arrow, taken, obstacles);
       for (let at = 1; at <= points.length - 3; at++) taken.add(partOf(points, at, arrow));
     }
     found.set(arrow.id, points);
@@ -38,10 +38,10 @@ function isBent(points: readonly Point[]): boolean {
 
 function partOf(points: readonly Point[], at: number, { source, target }: Ends): Part {
   const [from, to] = [points[at] as Point, points[at + 1] as Point];
-  return { ...between(from, to), source, target, isLevel: from.y === to.y };
+  return { ...spanOf(from, to), source, target, isLevel: from.y === to.y };
 }
 
-function shifted(
+function shiftPart(
   points: readonly Point[],
   at: number,
   ends: Ends,

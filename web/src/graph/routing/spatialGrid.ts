@@ -1,11 +1,13 @@
-/** What stands where, found fast: rectangles by the squares of a grid they stand on. */
+/** Spatial index: finds rectangles near a rectangle by the grid squares that they cover. */
 
-import { meets, type Rect } from "@/graph/layout/geometry";
+import { overlaps, type Rect } from "@/graph/layout/geometry";
 
 const SQUARE = 256;
-/** Coordinates are a stranger's: whatever lies beyond stands on the outermost squares. */
+/**
+ * Coordinates come from untrusted documents: everything beyond this square index is stored in the outermost squares.
+ */
 const OUTERMOST = 30_000;
-/** What covers more squares is looked at each time. */
+/** Rectangles that cover more squares than this are stored in a separate list, which every lookup checks. */
 const SQUARES_MAX = 256;
 
 export class SpatialGrid<T extends Rect> {
@@ -32,12 +34,12 @@ export class SpatialGrid<T extends Rect> {
       }
   }
 
-  /** All that is nearer to `rect` than `room`, each once; what only touches is not. */
+  /** All rectangles nearer than `room` to `rect`, without duplicates. Touching is not near. */
   near(rect: Rect, room = 0): T[] {
     const { left, top, right, bottom } = squaresOf(rect, room);
     const found = new Set<T>();
     const look = (things: readonly T[]) => {
-      for (const one of things) if (meets(one, rect, room)) found.add(one);
+      for (const one of things) if (overlaps(one, rect, room)) found.add(one);
     };
     if ((right - left + 1) * (bottom - top + 1) > this.all.length) {
       look(this.all);

@@ -19,12 +19,12 @@ import type { Point } from "@/graph/layout/geometry";
 import { BOX } from "@/graph/layout/geometry";
 import { CanvasControls } from "@/graph/render/CanvasControls";
 import { CanvasState, CanvasStateContext } from "@/graph/render/canvasState";
-import { FarCanvas, useComingNear, useIsFar } from "@/graph/render/FarCanvas";
+import { FarCanvas, useIsFar, useZoomToPointer } from "@/graph/render/FarCanvas";
 import { EDGE_TYPES, isFolded, NODE_TYPES, regionIn } from "@/graph/render/flowElements";
 import { FoldingContext, useFolding, useFoldingOf } from "@/graph/render/folding";
 import "@xyflow/react/dist/base.css";
 import "@/graph/render/canvas.css";
-import { MANY, type Picture, pictureOf } from "@/graph/model/picture";
+import { LARGE_PICTURE, type Picture, pictureOf } from "@/graph/model/picture";
 import { useAriaLabels } from "@/graph/render/ariaLabels";
 import { SMALLEST } from "@/graph/render/viewport";
 import { useVisiblePicture, type VisiblePicture } from "@/graph/render/visiblePicture";
@@ -87,7 +87,7 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
   const view = useCanvasView({ flow, box, shown, positions: boxes.places });
   const verbs = useVerbs(picture);
   const isFar = useIsFar(shown.picture.boxes.length);
-  const comeNear = useComingNear();
+  const comeNear = useZoomToPointer();
   const [pointed, point] = useState<Pointed>({ at: { x: 0, y: 0 } });
 
   const at = (event: { clientX: number; clientY: number }) =>
@@ -293,7 +293,7 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: Flow
       selectionMode={SelectionMode.Partial}
       zoomOnDoubleClick={false}
       onPaneClick={() => select(NOTHING)}
-      onlyRenderVisibleElements={shown.picture.boxes.length > MANY}
+      onlyRenderVisibleElements={shown.picture.boxes.length > LARGE_PICTURE}
       aria-label={t("graph.label")}
       ariaLabelConfig={useAriaLabels(mayChange)}
     >

@@ -75,7 +75,7 @@ export function useBoxes(about: {
   }, [edges]);
 
   /** Where every node stands, also those that are folded away. */
-  const places = useMemo(() => new Map([...shown.whole.positions, ...positionsOf(made)]), [shown, made]);
+  const places = useMemo(() => new Map([...shown.unfoldedLayout.positions, ...positionsOf(made)]), [shown, made]);
 
   const commit = useCallback(
     (boxes: readonly Standing[]) => {

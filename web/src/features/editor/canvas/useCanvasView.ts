@@ -2,7 +2,7 @@
 import type { ReactFlowInstance } from "@xyflow/react";
 import { type RefObject, useLayoutEffect } from "react";
 import { BOX, type Point } from "@/graph/layout/geometry";
-import { isWhole, viewOf, wholeViewOf } from "@/graph/render/viewport";
+import { fitViewport, initialViewport, isFullyVisible } from "@/graph/render/viewport";
 import type { VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { useEditor } from "../editorContext";
@@ -20,7 +20,7 @@ export function useCanvasView(about: {
   const { flow, box, shown, positions } = about;
   const { stage, selection, draft } = useEditor();
   const picked = pickedOf(stillThere(selection, draft.shown));
-  const showAll = () => void flow.setViewport(wholeViewOf(shown, box.current));
+  const showAll = () => void flow.setViewport(fitViewport(shown, box.current));
   const reveal = (ids: readonly string[]) => {
     const view = box.current;
     const stands = ids.flatMap((id) => positions.get(id) ?? []);
@@ -38,8 +38,8 @@ export function useCanvasView(about: {
     });
     if (isVisible) return;
     // A small picture is shown whole, with the new box and what leads to it.
-    const all = viewOf(shown, view);
-    if (isWhole(shown, view, all)) return void flow.setViewport(all, { duration: 200 });
+    const all = initialViewport(shown, view);
+    if (isFullyVisible(shown, view, all)) return void flow.setViewport(all, { duration: 200 });
     const to = { zoom: Math.max(zoom, READABLE_ZOOM), duration: 200 };
     void flow.setCenter(first.x + BOX.width / 2, first.y + BOX.height / 2, to);
   };
@@ -50,7 +50,7 @@ export function useCanvasView(about: {
   };
   useLayoutEffect(() => stage.attach({ element: box.current, positions, picked, middle, reveal, showAll }));
   const begin = () => {
-    void flow.setViewport(viewOf(shown, box.current));
+    void flow.setViewport(initialViewport(shown, box.current));
     if (stage.wanted !== null) reveal([stage.wanted]);
   };
   return { picked, showAll, reveal, begin };

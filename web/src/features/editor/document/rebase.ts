@@ -97,7 +97,7 @@ function hasAll(one: readonly string[], other: readonly string[]): boolean {
 /** What they changed, as `node write: config.prompt`. */
 function placesOf(base: Definition, theirs: Definition): Set<string> {
   const found = changesBetween(base, theirs).filter((one) => one.mark === "changed");
-  return new Set(found.flatMap((one) => one.fields.map((field) => placeOf(one.kind, one.id, field.place))));
+  return new Set(found.flatMap((one) => one.fields.map((field) => placeOf(one.kind, one.id, field.path))));
 }
 
 function placesIn(change: Operation): string[] {

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { Definition, Json } from "@/api/views";
 import { Loading } from "@/components/StatusMessage";
 import { type Change, changesBetween, type FieldChange } from "@/graph/model/diff";
-import { arrowName, NodesShown, useNodeName } from "@/graph/model/nodeNames";
+import { arrowName, NodesContext, useNodeName } from "@/graph/model/nodeNames";
 import { DiffCanvas, MarkSign } from "@/graph/render/DiffCanvas";
 
 const TextDiff = lazy(() => import("./TextDiff"));
@@ -52,9 +52,9 @@ export function DiffView({ before, after, texts }: Compared) {
           </div>
         ) : null}
         {view === "list" ? (
-          <NodesShown.Provider value={nodes}>
+          <NodesContext.Provider value={nodes}>
             <ChangeList changes={changes} />
-          </NodesShown.Provider>
+          </NodesContext.Provider>
         ) : null}
         {view === "text" ? (
           <Suspense fallback={<Loading />}>
@@ -86,7 +86,7 @@ function ChangeList({ changes }: { changes: readonly Change[] }) {
           {one.mark === "changed" ? (
             <dl className="mt-1 space-y-1.5 pl-6.5">
               {one.fields.map((field) => (
-                <Field key={field.place} field={field} />
+                <Field key={field.path} field={field} />
               ))}
             </dl>
           ) : null}
@@ -100,7 +100,7 @@ function Field({ field }: { field: FieldChange }) {
   const { t } = useTranslation();
   return (
     <div className="text-xs">
-      <dt className="font-mono break-all text-ink-soft">{field.place}</dt>
+      <dt className="font-mono break-all text-ink-soft">{field.path}</dt>
       {"before" in field ? (
         <dd className="flex gap-1.5">
           <span className="sr-only">{t("diff.was")}</span>
