@@ -75,4 +75,4 @@ def test_a_command_in_words_runs_the_built_in_pipeline(prompt: Prompt) -> None:
     assert saved.json["workflowId"] == "agentforge", "what is saved is what is meant"
     assert prompt("run").code == 2
     unknown = prompt("run", "agentforge2", "--command", "Write a memo")
-    assert (unknown.code, "nothing-named" in unknown.err) == (2, True)
+    assert (unknown.code, "reference-unknown" in unknown.err) == (2, True)

@@ -134,7 +134,7 @@ def test_move_lists_open_steps_that_the_other_definition_lacks(prompt: Prompt) -
     checked = prompt("move", execution, "--to", other, "--check", "--json")
     assert (checked.code, [one["code"] for one in checked.json["problems"]]) == (1, ["node-gone"])
     refused = prompt("move", execution, "--to", other)
-    assert (refused.code, "[move-refused]" in refused.err) == (2, True)
+    assert (refused.code, "[migration-refused]" in refused.err) == (2, True)
     assert prompt("answer", execution, "review", "approve", "--json").json["status"] == "completed"
 
 

@@ -76,7 +76,7 @@ def test_a_worker_resumes_executions_of_a_killed_process_and_ends_on_a_signal(
         said(keeper, "leading postgresql://")
         until(prompt, execution, "completed", store, keeper)
         refused = prompt("worker", *store)
-        assert (refused.code, "[store-kept]" in refused.err) == (1, True)
+        assert (refused.code, "[leader-exists]" in refused.err) == (1, True)
         keeper.send_signal(signal.SIGTERM)
         _, last = keeper.communicate(timeout=WAITS_S)
     assert (keeper.returncode, last.endswith("stopped\n")) == (0, True)

@@ -72,7 +72,7 @@ def test_a_second_leader_of_a_store_is_refused_unless_it_stands_by() -> None:
         with started("serve", "--port", "0", *STORE) as second:
             _, err = second.communicate(timeout=PATIENCE_S)
         assert second.returncode == 1
-        assert "[store-kept]" in err
+        assert "[leader-exists]" in err
         with server("--standby") as (_, other):
             assert httpx2.get(f"{other}/ready", timeout=PATIENCE_S).json()["status"] == "ready"
             assert httpx2.post(f"{other}/api/workflows", content=flows.APPROVAL, timeout=PATIENCE_S).status_code == 201
@@ -85,7 +85,7 @@ def test_a_second_leader_of_a_store_is_refused_unless_it_stands_by() -> None:
 def test_a_server_on_other_addresses_requires_keys(prompt: Prompt) -> None:
     refused = prompt("serve", "--host", "0.0.0.0", "--port", "0", *STORE)
     assert refused.code == 1
-    assert "[unguarded]" in refused.err
+    assert "[key-required]" in refused.err
     assert "pointsman keys add" in refused.err
 
 

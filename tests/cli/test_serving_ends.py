@@ -122,7 +122,7 @@ def test_a_server_killed_under_load_keeps_everything_it_acknowledged(prompt: Pro
 
 def test_a_standby_server_serves_and_takes_over_from_a_killed_leader(any_store: list[str]) -> None:
     with serving(any_store, script=SLOW) as (first, address), serving(any_store, "--standby") as (second, other):
-        roles = [httpx2.get(f"{one}/ready", timeout=WAITS_S).json()["keeper"] for one in (address, other)]
+        roles = [httpx2.get(f"{one}/ready", timeout=WAITS_S).json()["leader"] for one in (address, other)]
         assert roles == ["here", "standby"]
         (execution,) = begun(address, 1)
         until(other, execution, FIRST_ENDED)
@@ -131,7 +131,7 @@ def test_a_standby_server_serves_and_takes_over_from_a_killed_leader(any_store: 
         assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["status"] == "ready"
         assert "leading" in said(second, "leading")
         until(other, execution, ENDED)
-        assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["keeper"] == "here"
+        assert httpx2.get(f"{other}/ready", timeout=WAITS_S).json()["leader"] == "here"
 
 
 def test_a_service_manager_is_notified_of_ready_alive_and_stopping(
@@ -163,7 +163,7 @@ def test_a_server_behind_a_proxy_checks_host_and_key(prompt: Prompt) -> None:
     store = ["--store", "sqlite:///store.db"]
     Path("pointsman.toml").write_text('[server]\nnames = ["flows.example.org"]\nport = 0\n')
     refused = prompt("serve", *store)
-    assert (refused.code, "[unguarded]" in refused.err, "flows.example.org" in refused.err) == (1, True, True)
+    assert (refused.code, "[key-required]" in refused.err, "flows.example.org" in refused.err) == (1, True, True)
     token = prompt("keys", "add", "ada", *store).out.strip()
     with serving(store) as (_, address):
 

@@ -115,7 +115,7 @@ def test_a_stopped_worker_with_json_option_prints_json(prompt: Prompt) -> None:
         assert "leading sqlite:///store.db" in line_with(keeper, "leading")
         with alive("worker", "--json", *STORE) as second:
             out, _ = second.communicate(timeout=60)
-        assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (1, "store-kept")
+        assert (second.returncode, json.loads(out)["errors"][0]["code"]) == (1, "leader-exists")
         keeper.send_signal(signal.SIGHUP)
         out, _ = keeper.communicate(timeout=60)
     assert (keeper.returncode, json.loads(out)) == (0, {"store": "sqlite:///store.db", "status": "stopped"})

@@ -151,7 +151,7 @@ def test_one_process_leads_a_store_and_another_may_stand_by(prompt: Prompt) -> N
         assert first.stderr is not None
         assert first.stderr.readline().startswith("leading")
         refused = prompt("worker", *store)
-        assert (refused.code, "[store-kept]" in refused.err) == (1, True)
+        assert (refused.code, "[leader-exists]" in refused.err) == (1, True)
         with started("worker", "--wait", *store) as second:
             try:
                 first.kill()

@@ -21,7 +21,7 @@ def must_replay(plan: Plan, outcome: SimulationResult) -> None:
         raise LawBroken(f"a replay differs: {found.differences[0]}")
     hold(found.rows == len(outcome.rows), "the replay ended early")
     hold(describe(found.state) == describe(outcome.state), "the replay ended in another state")
-    hold(not found.untold, f"rows {found.untold} lack their report")
+    hold(not found.rows_without_report, f"rows {found.rows_without_report} lack their report")
 
 
 def forked(plan: Plan, rows: tuple[Row, ...], report: ForkRequested, seed: int) -> Simulation:

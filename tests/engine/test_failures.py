@@ -200,7 +200,7 @@ def test_the_reason_of_a_models_advice_is_a_warning_and_replays_identically(advi
     assert (told.message, str(told.step)) == ("advice of the model: The service is down: wait.", "tool1")
     simulation = world.simulation
     found = replay(lambda _: simulation.plan, world.state.id, simulation.rows)
-    assert (len(found.differences), found.rows, len(found.untold)) == (0, len(simulation.rows), 0)
+    assert (len(found.differences), found.rows, len(found.rows_without_report)) == (0, len(simulation.rows), 0)
 
 
 def test_a_model_is_asked_at_most_twice_and_its_advice_is_in_the_journal() -> None:

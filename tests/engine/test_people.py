@@ -298,7 +298,7 @@ def test_an_approval_of_a_step_covers_its_attempts_and_an_approval_of_a_call_onl
 
 def replayed(world: World) -> tuple[list[ReplayDifference], list[int]]:
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
-    return again.differences, again.untold
+    return again.differences, again.rows_without_report
 
 
 def test_replay_decides_the_actions_of_people_again() -> None:

@@ -126,4 +126,4 @@ def test_replay_decides_steering_again() -> None:
     world = started(LINE, input={"n": 1}, config=REAL_TIME)
     steer(world, edits=[[["n"], 2, []]], goto="tool3", by="ada")
     again = replay(lambda _: world.simulation.plan, world.state.id, world.simulation.rows)
-    assert (world.working, again.differences, again.untold) == (["tool3"], [], [])
+    assert (world.working, again.differences, again.rows_without_report) == (["tool3"], [], [])

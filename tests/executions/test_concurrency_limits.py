@@ -117,7 +117,7 @@ def test_an_execution_over_the_limit_is_refused_without_details_of_others(stage:
             first = await app.start(asking("skip"))
             with pytest.raises(PointsmanError, match="has reached its limit") as refused:
                 await app.start(asking("skip"))
-            assert refused.value.code == "place-taken"
+            assert refused.value.code == "concurrency-limit-reached"
             assert first.id not in f"{refused.value} {refused.value.hint}"
             assert len(await app.executions()) == 1, "nothing was started"
             assert await passed(first) == "completed"
@@ -183,7 +183,7 @@ def test_the_limit_holds_for_concurrent_starts_in_several_processes(stage: Stage
             running = [found for found in started if isinstance(found, Execution)]
             refused = [found for found in started if isinstance(found, PointsmanError)]
             assert (len(running), len(refused)) == (3, 7)
-            assert {error.code for error in refused} == {"place-taken"}
+            assert {error.code for error in refused} == {"concurrency-limit-reached"}
 
     stage.play(scene())
 

@@ -77,7 +77,7 @@ async def test_an_exported_execution_continues_in_another_store(kind: str, file:
         listed = {one.execution: one for one in await app.executions()}
         assert listed[execution].status == "waiting"
         assert all([row.cause is not None async for row in app.store.journal.read(execution)])
-        assert (await app.replay(execution)).untold == []
+        assert (await app.replay(execution)).rows_without_report == []
         assert [one.parent for one in listed.values() if one.execution != execution] == [execution]
         assert await app.store.memory.get("execution", execution, "note") == {"kept": [10**30]}
         assert await app.store.effects.recorded(execution, "call:1") == {1: {"paid": True}}

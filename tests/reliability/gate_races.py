@@ -26,7 +26,7 @@ PEOPLE: Final = 20
 TIMEOUT_S: Final = 60
 TOO_LATE: Final = frozenset({"gate-closed"})
 """Codes for late answers in the process that drives the execution."""
-TOO_LATE_ELSEWHERE: Final = TOO_LATE | {"journal-moved", "driver-lost", "taken-over"}
+TOO_LATE_ELSEWHERE: Final = TOO_LATE | {"journal-moved", "driver-lost", "ownership-lost"}
 """Codes for late answers in another process, which must read the execution again."""
 GATE: Final[JsonObject] = {
     "id": "gate",

@@ -170,7 +170,7 @@ def faults(reply: httpx2.Response, operation: dict[str, Any], document: dict[str
     described = operation["responses"].get(str(reply.status_code))
     if described is None:
         # A path without an operation has no documented statuses.
-        if reply.status_code not in (404, 405) or reply.json()["code"] not in ("no-such-page", "method-refused"):
+        if reply.status_code not in (404, 405) or reply.json()["code"] not in ("not-found", "method-refused"):
             yield f"{reply.status_code} is not announced: {reply.text[:200]}"
         return
     media = reply.headers.get("content-type", "").partition(";")[0]

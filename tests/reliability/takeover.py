@@ -135,7 +135,7 @@ async def take_over(number: int, seed: int) -> list[str]:
         wrong.append("a row of the old owner behind the first of the new one")
     wrong += [f"row {seq} was acknowledged to both" for seq in sorted({*old.wrote} & {*new.wrote})]
     wrong += wrong_in(rows, status)
-    if told not in ("", "taken-over", "keeper-superseded"):
+    if told not in ("", "ownership-lost", "leader-superseded"):
         wrong.append(f"the old owner was told {told!r}")
     return [f"takeover {number}: {line}" for line in wrong]
 

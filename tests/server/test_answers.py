@@ -161,7 +161,10 @@ def signature(at: int) -> dict[str, str]:
 
 
 def test_an_answer_with_an_undescribed_or_missing_member_is_found() -> None:
-    whole = b'{"executionId": "e", "same": true, "rows": 1, "status": "failed", "differences": [], "untold": []}'
+    whole = (
+        b'{"executionId": "e", "same": true, "rows": 1, "status": "failed",'
+        b' "differences": [], "withoutReport": [], "untold": []}'
+    )
     replay = ("POST", f"{X}/e/replay", 200, "application/json")
     assert faults(*replay, whole) == []
     assert "'rows' is a required property" in str(faults(*replay, whole.replace(b'"rows": 1, ', b"")))

@@ -24,7 +24,7 @@ ADA = Caller(name="ada", role="editor")
 
 
 async def told(served: Served, headers: dict[str, str], query: str = "") -> list[Any]:
-    return (await served.client.get(f"/api/audit{query}", headers=headers)).json()["deeds"]
+    return (await served.client.get(f"/api/audit{query}", headers=headers)).json()["entries"]
 
 
 async def test_every_change_is_audited_with_its_caller_and_result(file_store: str) -> None:
@@ -38,14 +38,14 @@ async def test_every_change_is_audited_with_its_caller_and_result(file_store: st
         assert (await served.client.post("/api/workflows/chain/execute", json={"x": 1}, headers=ada)).status_code == 422
         assert (await served.client.delete("/api/workflows/chain")).status_code == 401
     async with serving(file_store, is_local=False) as served:
-        deeds = await told(served, root)
-        assert [(one["who"], one["what"], one["target"], one["refused"]) for one in deeds] == [
+        entries = await told(served, root)
+        assert [(one["who"], one["what"], one["target"], one["refused"]) for one in entries] == [
             ("ada", "POST /api/workflows/{id}/execute", "id=chain", "request-invalid"),
             ("ada", "POST /api/workflows/{id}/execute", "id=nope", "unknown-workflow"),
             ("bob", "DELETE /api/workflows/{id}", "id=chain", "not-allowed"),
             ("ada", "POST /api/workflows", "id=chain, revision=1", None),
         ]
-        assert {(one["origin"], one["entrance"]) for one in deeds} == {("127.0.0.1", "key")}
+        assert {(one["origin"], one["entrance"]) for one in entries} == {("127.0.0.1", "key")}
         assert [one["who"] for one in await told(served, root, "?who=bob")] == ["bob"]
         assert len(await told(served, root, "?what=execute")) == 2
         assert (await served.client.get("/api/audit", headers=ada)).status_code == 403
@@ -79,7 +79,7 @@ async def test_a_changed_or_removed_audit_row_is_detected(served: Served) -> Non
     kind = "audit-000000"
     second = (await entries.list(kind))[1]
     row = msgspec.convert(second.value, AuditRow, strict=False)
-    forged = msgspec.structs.replace(row, deeds=(msgspec.structs.replace(row.deeds[0], who="eve"),))
+    forged = msgspec.structs.replace(row, entries=(msgspec.structs.replace(row.entries[0], who="eve"),))
     await entries.put(kind, second.key, msgspec.to_builtins(forged))
     assert await damage(served.app.context) == [
         "row 2 of the audit log was changed, or does not follow the row before it"
@@ -106,8 +106,8 @@ async def test_two_processes_alternate_and_waiting_entries_share_a_row(
         found: list[Any] = []
         before: str | None = None
         while True:
-            deeds, before = await third.page(before=before, limit=10)
-            found += deeds
+            entries, before = await third.page(before=before, limit=10)
+            found += entries
             if before is None:
                 break
         assert len(found) == len({one["id"] for one in found}) == 90
@@ -166,20 +166,20 @@ async def test_an_audit_entry_has_the_result_of_its_action_and_is_found_by_its_i
         execution = await served.execute("chain")
         made = await served.client.post("/api/settings/keys", json={"name": "root", "role": "admin"})
         root = {"authorization": f"Bearer {made.json()['key']}"}
-        (deed,) = await told(served, root, f"?what={execution}")
-        assert (deed["what"], deed["target"]) == (
+        (entry,) = await told(served, root, f"?what={execution}")
+        assert (entry["what"], entry["target"]) == (
             "POST /api/workflows/{id}/execute",
             f"id=chain, executionId={execution}",
         )
         clone = await served.client.post("/api/workflows/chain/clone", json={"id": "chain-2"}, headers=root)
         assert clone.status_code == 201
     async with serving(file_store) as served:
-        deeds = await told(served, root)
-        assert [one["target"].partition(", rev")[0] for one in deeds[:2]] == [
+        entries = await told(served, root)
+        assert [one["target"].partition(", rev")[0] for one in entries[:2]] == [
             "id=chain, id=chain-2",
             "name=root, role=admin",
         ]
-        assert made.json()["key"] not in str(deeds)
+        assert made.json()["key"] not in str(entries)
         assert await damage(served.app.context) == []
 
 
@@ -197,7 +197,7 @@ async def test_the_audit_log_is_filtered_by_time_and_exported_as_a_whole(served:
     assert "attachment" in export.headers["content-disposition"]
     lines = [msgspec.json.decode(line) for line in export.content.splitlines()]
     assert [line["row"] for line in lines] == [1, 2, 3, 4, 5, 6]
-    assert lines[-1]["deeds"][0]["what"] == "GET /api/audit/export", "an export is in the log too"
+    assert lines[-1]["entries"][0]["what"] == "GET /api/audit/export", "an export is in the log too"
     assert state == {"rows": 5, "hash": lines[-2]["hash"], "damage": []}
     second = (await entries.list("audit-000000"))[1]
     await entries.delete("audit-000000", second.key)

@@ -157,7 +157,7 @@ async def test_a_briefly_unavailable_store_does_not_end_the_feed(
 @pytest.mark.parametrize("place", ["x", "1.2.3", "-1", "1e9", "9" * 20, ".5"])
 async def test_an_invalid_event_id_is_refused(served: Served, place: str) -> None:
     reply = await served.client.get(ADDRESS, headers={"last-event-id": place})
-    assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid")
+    assert (reply.status_code, reply.json()["code"]) == (400, "position-invalid")
 
 
 async def test_an_idle_feed_sends_keep_alives(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,7 @@ async def test_a_bulk_verb_reports_each_named_execution() -> None:
         assert [(one["executionId"], one["status"]) for one in told] == [(begun[0], "cancelled"), ("nobody", "refused")]
         assert "unknown-execution" in told[1]["error"]
         again = (await served.client.post(BULK, json={**meant, "dryRun": True}, headers=ada)).json()["executions"]
-        assert "verb-unfit" in again[0]["error"]
+        assert "verb-not-applicable" in again[0]["error"]
         unseen = (await served.client.post(BULK, json={**meant, "executions": begun[1:]}, headers=bob)).json()
         assert [one["error"].partition(" ")[0] for one in unseen["executions"]] == ["[unknown-execution]"] * 2
         both = await served.client.post(BULK, json={**meant, "until": 0}, headers=ada)

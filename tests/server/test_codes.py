@@ -18,9 +18,9 @@ UNREACHED: Final = {
     "entry-moved": "a race of two who configure one thing; those who configure it try again or say their own code",
     "journal-moved": "a race of two processes; whoever loses decides again",
     "memory-not-a-list": "no operation appends to what is remembered",
-    "no-way-back": "no document leads there: only rows of a journal that another release wrote",
+    "step-not-repeatable": "no document leads there: only rows of a journal that another release wrote",
     "session-moved": "a race of two turns; the one that loses is told at its end",
-    "taken-over": "another process must write to an execution that this one drives; tests/reliability has them",
+    "ownership-lost": "another process must write to an execution that this one drives; tests/reliability has them",
 }
 POLL: Final = """\
 pointsman: 1
@@ -130,7 +130,7 @@ async def test_an_execution_buffers_at_most_a_hundred_events(served: Served) -> 
         reply = await served.client.post(address, json={"name": "n", "data": number})
         assert reply.status_code == 200, reply.text
     reply = await served.client.post(address, json={"name": "n"})
-    assert (reply.status_code, reply.json()["code"]) == (409, "too-many-kept")
+    assert (reply.status_code, reply.json()["code"]) == (409, "too-many-buffered-events")
 
 
 async def test_a_webhook_path_belongs_to_one_workflow(served: Served) -> None:

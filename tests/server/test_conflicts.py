@@ -190,7 +190,7 @@ async def test_a_webhook_call_waits_when_its_workflow_runs_one_at_a_time(served:
         "webhook-signature": sign(key_of(SECRET), "msg-1", at, body),
     }
     reply = await served.client.post("/api/webhooks/orders", content=body, headers=headers)
-    assert (reply.status_code, reply.json()["code"]) == (409, "place-taken")
+    assert (reply.status_code, reply.json()["code"]) == (409, "concurrency-limit-reached")
 
 
 async def test_a_key_name_is_used_once_and_the_last_admin_key_stays(served: Served) -> None:

@@ -75,7 +75,7 @@ async def test_one_of_many_concurrent_answers_closes_a_gate(served: Served) -> N
     assert {reply.json()["code"] for reply in replies if reply.status_code == 409} == {"gate-closed"}
     await served.story(execution)
     assert (await served.read(execution))["status"] == "completed"
-    assert (await served.client.get("/api/inbox")).json() == {"gates": []}
+    assert (await served.client.get("/api/inbox")).json() == {"gates": [], "next": None}
     assert (await served.act(execution, "resume", expect=409))["code"] == "wrong-status"
 
 

@@ -150,7 +150,7 @@ async def test_an_unknown_path_is_not_found_for_every_method(served: Served, pat
         assert reply.status_code == 404, method
         assert "allow" not in reply.headers
         if method != "HEAD":
-            assert "no-such-page" in reply.text, method
+            assert "not-found" in reply.text, method
 
 
 async def test_a_page_is_full_while_more_visible_objects_exist() -> None:

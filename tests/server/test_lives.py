@@ -72,7 +72,7 @@ async def test_an_execution_migrates_to_a_compatible_revision(served: Served) ->
     assert (found["fits"], found["moved"]) == (False, False)
     assert "review" in {one["where"] for one in found["problems"]}
     refused = await served.act(execution, "move", {"to": "letter@2"}, expect=409)
-    assert refused["code"] == "move-refused"
+    assert refused["code"] == "migration-refused"
     await served.save(LETTER.replace("output: {letter: text}", "output: {moved: text}"))
     assert (await served.act(execution, "move", {"to": "letter", "checkOnly": True}))["moved"] is False
     assert (await served.act(execution, "move", {"to": "letter@3"}))["moved"] is True

@@ -71,7 +71,7 @@ async def test_memory_history_is_paged(served: Served) -> None:
     assert seen == [6, 5, 4, 3, 2, 1, 0]
     for place in ("x", "-1", "1.5", "9" * 900, "٣"):
         odd = await served.client.get(HISTORY, params={**TEAM, "after": place})
-        assert (odd.status_code, odd.json()["code"]) == (400, "place-invalid"), place
+        assert (odd.status_code, odd.json()["code"]) == (400, "position-invalid"), place
     for body in ({}, {"number": 0}, {"number": "1"}, {"number": 1.5}, {"number": 1, "value": 2}):
         assert (await served.client.post(HISTORY, params=TEAM, json=body)).status_code == 422, body
 

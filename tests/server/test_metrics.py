@@ -50,7 +50,7 @@ async def test_execution_metrics_are_counted_by_workflow(served: Served) -> None
     assert whole["pointsman_model_calls_total"] == 3
     assert whole["pointsman_model_tokens_total"] > 0
     assert whole["pointsman_store_write_seconds_count"] >= 4
-    assert whole["pointsman_keeper_lag_seconds"] == 0
+    assert whole["pointsman_leader_lag_seconds"] == 0
     assert whole["process_resident_memory_bytes"] > 1e7
 
 

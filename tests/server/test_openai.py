@@ -211,7 +211,7 @@ async def test_errors_have_the_openai_format_and_a_failed_request_is_not_repeate
             await client.chat.completions.create(model="talk", messages=picture)
         with pytest.raises(openai.APIStatusError) as failed:
             await client.chat.completions.create(model="talk", messages=[user("Hello")])
-        assert (failed.value.status_code, failed.value.code) == (502, "dialogue-failed")
+        assert (failed.value.status_code, failed.value.code) == (502, "answer-failed")
         stream = await client.chat.completions.create(model="talk", messages=[user("Hello")], stream=True)
         with pytest.raises(openai.APIError, match="broken"):
             async for _ in stream:
@@ -290,12 +290,12 @@ def test_the_message_of_an_error_includes_its_hint_as_a_sentence(detail: str, hi
         ("POST", "/v1/chat/completions", b"[" * 1_000, 400, "body-invalid"),
         ("POST", "/v1/responses", b'"' + b"x" * 10_000 + b'"', 413, "body-too-large"),
         ("POST", "/v1/responses", b"{}", 422, "request-invalid"),
-        ("POST", "/v1/embeddings", b"{}", 404, "no-such-page"),
+        ("POST", "/v1/embeddings", b"{}", 404, "not-found"),
         ("DELETE", "/v1/models/talk", b"", 405, "method-refused"),
-        ("GET", "/v1/files", b"", 404, "no-such-page"),
-        ("GET", "/v1", b"", 404, "no-such-page"),
+        ("GET", "/v1/files", b"", 404, "not-found"),
+        ("GET", "/v1", b"", 404, "not-found"),
         ("GET", "/v1/models/" + "x" * 10_000, b"", 422, "request-invalid"),
-        ("GET", "/v1/models/a%2Fb%00", b"", 404, "no-such-page"),
+        ("GET", "/v1/models/a%2Fb%00", b"", 404, "not-found"),
     ],
     ids=lambda value: str(value)[:24],
 )

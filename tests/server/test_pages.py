@@ -70,9 +70,9 @@ async def test_an_unknown_path_in_a_browser_returns_the_app(served: Served, buil
 async def test_an_unknown_path_for_a_program_returns_json(served: Served, built: Path) -> None:
     for path in ("/api/nowhere", "/assets/gone.js", "/favicon.ico"):
         reply = await served.client.get(path)
-        assert (reply.status_code, reply.json()["code"]) == (404, "no-such-page")
+        assert (reply.status_code, reply.json()["code"]) == (404, "not-found")
     reply = await served.client.get("/v1/nowhere")
-    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "no-such-page")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "not-found")
 
 
 async def test_a_missing_build_of_the_app_is_reported_with_the_build_command(

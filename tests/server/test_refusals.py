@@ -125,7 +125,7 @@ async def test_a_workflow_with_a_concurrency_limit_of_one_refuses_a_second_start
     await served.save(LETTER + "concurrency: {max: 1, policy: skip}\n")
     first = await served.execute("letter", {"goal": "tides"})
     reply = await served.client.post("/api/workflows/letter/execute", json={"input": {"goal": "tides"}})
-    assert (reply.status_code, reply.json()["code"]) == (409, "place-taken")
+    assert (reply.status_code, reply.json()["code"]) == (409, "concurrency-limit-reached")
     assert reply.json()["detail"].startswith("'letter' has reached its limit")
     assert first not in reply.text, "who may start it need not see what others began"
     assert "`GET /api/workflows/executions` shows running ones" in reply.json()["hint"]

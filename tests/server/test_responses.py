@@ -237,7 +237,7 @@ async def test_errors_have_the_openai_format_and_a_failed_request_is_not_repeate
         assert unknown.value.code == "unknown-execution"
         with pytest.raises(openai.APIStatusError) as failed:
             await ask(client, model="talk", input="Hello")
-        assert (failed.value.status_code, failed.value.code) == (502, "dialogue-failed")
+        assert (failed.value.status_code, failed.value.code) == (502, "answer-failed")
         events = [event async for event in await client.responses.create(model="talk", input="Hello", stream=True)]
         last = events[-1]
         assert last.type == "response.failed"
@@ -291,8 +291,8 @@ async def test_a_response_of_another_user_cannot_be_continued_and_the_refusal_is
             await ask(eve, model="talk", input="Hello")
         with pytest.raises(openai.AuthenticationError):
             await ask(client, model="talk", input="Hello")
-        deeds = (await served.client.get("/api/audit", headers=admin)).json()["deeds"]
-        assert [(one["who"], one["what"], one["refused"]) for one in deeds[:3]] == [
+        entries = (await served.client.get("/api/audit", headers=admin)).json()["entries"]
+        assert [(one["who"], one["what"], one["refused"]) for one in entries[:3]] == [
             ("", "failed login", "not-signed-in"),
             ("eve", "POST /v1/responses", "not-allowed"),
             ("bob", "POST /v1/responses", "unknown-execution"),

@@ -54,7 +54,7 @@ async def ask(served: Served, method: str, path: str, by: Headers, *, expect: in
 
 
 async def deeds(served: Served, by: Headers) -> list[Any]:
-    return (await ask(served, "GET", "/api/audit", by, expect=200)).json()["deeds"]
+    return (await ask(served, "GET", "/api/audit", by, expect=200)).json()["entries"]
 
 
 async def lowered(served: Served, name: str, role: Any) -> None:
@@ -255,7 +255,7 @@ async def test_an_event_starts_nothing_for_an_owner_who_lost_the_right() -> None
         await ask(served, "POST", "/api/workflows", ada, expect=201, content=EVENT)
         await served.desk.keys.revoke("ada")
         published = await ask(served, "POST", "/api/events", root, expect=200, json={"name": "go"})
-        assert [one["code"] for one in published.json()["untold"]] == ["trigger-stopped"]
+        assert [one["code"] for one in published.json()["undelivered"]] == ["trigger-stopped"]
         assert await served.app.executions() == []
 
 

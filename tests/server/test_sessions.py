@@ -61,7 +61,7 @@ async def test_conversations_are_ordered_by_their_last_turn_and_titled_by_their_
         rest = await later.client.get("/api/sessions", params={"before": page["next"]})
         assert [one["sessionId"] for one in rest.json()["sessions"]] == ["a"]
         assert [one["sessionId"] for one in (await conversations(later, "?workflow=quiet"))["sessions"]] == ["c"]
-        assert (await conversations(later, "?before=x", expect=400))["code"] == "place-invalid"
+        assert (await conversations(later, "?before=x", expect=400))["code"] == "position-invalid"
 
 
 async def test_a_conversation_is_searched_by_its_words_and_title(file_store: str) -> None:

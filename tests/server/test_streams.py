@@ -75,7 +75,7 @@ async def test_an_unknown_stream_position_is_refused(served: Served, place: str)
     await served.save(CHAIN)
     execution = await served.execute("chain")
     reply = await served.client.get(f"/api/workflows/executions/{execution}/stream?after={place}")
-    assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid")
+    assert (reply.status_code, reply.json()["code"]) == (400, "position-invalid")
 
 
 async def test_a_stream_sends_events_as_they_happen(served: Served) -> None:
@@ -220,7 +220,7 @@ async def test_an_event_id_of_another_execution_or_of_the_future_is_refused(serv
     execution = await served.execute("letter", {"goal": "tides"})
     address = f"/api/workflows/executions/{execution}/stream"
     reply = await served.client.get(address, headers={"last-event-id": place})
-    assert (reply.status_code, reply.json()["code"]) == (400, "place-invalid"), "else events were left out silently"
+    assert (reply.status_code, reply.json()["code"]) == (400, "position-invalid"), "else events were left out silently"
 
 
 async def test_many_reconnecting_subscribers_read_the_journal_once(

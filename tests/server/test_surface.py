@@ -104,8 +104,8 @@ async def keys_sharing_and_audit(served: Served) -> None:
     assert sharing["audience"] == "everyone"
     made = await asked(served, "GET", "/api/settings/keys")
     assert made["keys"] == []
-    deeds = (await asked(served, "GET", "/api/audit?what=clone"))["deeds"]
-    assert [one["target"] for one in deeds] == ["id=builtin:iterate, id=mine, revision=1"]
+    entries = (await asked(served, "GET", "/api/audit?what=clone"))["entries"]
+    assert [one["target"] for one in entries] == ["id=builtin:iterate, id=mine, revision=1"]
 
 
 async def analytics_and_cost(served: Served) -> None:

@@ -49,7 +49,7 @@ async def test_minimal_observability_hides_content_even_after_a_restart(file_sto
         assert (started["workflow"], started["withheld"]) == ("letter", ["input", "options"])
         (done,) = (one for one in events if one["kind"] == "step_succeeded" and one["node"] == "write")
         assert (done["usage"]["model_calls"], "result" in done["withheld"]) == (1, True)
-        assert json.loads(ended["export"])["code"] == "not-told"
+        assert json.loads(ended["export"])["code"] == "hidden-by-redaction"
         assert (await served.read(execution))["output"]["sent"].startswith(CANARY), "what it was started for is told"
 
 

@@ -100,13 +100,13 @@ async def test_pinned_and_unreached_nodes_cost_nothing(served: Served) -> None:
     played = await tried(served, "chain", {"dryRun": True, "until": ["first"]}, expect=200)
     assert [one["nodeId"] for one in played["calls"]] == ["first"]
     refused = await tried(served, "chain", {"dryRun": True, "pinned": {"nowhere": 1}}, expect=422)
-    assert (refused["code"], refused["node"], refused["why"]) == ("trial-unfit", "nowhere", "no-such-node")
+    assert (refused["code"], refused["node"], refused["why"]) == ("partial-run-invalid", "nowhere", "no-such-node")
 
 
 async def test_an_impossible_partial_run_is_refused_and_not_stored(served: Served) -> None:
     await served.save(CHAIN)
     for body, code in (
-        ({"until": ["nowhere"]}, "trial-unfit"),
+        ({"until": ["nowhere"]}, "partial-run-invalid"),
         ({"operations": [{"op": "remove_node", "node": "nowhere"}]}, "operation-refused"),
         ({"pinned": {"a": 1}, "speed": 1}, "request-invalid"),
     ):

@@ -35,7 +35,7 @@ async def test_an_event_reaches_all_waiting_executions_even_those_evicted_before
     async with opened(tmp_path, clock) as app:
         published = await app.publish("paid", {"amount": 5})
         assert set(published.delivered) == ids
-        assert (published.started, published.untold) == ((), ())
+        assert (published.started, published.undelivered) == ((), ())
         views = [await app.view(id) for id in ids]
         assert [view["status"] for view in views] == ["completed"] * 3
         assert [view["output"] for view in views] == [{"got": {"amount": 5}}] * 3
@@ -128,7 +128,7 @@ async def test_an_event_starts_the_workflows_that_it_triggers(tmp_path: Path, cl
         (started,) = (await app.publish("paid", {"amount": 5})).started
         assert (await app.open(started)).state.setup.input == {"sum": 10, "from": "shop"}
         failed = await app.publish("paid", {"amount": {}})
-        assert [one.who for one in failed.untold] == ["report/big"]
+        assert [one.who for one in failed.undelivered] == ["report/big"]
         await app.save(noting(triggers=[]))
         assert (await app.publish("paid", {"amount": 5})).started == ()
 
@@ -158,8 +158,8 @@ async def test_a_recipients_failure_does_not_affect_other_recipients_of_an_event
 
         monkeypatch.setattr(app.library, "pinned", gone)
         published = await app.publish("paid", {"amount": 5})
-        assert [len(published.delivered), len(published.untold)] == [2, 1]
-        assert {*published.delivered, *(one.who for one in published.untold)} == {narrow.id, *parked}
+        assert [len(published.delivered), len(published.undelivered)] == [2, 1]
+        assert {*published.delivered, *(one.who for one in published.undelivered)} == {narrow.id, *parked}
 
 
 async def test_a_signal_is_buffered_over_a_restart_for_a_later_wait(tmp_path: Path, clock: HandClock) -> None:

@@ -67,7 +67,8 @@ class AuditAction(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
     """The actions that were requested while the previous row was written."""
 
-    deeds: tuple[AuditAction, ...]
+    entries: tuple[AuditAction, ...] = msgspec.field(name="deeds")
+    """Stored under its first name, `deeds`."""
     hash: str
 
 
@@ -92,7 +93,9 @@ class AuditEntryView(TypedDict):
 class AuditPage(TypedDict):
     """Entries of the audit log, newest first."""
 
+    entries: list[AuditEntryView]
     deeds: list[AuditEntryView]
+    """Deprecated: the same as `entries`."""
     next: str | None
     """The `before` of the next page; null: this was the last."""
 
@@ -125,7 +128,7 @@ class Audit:
     async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "", refused: str = "") -> str:
         """Record a requested change before it is made; it is durable on return. Return the id of the entry, which
         `refused` and `made` take as `of`. `refused`: the error code of a request that is refused at once."""
-        deed = AuditAction(
+        entry = AuditAction(
             at=Instant(self._clock.now()),
             who=caller.name,
             entrance=caller.entrance,
@@ -134,7 +137,7 @@ class Audit:
             origin=origin,
             refused=refused,
         )
-        return await self._add(deed)
+        return await self._add(entry)
 
     async def refused(self, caller: Caller, what: str, of: str, code: str, *, tried: str = "") -> None:
         """Record that the action `of` was refused. `tried`: the ids that it would have created."""
@@ -155,8 +158,8 @@ class Audit:
         """Record what the action `of` created. It is written within 0.5 s, together with others; a crash before that
         loses only this outcome."""
         at, made = Instant(self._clock.now()), target[:TARGET_CHARS_MAX]
-        deed = AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
-        self._waiting.append((deed, asyncio.get_running_loop().create_future()))
+        entry = AuditAction(at=at, who=caller.name, entrance=caller.entrance, what=what, of=of, made=made)
+        self._waiting.append((entry, asyncio.get_running_loop().create_future()))
         if self._later is None or self._later.done():
             self._later = asyncio.create_task(self._write_later())
 
@@ -175,7 +178,7 @@ class Audit:
     def _take_failed(self) -> None:
         failed, self._failed = self._failed, Counter()
         for origin, times in failed.items():
-            deed = AuditAction(
+            entry = AuditAction(
                 at=Instant(self._clock.now()),
                 who="",
                 entrance="",
@@ -184,7 +187,7 @@ class Audit:
                 origin=origin,
                 refused="not-signed-in",
             )
-            self._waiting.append((deed, asyncio.get_running_loop().create_future()))
+            self._waiting.append((entry, asyncio.get_running_loop().create_future()))
 
     async def flush(self) -> None:
         """Write all pending actions."""
@@ -224,13 +227,13 @@ class Audit:
                 if seq > start:
                     after.take(row)
                     continue
-                if since is not None and row.deeds[-1].at < since:
+                if since is not None and row.entries[-1].at < since:
                     return found, None
                 after.take(row)
-                for number, deed in reversed([*enumerate(row.deeds)]):
+                for number, entry in reversed([*enumerate(row.entries)]):
                     name = f"{seq}.{number}"
-                    shown = after.view(name, deed)
-                    if not deed.of and wanted.has(deed, shown["target"]):
+                    shown = after.view(name, entry)
+                    if not entry.of and wanted.has(entry, shown["target"]):
                         found.append(shown)
                 if len(found) >= limit:
                     return found, str(seq) if seq > 1 else None
@@ -244,9 +247,8 @@ class Audit:
         while rows := await self._rows(kind):
             kind += 1
             for seq, row in rows:
-                yield (
-                    msgspec.json.encode({"row": seq, "hash": row.hash, "deeds": msgspec.to_builtins(row.deeds)}) + b"\n"
-                )
+                line = {"row": seq, "hash": row.hash, "entries": msgspec.to_builtins(row.entries)}
+                yield msgspec.json.encode(line) + b"\n"
 
     async def state(self) -> AuditState:
         """Return the number of rows, the last hash and the damage to the chain. Reads every row."""
@@ -266,14 +268,14 @@ class Audit:
             for seq, row in rows:
                 if seq != expected:
                     found.append(f"the audit log has no row {expected}")
-                if row.hash != _hash(before, seq, row.deeds):
+                if row.hash != _hash(before, seq, row.entries):
                     found.append(f"row {seq} of the audit log was changed, or does not follow the row before it")
                 expected, before = seq + 1, row.hash
         return found
 
-    async def _add(self, deed: AuditAction) -> str:
+    async def _add(self, entry: AuditAction) -> str:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._waiting.append((deed, future))
+        self._waiting.append((entry, future))
         async with self._writing:
             while not future.done():
                 await self._write()
@@ -281,9 +283,9 @@ class Audit:
 
     async def _write(self) -> None:
         taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), DEEDS_OF_ROW_MAX))]
-        deeds = tuple(deed for deed, _ in taken)
+        entries = tuple(entry for entry, _ in taken)
         try:
-            seq = await self._append(deeds)
+            seq = await self._append(entries)
         except BaseException:
             self._waiting.extendleft(one for one in reversed(taken) if not one[1].cancelled())
             raise
@@ -296,11 +298,11 @@ class Audit:
         with suppress(OperatorError):  # The store is unavailable: written with the next action.
             await self.flush()
 
-    async def _append(self, deeds: tuple[AuditAction, ...]) -> int:
+    async def _append(self, entries: tuple[AuditAction, ...]) -> int:
         while True:
             last, before = self._head if self._head is not None else await self._find_head(0, FIRST)
             seq = last + 1
-            row = AuditRow(deeds=deeds, hash=_hash(before, seq, deeds))
+            row = AuditRow(entries=entries, hash=_hash(before, seq, entries))
             try:
                 await self._entries.put(_kind(seq), _key(seq), msgspec.to_builtins(row), after=0)
             except EntryMoved:
@@ -345,8 +347,8 @@ def _key(seq: int) -> str:
     return f"{seq:012d}"
 
 
-def _hash(before: str, seq: int, deeds: tuple[AuditAction, ...]) -> str:
-    told: Json = msgspec.to_builtins(deeds)
+def _hash(before: str, seq: int, entries: tuple[AuditAction, ...]) -> str:
+    told: Json = msgspec.to_builtins(entries)
     return sha256(f"{before}|{seq}|".encode() + msgspec.json.encode(told, order="sorted")).hexdigest()
 
 
@@ -358,23 +360,23 @@ class _After:
         self._made: dict[str, str] = {}
 
     def take(self, row: AuditRow) -> None:
-        for deed in row.deeds:
-            if deed.of and deed.refused:
-                self._refused[deed.of] = deed.refused
-            if deed.of and deed.made:
-                self._made[deed.of] = deed.made
+        for entry in row.entries:
+            if entry.of and entry.refused:
+                self._refused[entry.of] = entry.refused
+            if entry.of and entry.made:
+                self._made[entry.of] = entry.made
 
-    def view(self, name: str, deed: AuditAction) -> AuditEntryView:
-        targets = [one for one in (deed.target, self._made.get(name, "")) if one]
+    def view(self, name: str, entry: AuditAction) -> AuditEntryView:
+        targets = [one for one in (entry.target, self._made.get(name, "")) if one]
         return {
             "id": name,
-            "at": deed.at,
-            "who": deed.who,
-            "entrance": deed.entrance,
-            "what": deed.what,
+            "at": entry.at,
+            "who": entry.who,
+            "entrance": entry.entrance,
+            "what": entry.what,
             "target": ", ".join(targets),
-            "origin": deed.origin,
-            "refused": self._refused.get(name) or deed.refused or None,
+            "origin": entry.origin,
+            "refused": self._refused.get(name) or entry.refused or None,
         }
 
 
@@ -386,7 +388,7 @@ class _Wanted(NamedTuple):
     since: float | None
     until: float | None
 
-    def has(self, deed: AuditAction, target: str) -> bool:
-        is_then = (self.since is None or self.since <= deed.at) and (self.until is None or deed.at <= self.until)
-        is_that = self.what is None or self.what in deed.what or self.what in target
-        return is_then and is_that and self.who in (None, deed.who)
+    def has(self, entry: AuditAction, target: str) -> bool:
+        is_then = (self.since is None or self.since <= entry.at) and (self.until is None or entry.at <= self.until)
+        is_that = self.what is None or self.what in entry.what or self.what in target
+        return is_then and is_that and self.who in (None, entry.who)

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 class AnswerFailed(PointsmanError):
     """The execution that should have answered failed; nothing of the turn stays in its conversation."""
 
-    code: ClassVar[str] = "dialogue-failed"
+    code: ClassVar[str] = "answer-failed"
 
 
 class NotText(CallerError):

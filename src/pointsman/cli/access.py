@@ -113,15 +113,17 @@ def audit(
         async with installation(store) as app:
             return await session_at_prompt(app).access.audit_entries(who=who, what=what, before=before, limit=limit)
 
-    deeds, following = go(look())
+    entries, following = go(look())
     if as_json:
-        print_json({"deeds": deeds, "next": following})
+        print_json({"entries": entries, "deeds": entries, "next": following})
         return
-    if not deeds:
+    if not entries:
         click.echo("no entries", err=True)
-    for deed in deeds:
-        told = f"{when(deed['at'])}  {shown(deed['who']):16}  {shown(deed['what'])}  {shown(deed['target'])}".rstrip()
-        click.echo(f"{told}  refused: {shown(deed['refused'])}" if deed["refused"] else told)
+    for entry in entries:
+        told = (
+            f"{when(entry['at'])}  {shown(entry['who']):16}  {shown(entry['what'])}  {shown(entry['target'])}".rstrip()
+        )
+        click.echo(f"{told}  refused: {shown(entry['refused'])}" if entry["refused"] else told)
 
 
 PLACES: Final[tuple[Literal["hosts", "tools", "workflows", "groups"], ...]] = ("hosts", "tools", "workflows", "groups")

@@ -32,7 +32,7 @@ ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
 class ReferenceUnknown(CallerError):
     """The reference is neither a file nor a saved workflow."""
 
-    code = "nothing-named"
+    code = "reference-unknown"
 
 
 def installation(

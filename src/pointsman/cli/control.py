@@ -29,7 +29,7 @@ from pointsman.cli.results import COLOURS, print_outcome
 from pointsman.cli.run import Driving, drive_from, driving_options, number_of
 from pointsman.executions.bulk import BulkResult, BulkSelection, Verb, bulk_result_view
 from pointsman.executions.fork_migrate_replay import DifferenceView, MigrationView, ReplayView, replay_view
-from pointsman.executions.lists import InboxEntry
+from pointsman.executions.lists import InboxEntry, inbox_page
 from pointsman.values import Json, JsonObject, json_of
 
 
@@ -183,8 +183,8 @@ async def _replay(store: str | None, execution: str, against: str | None) -> Rep
 def replay_lines(found: ReplayView) -> list[str]:
     """Return the result of a replay as lines."""
     lines = [_difference(one) for one in found["differences"]]
-    if found["untold"]:
-        rows = ", ".join(map(str, found["untold"]))
+    if found["withoutReport"]:
+        rows = ", ".join(map(str, found["withoutReport"]))
         lines.append(f"note: row {rows} cannot be decided again: its report is not stored")
     if found["same"]:
         outcome = f"{click.style('OK', fg='green')}: {found['rows']} rows replayed identically"
@@ -272,7 +272,7 @@ def delegate(
 )
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="Only gates for a group. Repeatable.")
 @click.option("--workflow", metavar="ID", shell_complete=complete_workflow, help="Only gates of a workflow.")
-@click.option("--after", metavar="CURSOR", help="The `cursor` of the last entry of the previous page.")
+@click.option("--after", metavar="PLACE", help="`next` of the previous page.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Maximum number of entries.")
 @json_option
 @store_option
@@ -298,7 +298,7 @@ def inbox(
 
     found = go(look())
     if as_json:
-        print_json({"gates": [json_of(one) for one in found]})
+        print_json(json_of(inbox_page(found, limit)))
         return
     if not found:
         click.echo("no open gates", err=True)

@@ -204,11 +204,11 @@ def publish(name: str, json_: str, *, key: str, as_json: bool, model: str | None
                 click.echo(f"{word:9} {shown(one)}")
         if not found["delivered"] and not found["started"]:
             say(f"note: no execution waits for the event {name!r}, and no trigger starts on it")
-    for one in found["untold"]:
+    for one in found["undelivered"]:
         say(f"not delivered: {shown(one['who'])} [{shown(one['code'])}] {shown(one['message'])}")
         if one["hint"]:
             say(f"  hint: {shown(one['hint'])}")
-    return UNDELIVERED if found["untold"] else 0
+    return UNDELIVERED if found["undelivered"] else 0
 
 
 def _with(store: str | None, work: Callable[[Session], Coroutine[Any, Any, T]], *, model: str | None = None) -> T:

@@ -72,7 +72,7 @@ class ReplayDifference(Struct, frozen=True, kw_only=True):
 class StepNotRepeatable(CallerError):
     """A step cannot be run again: it did not start in this journal, or the journal lacks a part of what led to it."""
 
-    code = "no-way-back"
+    code = "step-not-repeatable"
 
 
 class Replay(Struct):
@@ -81,7 +81,7 @@ class Replay(Struct):
     state: ExecutionState
     rows: int = 0
     differences: list[ReplayDifference] = []
-    untold: list[int] = []
+    rows_without_report: list[int] = []
     """Rows without their whole report; they are folded as they are."""
 
 
@@ -112,7 +112,7 @@ def replaying(
             break
         report = report_of(found.state, row.cause, row.events)
         if report is None:
-            found.untold.append(row.seq)
+            found.rows_without_report.append(row.seq)
             _fold(found.state, row)
             continue
         differences = yield from _differences(plan, found.state, row, report, _short_of(rows, number))

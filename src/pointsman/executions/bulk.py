@@ -39,7 +39,7 @@ PAGE: Final = 200
 class VerbUnfit(CallerError):
     """A verb does not apply to an execution in its present status."""
 
-    code: ClassVar[str] = "verb-unfit"
+    code: ClassVar[str] = "verb-not-applicable"
 
 
 class BulkResult(NamedTuple):

@@ -48,7 +48,7 @@ Open: TypeAlias = Callable[[ExecutionId], Awaitable[Driver]]
 class ConcurrencyLimitReached(CallerError):
     """The workflow's limit of running executions is reached, and its policy refuses another one."""
 
-    code: ClassVar[str] = "place-taken"
+    code: ClassVar[str] = "concurrency-limit-reached"
 
 
 class Group(NamedTuple):

@@ -59,7 +59,7 @@ T = TypeVar("T")
 class OwnershipLost(CallerError):
     """Another process appended to the journal of this execution and drives it now; this process no longer does."""
 
-    code: ClassVar[str] = "taken-over"
+    code: ClassVar[str] = "ownership-lost"
 
 
 class ExecutionFailed(PointsmanError):

@@ -231,8 +231,10 @@ class ReplayView(TypedDict):
     rows: int
     status: Status
     differences: list[DifferenceView]
-    untold: list[int]
+    withoutReport: list[int]
     """Rows that cannot be decided again, because their report is not stored."""
+    untold: list[int]
+    """Deprecated: the same as `withoutReport`."""
 
 
 def replay_view(found: Replay) -> ReplayView:
@@ -243,7 +245,8 @@ def replay_view(found: Replay) -> ReplayView:
         "rows": found.rows,
         "status": status_of(found.state),
         "differences": [difference_view(one) for one in found.differences],
-        "untold": [*found.untold],
+        "withoutReport": [*found.rows_without_report],
+        "untold": [*found.rows_without_report],
     }
 
 

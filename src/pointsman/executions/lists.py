@@ -64,13 +64,15 @@ class InboxEntry(TypedDict):
     users: list[str]
     groups: list[str]
     cursor: str
-    """Value of `after` for the page that begins behind this entry."""
+    """Value of `after` for the page that begins after this entry."""
 
 
 class InboxPage(TypedDict):
     """Open gates, oldest first."""
 
     gates: list[InboxEntry]
+    next: str | None
+    """The `after` of the next page; null: this was the last."""
 
 
 async def inbox(
@@ -105,6 +107,11 @@ async def inbox(
             break
         query = replace(query, after=(page[-1].opened, page[-1].execution, page[-1].gate))
     return found[:limit]
+
+
+def inbox_page(gates: list[InboxEntry], limit: int) -> InboxPage:
+    """Return a page of at most `limit` entries as JSON."""
+    return {"gates": gates, "next": gates[-1]["cursor"] if len(gates) >= limit else None}
 
 
 def entry_view(entry: GateEntry, outermost: ExecutionId) -> InboxEntry:

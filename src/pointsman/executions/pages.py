@@ -58,7 +58,7 @@ class ExecutionDefinition(TypedDict):
 class PositionInvalid(CallerError):
     """A given position is not one of a list or journal."""
 
-    code: ClassVar[str] = "place-invalid"
+    code: ClassVar[str] = "position-invalid"
 
 
 class EventPage(TypedDict):

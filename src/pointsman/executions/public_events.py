@@ -398,7 +398,7 @@ _CONTENT: Final = ("input", "state", "output", "waiting", "answers", "progress")
 class HiddenByRedaction(CallerError):
     """The execution's redaction level does not allow this."""
 
-    code = "not-told"
+    code = "hidden-by-redaction"
 
 
 def redacted_event(event: JsonObject, level: Observability, redact: Redact) -> JsonObject:

@@ -198,7 +198,7 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
         yield HealthFinding("note", "unheard", f"{_named(who)}: waiting for the event {event!r} for over a day", hint)
     resume = "`pointsman resume EXECUTION` continues one; a running worker (`pointsman worker`) continues all of them."
     if overdue or stuck:
-        yield await _keeper(app)
+        yield await _leader(app)
     if overdue:
         yield HealthFinding(
             "warning", "overdue", f"{_named(overdue)}: a timer is overdue, and no worker handled it", resume
@@ -210,14 +210,14 @@ async def _executions(app: AppContext) -> AsyncIterator[HealthFinding]:
         yield HealthFinding("warning", "orphans", f"{_named(orphans)}: the execution that started it was deleted", hint)
 
 
-async def _keeper(app: AppContext) -> HealthFinding:
+async def _leader(app: AppContext) -> HealthFinding:
     """Return whether a leader executes for the store. The check acquires the leadership
     for a moment."""
     try:
-        keep = await app.store.lead("doctor")
+        leadership = await app.store.lead("doctor")
     except LeaderExists as why:
         return HealthFinding("note", "kept", str(why), "Check there why it does not continue them.")
-    await keep.release()
+    await leadership.release()
     message = "no worker leads the store: timers do not fire, and interrupted executions do not continue"
     return HealthFinding("warning", "nobody-keeps", message, "Run `pointsman worker`.")
 

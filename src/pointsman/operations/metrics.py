@@ -135,7 +135,9 @@ class Measuring:
         """Return all metrics in the Prometheus text format, or as OpenMetrics. Raises the errors of the store."""
         now = self._app.clock.now()
         due = await self._app.store.executions.list(ExecutionQuery(due=Instant(now), limit=1))
-        self._lag.set(max(0.0, now - due[0].wakes) if due and due[0].wakes is not None else 0.0)
+        lag_s = max(0.0, now - due[0].wakes) if due and due[0].wakes is not None else 0.0
+        self._lag.set(lag_s)
+        self._former_lag.set(lag_s)
         drivers = self._app.runtime.drivers.values()
         self._here.clear()
         for status, count in sorted(Tally(driver.state.status for driver in drivers).items()):
@@ -167,8 +169,9 @@ class Measuring:
         self._writes = self.histogram("pointsman_store_write_seconds", "Duration of journal writes, as steps wait.")
         self._here = self.gauge("pointsman_executions_here", "Executions in the memory of this process.", "status")
         self._working = self.gauge("pointsman_steps_working", "Steps in progress.")
-        self._queued = self.gauge("pointsman_steps_queued", "Steps that wait for a lane of their execution.")
-        self._lag = self.gauge("pointsman_keeper_lag_seconds", "Delay of the oldest overdue timer or schedule.")
+        self._queued = self.gauge("pointsman_steps_queued", "Steps that wait for a slot of their execution.")
+        self._lag = self.gauge("pointsman_leader_lag_seconds", "Delay of the oldest overdue timer or schedule.")
+        self._former_lag = self.gauge("pointsman_keeper_lag_seconds", "Deprecated: pointsman_leader_lag_seconds.")
 
     def _of_calls(self) -> None:
         self._model_calls = self.counter("pointsman_model_calls", "Calls of models.", "model", "key", "outcome")

@@ -17,7 +17,7 @@ from pointsman.operations.health import store_answers
 from pointsman.store.sqlite.connection import path_of
 from pointsman.version import VERSION
 
-Keeper: TypeAlias = Literal["here", "standby"]
+LeaderRole: TypeAlias = Literal["here", "standby"]
 Model: TypeAlias = Literal["configured", "scripted", "none"]
 """`none`: neither a provider nor the scripted model is configured."""
 ROOM_BYTES_MIN: Final = 16 * 1024 * 1024
@@ -29,7 +29,7 @@ ANSWERS_WITHIN_S: Final = 5.0
 class Lifecycle:
     """Lifecycle state of a serving process."""
 
-    keeper: Keeper = "standby"
+    leader: LeaderRole = "standby"
     stopping: bool = False
 
 
@@ -50,8 +50,10 @@ class ReadyView(HealthView):
     """False: the store is read-only, and so is this server."""
     room: bool
     """Whether its disk has room."""
-    keeper: Keeper
+    leader: LeaderRole
     """Whether this process is the leader of its store, or stands by to become it."""
+    keeper: LeaderRole
+    """Deprecated: the same as `leader`."""
     model: Model
     """Whether a model provider is configured. `none`: workflows that call a model are refused. Has no effect on the
     status."""
@@ -66,7 +68,7 @@ class Readiness:
     writable: bool
     """False: the store is read-only."""
     room: bool
-    keeper: Keeper
+    leader: LeaderRole
     model: Model = "none"
     """Whether workflows that call a model can start. Other workflows can in any case, so it does not affect `ready`."""
 
@@ -82,7 +84,8 @@ class Readiness:
             "store": self.store,
             "writable": self.writable,
             "room": self.room,
-            "keeper": self.keeper,
+            "leader": self.leader,
+            "keeper": self.leader,
             "model": self.model,
         }
 
@@ -96,7 +99,7 @@ async def readiness(app: AppContext, life: Lifecycle) -> Readiness:
             if answers:
                 writable = await app.store.is_writable()
     room = has_room(app.settings.store_url)
-    return Readiness(life.stopping, answers, writable, room, life.keeper, model_state(app))
+    return Readiness(life.stopping, answers, writable, room, life.leader, model_state(app))
 
 
 def model_state(app: AppContext) -> Model:

@@ -36,23 +36,23 @@ async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
     When the leadership or the store is lost for good, the block is cancelled and an exception group contains the
     reason.
     """
-    keep = await app.store.lead(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
+    leadership = await app.store.lead(f"{socket.gethostname()}, process {os.getpid()}", wait=wait)
 
     async def take_up(execution: ExecutionId) -> object:
         return await open_execution(app, execution)
 
     notifier = Notifier(app)
     chronicler = UsageRollupJob(app)
-    keeper = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, chronicler], tell=tell)
+    leader = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, chronicler], tell=tell)
     # Objects that live as long as the process are excluded from garbage collection.
     gc.collect(1)  # Only young objects: to examine all modules takes 60 ms of the start of a server.
     gc.freeze()
     try:
         await app[TRIGGERS].put_all()
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(keeper.run()), group.create_task(_guard(keep))]
+            tasks = [group.create_task(leader.run()), group.create_task(_guard(leadership))]
             try:
-                yield keeper
+                yield leader
             finally:
                 for task in tasks:
                     task.cancel()
@@ -60,7 +60,7 @@ async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
         gc.unfreeze()
         await notifier.close()
         await chronicler.close()
-        await keep.release()
+        await leadership.release()
 
 
 def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -71,9 +71,9 @@ def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
     return known if known is not None else several
 
 
-async def _guard(keep: Leadership) -> None:
-    await keep.lost.wait()
-    raise superseded(keep.epoch)
+async def _guard(leadership: Leadership) -> None:
+    await leadership.lost.wait()
+    raise superseded(leadership.epoch)
 
 
 __all__ = ["LeaderSuperseded", "ReportFailure", "drain", "first_of", "leading"]

@@ -96,7 +96,7 @@ ExceptionHandler: TypeAlias = Callable[[asyncio.AbstractEventLoop, dict[str, Any
 class Unguarded(OperatorError):
     """Other machines could reach the server, and no key exists."""
 
-    code: ClassVar[str] = "unguarded"
+    code: ClassVar[str] = "key-required"
 
 
 class AddressTaken(OperatorError):
@@ -226,12 +226,12 @@ async def leading_store(
         return
     leads = asyncio.Event()
 
-    async def keep() -> None:
+    async def lead() -> None:
         waits = standby
         while True:
             try:
                 async with leading(app.context, wait=waits, tell=said.trouble):
-                    lifecycle.keeper = "here"
+                    lifecycle.leader = "here"
                     leads.set()
                     if waits:
                         said.leading()
@@ -240,11 +240,11 @@ async def leading_store(
                 if app.store.claims is None:
                     raise
                 # What this process owns goes on; another process does the work of the leader.
-                lifecycle.keeper, waits = "standby", True
+                lifecycle.leader, waits = "standby", True
                 said.trouble(None, first_of(why))
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(keep())
+        task = group.create_task(lead())
         try:
             if not standby:
                 await leads.wait()

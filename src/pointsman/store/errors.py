@@ -125,13 +125,13 @@ class VectorsDiffer(OperatorError):
 class LeaderExists(OperatorError):
     """The store has a leader: one process recovers executions, fires timers and starts schedules."""
 
-    code: ClassVar[str] = "store-kept"
+    code: ClassVar[str] = "leader-exists"
 
 
 class LeaderSuperseded(OperatorError):
     """Another process became the leader. This opening of the store writes nothing any more."""
 
-    code: ClassVar[str] = "keeper-superseded"
+    code: ClassVar[str] = "leader-superseded"
 
 
 class StoreFull(StoreFailed, Outage):

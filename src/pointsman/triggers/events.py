@@ -59,7 +59,7 @@ class Published(NamedTuple):
     """The executions that accepted it. An execution that waits for the name, but whose `match` rejects the data,
     records nothing."""
     started: tuple[ExecutionId, ...] = ()
-    untold: tuple[UndeliveredEvent, ...] = ()
+    undelivered: tuple[UndeliveredEvent, ...] = ()
 
 
 class Events:

@@ -146,8 +146,10 @@ class PublishedView(TypedDict):
     delivered: list[str]
     """The executions that accepted it, as far as the caller sees them."""
     started: list[str]
-    untold: list[UndeliveredView]
+    undelivered: list[UndeliveredView]
     """The recipients that could not be reached, and why."""
+    untold: list[UndeliveredView]
+    """Deprecated: the same as `undelivered`."""
 
 
 class WebhookView(TypedDict):
@@ -259,14 +261,17 @@ def fired_view(fired: Fired) -> FiredView:
 
 async def published_view(app: AppContext, caller: Caller, published: Published) -> PublishedView:
     """Return the outcome of an event. Only admins receive the recipients that could not be reached."""
-    untold: list[UndeliveredView] = [
-        {"who": one.who, "code": one.code, "message": one.message, "hint": one.hint or None} for one in published.untold
+    undelivered: list[UndeliveredView] = [
+        {"who": one.who, "code": one.code, "message": one.message, "hint": one.hint or None}
+        for one in published.undelivered
     ]
+    visible = undelivered if caller.role == "admin" else []
     return {
         "key": published.key,
         "delivered": await _visible(app, caller, published.delivered),
         "started": await _visible(app, caller, published.started),
-        "untold": untold if caller.role == "admin" else [],
+        "undelivered": visible,
+        "untold": visible,
     }
 
 

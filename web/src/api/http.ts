@@ -46,7 +46,7 @@ export function isGone(why: unknown): boolean {
 
 /** Nothing is called so, and nothing can be: the server does not look for it. */
 export function isNoName(why: ApiError | null): boolean {
-  return why?.code === "no-such-page" || (why?.status === 422 && why.message.startsWith("path/"));
+  return why?.code === "not-found" || (why?.status === 422 && why.message.startsWith("path/"));
 }
 
 export interface Question {

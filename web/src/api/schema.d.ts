@@ -2316,7 +2316,7 @@ export interface paths {
          * Check readiness
          * @description Whether to send requests to this server:
          *
-         *     its store is available, writable and has room, and the server is not stopping. Requires no key. `keeper` shows
+         *     its store is available, writable and has room, and the server is not stopping. Requires no key. `leader` shows
          *     whether this process is the leader of the store or stands by; both serve requests.
          */
         get: operations["operations_ready"];
@@ -2568,7 +2568,9 @@ export interface components {
         };
         /** @description Entries of the audit log, newest first. */
         AuditPage: {
+            /** @description Deprecated: the same as `entries`. */
             deeds: components["schemas"]["AuditEntryView"][];
+            entries: components["schemas"]["AuditEntryView"][];
             /** @description The `before` of the next page; null: this was the last. */
             next: string | null;
         } & {
@@ -3116,7 +3118,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Earlier requests of the same conversation. */
+        /** @description EarlierRequest requests of the same conversation. */
         EarlierBody: {
             /** @description Whether the author accepted the result; absent: unknown. */
             accepted?: boolean | null;
@@ -3136,7 +3138,7 @@ export interface components {
              * @default false
              */
             draft: boolean;
-            /** @description Earlier requests, oldest first, to which the new one may refer. */
+            /** @description EarlierRequest requests, oldest first, to which the new one may refer. */
             earlier?: components["schemas"]["EarlierBody"][];
             /**
              * @description Return also the regions of its graph, for a picture.
@@ -3583,7 +3585,7 @@ export interface components {
         };
         /** @description A workflow to design. */
         GenerateBody: {
-            /** @description Earlier requests, oldest first, to which the new one may refer. */
+            /** @description EarlierRequest requests, oldest first, to which the new one may refer. */
             earlier?: components["schemas"]["EarlierBody"][];
             /**
              * @description The id of the workflow.
@@ -3630,7 +3632,7 @@ export interface components {
         /** @description An open gate in an inbox. */
         InboxEntry: {
             about: string;
-            /** @description Value of `after` for the page that begins behind this entry. */
+            /** @description Value of `after` for the page that begins after this entry. */
             cursor: string;
             deadline: number | null;
             /** @description Identifies what the gate asks and shows. It changes with them; an answer sends it back. */
@@ -3662,6 +3664,8 @@ export interface components {
         /** @description Open gates, oldest first. */
         InboxPage: {
             gates: components["schemas"]["InboxEntry"][];
+            /** @description The `after` of the next page; null: this was the last. */
+            next: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -4264,6 +4268,8 @@ export interface components {
             key: string;
             started: string[];
             /** @description The recipients that could not be reached, and why. */
+            undelivered: components["schemas"]["UndeliveredView"][];
+            /** @description Deprecated: the same as `undelivered`. */
             untold: components["schemas"]["UndeliveredView"][];
         } & {
             [key: string]: unknown;
@@ -4287,10 +4293,15 @@ export interface components {
         /** @description Whether the process takes requests. */
         ReadyView: {
             /**
-             * @description Whether this process is the leader of its store, or stands by to become it.
+             * @description Deprecated: the same as `leader`.
              * @enum {string}
              */
             keeper: "here" | "standby";
+            /**
+             * @description Whether this process is the leader of its store, or stands by to become it.
+             * @enum {string}
+             */
+            leader: "here" | "standby";
             /**
              * @description Whether a model provider is configured. `none`: workflows that call a model are refused. Has no effect on the status.
              * @enum {string}
@@ -4349,8 +4360,10 @@ export interface components {
             same: boolean;
             /** @enum {string} */
             status: "pending" | "running" | "waiting" | "paused" | "completed" | "failed" | "cancelled" | "interrupted";
-            /** @description Rows that cannot be decided again, because their report is not stored. */
+            /** @description Deprecated: the same as `withoutReport`. */
             untold: number[];
+            /** @description Rows that cannot be decided again, because their report is not stored. */
+            withoutReport: number[];
         } & {
             [key: string]: unknown;
         };
@@ -5787,7 +5800,7 @@ export interface operations {
     people_open_gates: {
         parameters: {
             query?: {
-                /** @description `cursor` of the last entry of the previous page. */
+                /** @description `next` of the previous page. */
                 after?: string;
                 /** @description Include the gates of all people. Requires the role admin. */
                 everyone?: boolean;

@@ -89,7 +89,7 @@ describe("every page", () => {
     server.get("/api/login", { asks: true, provider: null });
     server.get("/api/usage", () => (isIn ? { usage: [], rows: 0 } : out));
     server.get("/api/budgets", () => (isIn ? { budgets: [] } : out));
-    server.get("/api/inbox", () => (isIn ? { gates: [] } : out));
+    server.get("/api/inbox", () => (isIn ? { gates: [], next: null } : out));
     server.post("/api/login", ({ body }) => {
       isIn = body.key === "pm_ada";
       return isIn ? keyed("ada", "viewer") : out;

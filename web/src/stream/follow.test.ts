@@ -91,7 +91,7 @@ describe("a connection that says nothing", () => {
     vi.useFakeTimers();
     const asked: (string | null)[] = [];
     const answers = [
-      () => Response.json({ detail: "no", code: "place-invalid" }, { status: 422 }),
+      () => Response.json({ detail: "no", code: "position-invalid" }, { status: 422 }),
       () => new Response(null, { status: 204 }),
     ];
     vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {

@@ -56,7 +56,7 @@ export async function follow(
       if (!response.ok) {
         const why = await errorOf(response);
         // The store was put back: what was heard last is not there any more.
-        if (why.code === "place-invalid" && last !== null) last = null;
+        if (why.code === "position-invalid" && last !== null) last = null;
         else if (response.status < 500 && response.status !== 429) throw why;
       } else if (response.body) {
         failures = 0;

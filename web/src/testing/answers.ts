@@ -12,6 +12,7 @@ export const READY: AnswerOf<"get", "/ready"> = {
   store: true,
   writable: true,
   room: true,
+  leader: "here",
   keeper: "here",
   model: "configured",
 };

@@ -37,7 +37,7 @@ class PartialRunInvalid(CallerError):
     `node` is the node concerned, `why` the reason.
     """
 
-    code = "trial-unfit"
+    code = "partial-run-invalid"
 
     def __init__(self, message: str, *, node: str, why: Unfit, hint: str) -> None:
         super().__init__(message, hint=hint)

@@ -66,7 +66,7 @@ KINDS: Final[Mapping[type, str]] = {
 class MigrationRefused(CallerError):
     """An open part of the execution does not fit into the other definition."""
 
-    code = "move-refused"
+    code = "migration-refused"
 
 
 class MigrationMismatch(Struct, frozen=True):

@@ -29,7 +29,7 @@ KEPT_MAX: Final = 100
 class TooManyBufferedEvents(CallerError):
     """The event buffer of the execution is full, and no step waits for this event. Nothing was written."""
 
-    code = "too-many-kept"
+    code = "too-many-buffered-events"
 
 
 def begin(entry: Entry, does: WaitAction) -> None:

@@ -144,7 +144,7 @@ SAFE: Final[tuple[tuple[bytes, bytes], ...]] = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 """Default headers, for data; pages set their own content security policy."""
-SAYS: Final[Mapping[int, str]] = {404: "no-such-page", 405: "method-refused", 415: "media-type-refused"}
+SAYS: Final[Mapping[int, str]] = {404: "not-found", 405: "method-refused", 415: "media-type-refused"}
 """Error codes of HTTP exceptions of the framework, by status; `body-invalid` for the others."""
 HINTS: Final[Mapping[int, str]] = {
     404: "/api/docs lists every address.",

@@ -132,11 +132,11 @@ ENTRY: Final[AuditEntryView] = {
 }
 
 LINES: Final = "application/jsonl"
-LINE: Final = '{"row":1,"hash":"9f86d081884c7d65","deeds":[{"who":"ada","what":"PUT /api/workflows/{id}"}]}\n'
+LINE: Final = '{"row":1,"hash":"9f86d081884c7d65","entries":[{"who":"ada","what":"PUT /api/workflows/{id}"}]}\n'
 
 
 example(AuditEntryView, ENTRY)
-example(AuditPage, {"deeds": [ENTRY], "next": None})
+example(AuditPage, {"entries": [ENTRY], "deeds": [ENTRY], "next": None})
 example(AuditState, {"rows": 17, "hash": "9f86d081884c7d65", "damage": []})
 
 
@@ -163,7 +163,7 @@ async def read_audit(
     entries, following = await session.access.audit_entries(
         who=who, what=what, since=since, until=until, before=before, limit=limit
     )
-    page: AuditPage = {"deeds": entries, "next": following}
+    page: AuditPage = {"entries": entries, "deeds": entries, "next": following}
     return JsonReply(page)
 
 

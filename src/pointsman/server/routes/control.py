@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from pointsman.executions.lists import InboxPage
+from pointsman.executions.lists import InboxPage, inbox_page
 from pointsman.executions.verbs import ExecutionVerbs
 from pointsman.executions.views import ExecutionView, SignalledExecution, StartedExecution
 from pointsman.server.context import CallerSession
@@ -204,11 +204,9 @@ async def open_gates(
     session: CallerSession,
     everyone: Annotated[bool, Query(description="Include the gates of all people. Requires the role admin.")] = False,
     workflow: Of = None,
-    after: Annotated[
-        str | None, Query(max_length=500, description="`cursor` of the last entry of the previous page.")
-    ] = None,
+    after: Annotated[str | None, Query(max_length=500, description="`next` of the previous page.")] = None,
     limit: Limit = 50,
 ) -> Response:
     """Open gates that the caller may answer, oldest first."""
     found = await session.executions.inbox(everyone=everyone, workflow=workflow, after=after, limit=limit)
-    return JsonReply({"gates": [*found]})
+    return JsonReply(inbox_page(found, limit))

@@ -117,7 +117,7 @@ async def started(session: Session, execution: Execution, *, wait: bool) -> Resp
 @router.get(
     "/executions",
     verb=ExecutionVerbs.list,
-    responses=answers(ExecutionPage, "place-invalid"),
+    responses=answers(ExecutionPage, "position-invalid"),
     summary="List executions",
 )
 async def list_(
@@ -189,7 +189,7 @@ async def delete(session: CallerSession, eid: Eid) -> Response:
 @router.get(
     "/executions/{eid}/events",
     verb=ExecutionVerbs.events,
-    responses=answers(EventPage, "place-invalid", "unknown-execution"),
+    responses=answers(EventPage, "position-invalid", "unknown-execution"),
     summary="Read events",
 )
 async def events(
@@ -254,7 +254,7 @@ BOARD: Final[Described] = {
 @router.get(
     "/executions/stream",
     verb=ExecutionVerbs.watch,
-    responses=BOARD | refusals("place-invalid", "too-many-requests"),
+    responses=BOARD | refusals("position-invalid", "too-many-requests"),
     response_class=Response,
     summary="Stream all executions",
 )
@@ -283,7 +283,7 @@ async def stream_all(
 @router.get(
     "/executions/{eid}/stream",
     verb=ExecutionVerbs.check,
-    responses=STREAM | refusals("place-invalid", "too-many-requests", "unknown-execution"),
+    responses=STREAM | refusals("position-invalid", "too-many-requests", "unknown-execution"),
     response_class=Response,
     summary="Stream an execution",
 )

@@ -157,7 +157,7 @@ async def read(
 @router.get(
     "/executions/{eid}/export",
     verb=OperationVerbs.export,
-    responses=text_answer(NDJSON, EXPORT) | refusals("unknown-execution", "not-told"),
+    responses=text_answer(NDJSON, EXPORT) | refusals("unknown-execution", "hidden-by-redaction"),
     summary="Export an execution",
     response_class=Response,
 )

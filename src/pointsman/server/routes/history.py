@@ -143,7 +143,15 @@ class ReplayBody(Body):
 
 example(
     ReplayView,
-    {"executionId": EXECUTION_ID, "same": True, "rows": 12, "status": "completed", "differences": [], "untold": []},
+    {
+        "executionId": EXECUTION_ID,
+        "same": True,
+        "rows": 12,
+        "status": "completed",
+        "differences": [],
+        "withoutReport": [],
+        "untold": [],
+    },
 )
 example(
     TimelineView,
@@ -225,7 +233,7 @@ async def replay(session: CallerSession, eid: Eid, body: ReplayBody | None = Non
     "/move",
     verb=ExecutionVerbs.migrate,
     responses=changed(
-        "move-refused",
+        "migration-refused",
         "unknown-workflow",
         "workflow-disabled",
         "workflow-invalid",

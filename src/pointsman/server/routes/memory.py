@@ -88,7 +88,7 @@ async def owners(*, session: CallerSession, after: After = None, limit: Limit = 
 @router.get(
     "/{scope}",
     verb=MemoryVerbs.page,
-    responses=answers(ValuePage, "unknown-memory", "memory-key-invalid", "place-invalid"),
+    responses=answers(ValuePage, "unknown-memory", "memory-key-invalid", "position-invalid"),
     summary="List values",
 )
 async def values(
@@ -169,7 +169,7 @@ async def forget(
 @router.get(
     "/{scope}/history",
     verb=MemoryVerbs.history,
-    responses=answers(HistoryPage, "unknown-memory", "memory-key-invalid", "nothing-remembered", "place-invalid"),
+    responses=answers(HistoryPage, "unknown-memory", "memory-key-invalid", "nothing-remembered", "position-invalid"),
     summary="List earlier values",
 )
 async def history(

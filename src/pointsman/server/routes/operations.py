@@ -58,7 +58,7 @@ async def health() -> Response:
 async def ready(server: CurrentServer) -> Response:
     """Whether to send requests to this server:
 
-    its store is available, writable and has room, and the server is not stopping. Requires no key. `keeper` shows
+    its store is available, writable and has room, and the server is not stopping. Requires no key. `leader` shows
     whether this process is the leader of the store or stands by; both serve requests.
     """
     found = await readiness(server.app.context, server.lifecycle)
@@ -282,6 +282,7 @@ example(
         "store": True,
         "writable": True,
         "room": True,
+        "leader": "here",
         "keeper": "here",
         "model": "configured",
     },

@@ -115,7 +115,7 @@ async def speaking(
 @router.get(
     "/api/sessions",
     verb=ConversationVerbs.list,
-    responses=answers(ConversationList, "place-invalid"),
+    responses=answers(ConversationList, "position-invalid"),
     summary="List conversations",
 )
 async def list_(

@@ -48,7 +48,7 @@ CALL: Final[dict[str, Any]] = raw_body(
 )
 
 
-example(PublishedView, {"key": "order-12", "delivered": [EXECUTION_ID], "started": [], "untold": []})
+example(PublishedView, {"key": "order-12", "delivered": [EXECUTION_ID], "started": [], "undelivered": [], "untold": []})
 example(
     WebhookPage,
     {
@@ -112,7 +112,7 @@ class TryWebhookBody(Body):
         "unknown-workflow",
         "no-such-trigger",
         "webhook-refused",
-        "place-taken",
+        "concurrency-limit-reached",
         "trigger-stopped",
         503,
         body=True,
@@ -153,7 +153,7 @@ async def webhooks(*, session: CallerSession, search: Words = "", after: After =
         CalledView,
         "webhook-refused",
         "body-too-large",
-        "place-taken",
+        "concurrency-limit-reached",
         "too-many-requests",
         "trigger-stopped",
         400,

@@ -382,7 +382,7 @@ class TrialBody(Body):
         "workflow-invalid",
         "workflow-disabled",
         "operation-refused",
-        "trial-unfit",
+        "partial-run-invalid",
         "model-fixed",
         503,
         status=202,

@@ -248,7 +248,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "'scripted' is set as the model of every agent, so 'openai:gpt-5' cannot be used",
         "Omit `model`.",
     ),
-    "move-refused": (409, "review: there is no node 'review'", "`checkOnly` lists all problems."),
+    "migration-refused": (409, "review: there is no node 'review'", "`checkOnly` lists all problems."),
     "name-invalid": (422, "'1/2' is not a valid secret name", "It has 1 to 100 letters, digits and underscores."),
     "no-conversation": (400, f"{EXECUTION_ID!r} does not belong to a conversation", "Start it with a `sessionId`."),
     "no-such-key": (404, "there is no key named 'ada'", "Existing keys: 'root'."),
@@ -262,7 +262,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "model-failed": (503, "the provider 'openai' cannot be reached", "Try again later."),
     "no-designer": (409, "only the scripted model is available, and it cannot design workflows", "Name a model."),
     "no-such-notice": (404, "there is no notice 'desk/exec-1'", "`GET /api/notifications` shows them."),
-    "no-such-page": (404, "there is nothing at this address", "/api/docs lists every address."),
+    "not-found": (404, "there is nothing at this address", "/api/docs lists every address."),
     "no-such-revision": (404, "/api/docs lists all addresses.", "It has 2, 1."),
     "no-such-row": (404, f"{EXECUTION_ID!r} has no row 99", "Its last revision is 12."),
     "no-such-schedule": (
@@ -286,7 +286,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "the request has no key",
         "Send `Authorization: Bearer KEY`; `pointsman keys add` creates one.",
     ),
-    "not-told": (
+    "hidden-by-redaction": (
         403,
         f"{EXECUTION_ID!r} has the redaction level 'minimal'",
         "Use `pointsman export` on the machine of the store.",
@@ -304,12 +304,16 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
         "Write it as model:gpt-5; dimensions: day, workflow.",
     ),
     "period-invalid": (400, "'yesterday' is not a date", "Write it as 2026-11-21."),
-    "place-taken": (
+    "concurrency-limit-reached": (
         409,
         "'letter' has reached its limit of 1 execution at the same time",
         "Wait until an execution ends.",
     ),
-    "place-invalid": (400, "'17-0' is not a position in a journal", "Positions have the form `seq.n`, as in `17.0`."),
+    "position-invalid": (
+        400,
+        "'17-0' is not a position in a journal",
+        "Positions look like `17.0`.",
+    ),
     "request-invalid": (422, "query/limit: Input should be less than or equal to 200", "See /api/docs."),
     "revision-moved": (
         409,
@@ -355,7 +359,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     "vault-locked": (503, "no key is configured for the secrets of the store", "Set it in POINTSMAN_VAULT_KEYS."),
     "webhook-refused": (404, "no webhook accepts this call", "Check the path and the secret."),
     "webhook-taken": (409, "the workflow 'billing' already has the path 'orders'", "Choose another path."),
-    "trial-unfit": (422, "there is no node 'wirte' to mock", "Nodes that run: write, review, send."),
+    "partial-run-invalid": (422, "there is no node 'wirte' to mock", "Nodes that run: write, review, send."),
     "workflow-disabled": (409, "'news' is disabled", "Set `enabled: true`."),
     "workflow-exists": (
         409,
@@ -401,7 +405,7 @@ USUAL: Final[Mapping[int, str]] = {
     400: "body-invalid",
     401: "not-signed-in",
     403: "not-allowed",
-    404: "no-such-page",
+    404: "not-found",
     409: "wrong-status",
     413: "body-too-large",
     415: "media-type-refused",

@@ -114,7 +114,7 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
           ),
         },
         {
-          name: t("secrets.deeds"),
+          name: t("secrets.actions"),
           isNarrow: true,
           cell: (one) => (
             <span className="inline-flex gap-2">

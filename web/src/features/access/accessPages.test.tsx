@@ -171,6 +171,7 @@ describe("the page of settings", () => {
       store: true,
       writable: true,
       room: true,
+      leader: "here",
       keeper: "here",
       model: "scripted",
     });

@@ -31,7 +31,7 @@ export interface AuditSearch {
 
 const DAY_S = 86_400;
 
-function deeds(search: AuditSearch) {
+function entriesFor(search: AuditSearch) {
   const wanted = {
     who: search.who,
     what: search.what,
@@ -61,8 +61,8 @@ function beginOf(day: string): number {
 export function AuditPage() {
   const { t } = useTranslation();
   const search = useSearch({ from: "/audit" });
-  const found = useInfiniteQuery(deeds(search));
-  const all = found.data?.pages.flatMap((page) => page.deeds) ?? [];
+  const found = useInfiniteQuery(entriesFor(search));
+  const all = found.data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <Page
       title={t("audit.title")}

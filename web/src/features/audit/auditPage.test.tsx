@@ -4,7 +4,7 @@ import type { Schemas } from "@/api/views";
 import { AT } from "@/testing/answers";
 import { fill, open, rows, server } from "@/testing/page";
 
-const deed = (id: string, what: string, target: string, refused: string | null = null): Schemas["AuditEntryView"] => ({
+const entry = (id: string, what: string, target: string, refused: string | null = null): Schemas["AuditEntryView"] => ({
   id,
   at: AT,
   who: "local",
@@ -14,17 +14,17 @@ const deed = (id: string, what: string, target: string, refused: string | null =
   origin: "",
   refused,
 });
-const DEEDS = [
-  deed("3", "DELETE /api/workflows/{id}", "nope", "unknown-workflow"),
-  deed("2", "POST /api/workflows/{id}/execute", "exec-1"),
-  deed("1", "POST /api/workflows", "chain"),
+const ENTRIES = [
+  entry("3", "DELETE /api/workflows/{id}", "nope", "unknown-workflow"),
+  entry("2", "POST /api/workflows/{id}/execute", "exec-1"),
+  entry("1", "POST /api/workflows", "chain"),
 ];
 
 beforeEach(() => {
-  server.get("/api/audit", ({ query }) => ({
-    deeds: query.has("since") ? [] : DEEDS.filter((one) => one.target.includes(query.get("what") ?? "")),
-    next: null,
-  }));
+  server.get("/api/audit", ({ query }) => {
+    const entries = query.has("since") ? [] : ENTRIES.filter((one) => one.target.includes(query.get("what") ?? ""));
+    return { entries, deeds: entries, next: null };
+  });
   server.get("/api/audit/state", { rows: 4, hash: "abc", damage: [] });
 });
 

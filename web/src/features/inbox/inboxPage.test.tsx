@@ -53,6 +53,7 @@ beforeEach(() => {
   first = null;
   server.get("/api/inbox", () => ({
     gates: waiting.map((one) => listed(one.id, one.gate, { workflowId: one.workflow })),
+    next: null,
   }));
   server.get("/api/workflows/executions/{eid}", ({ at }) => executionOf(at.eid ?? ""));
   server.get("/api/workflows/executions/{eid}/workflow", {
@@ -293,6 +294,7 @@ describe("the inbox", () => {
     wait("exec-1", { approvers });
     server.get("/api/inbox", ({ query }) => ({
       gates: query.get("everyone") ? waiting.map((one) => listed(one.id, one.gate)) : [],
+      next: null,
     }));
     const { user } = await open("/inbox");
     await screen.findByText(NOTHING);
@@ -324,7 +326,7 @@ describe("the inbox", () => {
     const { user } = await open("/inbox");
     await fill(user, await screen.findByLabelText(/^Comment/), "Almost done");
     change("exec-1", { approvers: to("ben"), level: 1 });
-    server.get("/api/inbox", { gates: [] });
+    server.get("/api/inbox", { gates: [], next: null });
     await heard();
     await screen.findByText(new RegExp(GONE));
     await screen.findByText("Only ben can answer.");

@@ -58,7 +58,7 @@ function State(told: Schemas["ReadyView"], t: (word: string) => string) {
     ),
     [t("settings.answers")]: told.store ? t("settings.yes") : t("settings.no"),
     [t("settings.room")]: told.room ? t("settings.enough") : t("settings.little"),
-    [t("settings.keeper")]: told.keeper === "here" ? t("settings.here") : t("settings.standby"),
+    [t("settings.leader")]: told.leader === "here" ? t("settings.here") : t("settings.standby"),
   };
 }
 
