@@ -431,7 +431,7 @@ class Execution:
         elif limits and not driver.state.ended:
             raise WrongStatus(
                 f"{self.id!r} is {self.status}: a limit can only be raised if the execution is paused or "
-                "was stopped by a limit",
+                "reached a limit",
                 hint="Omit --limit, or pause the execution first.",
             )
         elif driver.state.steps_without_worker:

@@ -233,7 +233,9 @@ class Settings(BaseModel):
         """Return a copy with another store; None: with its own. Raises `SettingsInvalid` for an empty address: an unset
         variable must not select the default store by mistake."""
         if store == "":
-            raise SettingsInvalid("the address of the store is empty", hint="Leave it out for a file of yours.")
+            raise SettingsInvalid(
+                "the address of the store is empty", hint="Leave it out for the default file in your home directory."
+            )
         return self if store is None else self.model_copy(update={"store": store})
 
     def with_kept(self, kept: SecretSource) -> Settings:

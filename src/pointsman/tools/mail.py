@@ -125,7 +125,7 @@ class SendEmailTool:
             raise ToolFailed(Failure(code="tool-arguments", message=str(why), hint=why.hint)) from why
         for address in letter.recipients:
             if not self._settings.allows(address):
-                hint = "The operator can allow it: [mail] `recipients`."
+                hint = "Allow it in pointsman.toml: `recipients` in [mail]."
                 raise ToolFailed(
                     Failure(code="mail-not-allowed", message=f"mail to {address!r} is not allowed", hint=hint)
                 )

@@ -31,7 +31,7 @@ export let server = new FakeServer();
 function furnish(one: FakeServer): void {
   one.get("/api/me", local);
   one.get("/ready", READY);
-  one.get("/api/inbox", { gates: [] });
+  one.get("/api/inbox", { gates: [], next: null });
   one.get("/api/rights", { rights: [] });
   // Pages ask for the names of the workflows that they show; these are called by their ids.
   one.get("/api/workflows", { workflows: [], next: null });

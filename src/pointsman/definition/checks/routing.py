@@ -70,8 +70,11 @@ def _never_taken(subject: Subject, position: int, ways: list[int]) -> Iterator[P
     node, routing = subject.nodes[position], subject.routings[position]
     plain = [way for way in ways if subject.graph.edges[way].kind == "plain"]
     if routing == "label" and len(plain) > 1:
-        message = f"{subject.node(position)} has several edges without a label: {_edge_ids(subject, plain)}"
-        hint = "Control follows one edge. Give the others labels, or set `routing: all`."
+        message = (
+            f"{subject.node(position)} has {len(plain)} outgoing edges without a label, and nothing decides which one "
+            f"to follow: {_edge_ids(subject, plain)}"
+        )
+        hint = "Give each edge a label, or set `routing: all` to follow all of them in parallel."
         yield error("several-plain-edges", subject.at_edge(plain[1]), message, hint=hint)
     if routing == "first" and plain and subject.workflow.dialect != "steps":  # the importer of that dialect reports it
         for way in ways:
@@ -169,11 +172,12 @@ def _never_emitted(
         if label is None or label in emitted or (label == END and node.type == "agent"):
             continue
         if not can:
-            can = f"it can emit {listed(sorted(emitted))}" if emitted else f"a {node.type} emits no label"
+            what = "answers" if node.type == "human" else "labels"
+            can = f"its {what} are {listed(sorted(emitted))}" if emitted else f"a {node.type} emits no label"
             spelled = frozenset(word.lower() for word in emitted)
         if label.lower() in spelled:
             continue  # matched ignoring case, with a warning event
-        message = f"{subject.edge(way)} waits for {label!r}, which {subject.node(position)} never emits: {can}"
+        message = f"{subject.edge(way)} waits for {label!r}, but {subject.node(position)} does not emit it: {can}"
         near = subject.nearest(label, emitted)
         hint = question(near, "Use a label it emits, or add this one to it.")
         yield warning("label-never-emitted", at, message, hint=hint, fix=rename_fix(at, near))

@@ -95,7 +95,7 @@ class AgentConfig(Model):
     max_iterations: Count | None = None
     """Most rounds of model and tools (10)."""
     output_schema: AnyObject | None = None
-    """JSON Schema the answer must satisfy."""
+    """Structured output: a JSON Schema that the answer must satisfy."""
     result: Literal["text", "json", "auto"] | None = None
     """Without a schema: the text, its JSON, or its JSON if the whole text is one object or list."""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None

@@ -242,7 +242,7 @@ class HumanConfig(Model):
     actions: Many[Literal["approve", "edit", "reject", "skip"]] | None = None
     """Answer buttons if there are no `options`. Default: approve, reject."""
     form: AnyObject | None = None
-    """JSON Schema of the data an answer carries."""
+    """Fields to fill in with the answer, as a JSON Schema."""
     editable: Many[Path] | None = None
     """State paths the person may change."""
     show: Many[Expression] | None = None
@@ -276,7 +276,7 @@ class EmitConfig(Model):
 
     event: Annotated[str, Spelled("template"), Field(min_length=1)]
     data: AnyJson = None
-    """A JSON tree whose texts are templates."""
+    """JSON; variables in its texts are replaced."""
 
 
 class NoteConfig(Model):

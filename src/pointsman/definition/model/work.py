@@ -168,7 +168,7 @@ class ToolConfig(Model):
 
     tool: ToolName
     parameters: AnyObject | None = None
-    """A JSON tree whose texts are templates; one that is exactly one path keeps the value's type."""
+    """JSON; variables in its texts are replaced. A text that is exactly one path keeps the type of the value."""
 
 
 class TransformConfig(Model):
@@ -252,7 +252,7 @@ class HttpConfig(Model):
     headers: dict[str, Template] | None = None
     query: AnyObject | None = None
     body: AnyJson = None
-    """JSON body with templates; a text is sent unchanged."""
+    """JSON body (variables are replaced) or plain text."""
     auth: HttpAuth | None = None
     response_type: Literal["json", "text", "blob"] | None = None
     fail_on_error: bool | None = None
