@@ -1,4 +1,4 @@
-"""Which sandboxes this machine has: tests that need one are skipped where it cannot be had, with the reason."""
+"""The sandboxes of this machine: tests that need a missing one are skipped with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOXES: Final[tuple[BoxName, ...]] = ("bubblewrap", "landlock")
 
 
 def why_no_box() -> str:
-    """Empty where there is one."""
+    """Return the reason why there is none; empty if there is one."""
     try:
         find_sandbox()
     except SandboxMissing as why:
@@ -35,7 +35,7 @@ needs_box: Final = pytest.mark.skipif(bool(why_no_box()), reason=why_no_box() or
 
 
 def take_boxes_away(patch: pytest.MonkeyPatch) -> None:
-    """As on a machine that has none of them."""
+    """Simulate a machine without sandboxes."""
 
     def refuse(machine: Machine) -> NoReturn:
         raise SandboxUnavailable("it was taken away")

@@ -1,4 +1,4 @@
-"""What every test lives with: no network beyond this machine, and no promise that does not exist."""
+"""Rules for all tests: no network beyond this machine, and no marks of unknown requirements."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("patient")
-"""How long an example takes says more of the machine than of what is tested, and every change is judged by the same
-examples. `POINTSMAN_LONG=1` looks elsewhere each time."""
+"""The time of an example depends more on the machine than on the code, and all changes are tested with the same
+examples. `POINTSMAN_LONG=1` uses new examples each time.
+"""
 
 os.environ.setdefault("POINTSMAN_MODEL", "scripted")
 """Tests ask for the scripted model, also in processes that they start. Tests of other models unset it."""
@@ -44,7 +45,7 @@ LOOPBACK_NAMES = {"localhost", "", "::1", "127.0.0.1"}
 
 
 class NetworkUsed(AssertionError):
-    """A test reached for the network. Use a scripted model, a fake, or a server on loopback."""
+    """A test used the network. Use a scripted model, a fake, or a server on loopback."""
 
 
 def is_loopback(host: str) -> bool:
@@ -86,7 +87,7 @@ def shut_sockets() -> Any:
 
 @pytest.fixture(autouse=True, scope="session")
 def certificates_read_once() -> Iterator[None]:
-    """Share the certificates of this machine among all HTTP clients: to parse them takes 25 ms for each client."""
+    """Share the parsed certificates of this machine among all HTTP clients: parsing them takes 25 ms per client."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
         yield
@@ -113,7 +114,7 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture
 def postgres_url() -> str:
-    """A PostgreSQL store of this test's own, where nothing is yet."""
+    """A new PostgreSQL store of this test."""
     return postgres.address(f"test_{uuid4().hex}")
 
 
@@ -125,13 +126,13 @@ def local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[model_serv
 
 @pytest.fixture
 def cluster() -> Iterator[postgres.Cluster]:
-    """A PostgreSQL server of this test's own: to be stopped, and started again."""
+    """A PostgreSQL server of this test, which may stop and start it."""
     yield from postgres.own_cluster()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that fails beside a model server shows what the server wrote."""
+    """Add the output of the model server to the report of a failed test."""
     report = yield
     if report.failed:
         used: dict[str, object] = getattr(item, "funcargs", {})
@@ -141,7 +142,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not read the folders of the integration tier where it does not run."""
+    """Skip the folders of the integration tier where it does not run."""
     if config.getoption("tier") != "unit" or collection_path.parent != tiers.TESTS:
         return None
     return collection_path.name in tiers.FOLDERS or None
@@ -149,7 +150,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold a unit test to what the unit tier does."""
+    """Enforce the rules of the unit tier on a unit test."""
     if tiers.is_integration(item):
         return (yield)
     with WATCH.watching():
@@ -177,8 +178,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 LONGEST: Final = ("tests/web/test_every_page.py", "tests/server/test_fuzzing.py", "tests/reliability/test_scorecard.py")
-"""Tests that begin first, so that no process is left alone with a long one at the end. The first process runs them all:
-together they must not take longer than the others have work."""
+"""Tests that begin first, so that no process runs a long one alone at the end. The first process runs all of them:
+together they must not take longer than the rest.
+"""
 
 
 def check_requirements(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""Secrets in texts that are cut: they are masked before the cut, so no piece of a secret is left on either side."""
+"""Secrets in shortened texts: masking happens before the cut, so no part of a secret remains on either side."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def settings(**more: object) -> Settings:
 
 
 async def told(flow: Workflow, given: Settings, *tools: Tool, store: str = "memory:") -> str:
-    """All that is shown and kept of an execution."""
+    """Return everything that is displayed and stored of an execution."""
     async with Pointsman(store, tools=tools, settings=given, model="scripted") as app:
         with apart_from_tools():
             execution = await app.start(flow, {})
@@ -88,7 +88,7 @@ def test_nested_secret_blocks_add_up() -> None:
 async def test_the_tail_of_tool_output_has_no_part_of_a_secret(say: Say, shift: int, fails: bool) -> None:
     @tool
     def talk(key: str) -> str:
-        """Print more than is kept."""
+        """Print more than is stored."""
         say(f"{'x' * 50}{key}{'y' * (CHARS_MAX - shift)}")
         if fails:
             raise ValueError("it fails")

@@ -1,4 +1,4 @@
-"""Where documents may send a secret: hosts, tools, workflows and groups. Nowhere, unless an admin names it."""
+"""Rules of secrets: the hosts, tools, workflows and groups that may use them. Without a rule of an admin, none may."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def named(id: str, **more: Json) -> Workflow:
 
 
 async def test_only_named_saved_workflows_use_the_secret() -> None:
-    """A document that calls itself so is not the saved workflow."""
+    """A document with the name of a saved workflow is not that workflow."""
     seen: list[str] = []
     given = settings(tools=["note"], workflows=["letter", "report@1"])
     async with Pointsman("memory:", tools=[noting(seen)], settings=given, model="scripted") as app:  # type: ignore[list-item] # a tool
@@ -290,7 +290,7 @@ async def test_a_rule_of_the_settings_cannot_be_changed_in_the_store() -> None:
 
 
 async def test_a_workflow_cannot_be_saved_for_foreign_groups() -> None:
-    """Else an editor could write one that uses the secrets of another group, and have an event start it."""
+    """Otherwise an editor could write a workflow with the secrets of another group, and let an event start it."""
     eve = Caller(name="eve", role="editor", groups=("interns",))
     async with Pointsman("memory:", settings=settings(), model="scripted") as app:
         document: JsonObject = {"id": "hers", "nodes": [], "edges": [], "allowedGroups": ["finance"]}

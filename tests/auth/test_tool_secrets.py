@@ -1,4 +1,4 @@
-"""Secrets in the parameters of tool nodes: put in where the document names them, and nowhere else to be found."""
+"""Secrets in the parameters of tool nodes: inserted where the document names them, and nowhere else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HANDLES: JsonObject = {"key": "secret.DOOR", "headers": [{"Authorization": "Bear
 
 
 class Door:
-    """A tool that says all it was given, and what it was given."""
+    """A tool that returns its arguments and records them."""
 
     def __init__(self) -> None:
         self.given: list[Json] = []
@@ -26,7 +26,7 @@ class Door:
     def tool(self) -> Tool:
         @tool
         async def knock(key: str, headers: list[dict[str, str]] | None = None, who: str = "") -> Json:
-            """Knock."""
+            """Return the arguments."""
             self.given.append([key, [{**one} for one in headers or []], who])
             if who == "raise":
                 raise ValueError(f"wrong key {key}")
@@ -47,7 +47,7 @@ def knocking(parameters: JsonObject, **node: Json) -> Workflow:
 
 
 async def everything_said(app: Pointsman, execution: str, folder: Path) -> str:
-    """What anybody can be told of an execution, and every byte that is kept of it."""
+    """Return everything that callers can read of an execution, and every stored byte of it."""
     exported = b"".join([line async for line in app.storage.export(execution)])
     _, events = await app.state_and_events(execution)
     told: list[Json] = [json_of(await app.view(execution)), [*events], [*await app.public_events(execution)]]
@@ -118,7 +118,7 @@ async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:
 
 @pytest.mark.integration
 async def test_an_approver_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
-    """Also over a restart: the secret is looked up when the call is made, not when it is asked for."""
+    """Also after a restart: the secret is read when the call is made, not when the gate opens."""
     door, url = Door(), f"sqlite:///{tmp_path}/store.db"
     flow = knocking(HANDLES, requiresApproval=True)
     async with installation(door, url) as app:
@@ -138,7 +138,7 @@ async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: P
 
     @tool(requires_approval=True)
     async def knock(key: str, who: str) -> str:
-        """Knock."""
+        """Return the arguments."""
         given.append([key, who])
         return "in"
 

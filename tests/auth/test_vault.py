@@ -1,4 +1,4 @@
-"""Secrets that the store keeps: sealed, found by their handles, told to nobody."""
+"""Secrets in the store: sealed, used through handles, never returned."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
 
 class HandClock:
-    """Stands until a test moves it."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.at = 1_000_000.0
@@ -41,7 +41,7 @@ class HandClock:
 
 
 class Door:
-    """A tool that says what it was given."""
+    """A tool that returns its argument."""
 
     def __init__(self) -> None:
         self.given: list[str] = []
@@ -49,7 +49,7 @@ class Door:
     def tool(self) -> Tool:
         @tool
         async def knock(key: str) -> Json:
-            """Knock."""
+            """Return the argument."""
             self.given.append(key)
             return {"said": f"you have {key}"}
 

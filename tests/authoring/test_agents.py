@@ -1,4 +1,4 @@
-"""An assistant: an agent in a workflow that designs workflows, saves and runs them."""
+"""An assistant: an agent in a workflow that designs, saves and runs workflows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Designing by words: a model that drafts, a check that answers; and models that answer anything else."""
+"""Design from descriptions: a model drafts and `check` answers; and models with useless answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DANGLING: JsonObject = {**GOOD, "edges": [{"source": "draft", "target": "doen"}]
 
 
 def saying(*answers: JsonObject | str) -> Script:
-    """A designer that gives these answers, one after another."""
+    """Return the script of a designer with these answers in order."""
     told = [{"text": one} if isinstance(one, str) else {"json": one} for one in answers]
     return parse_script(json.dumps({"rules": [{"purpose": "design", "answers": told}]}))
 

@@ -1,4 +1,4 @@
-"""Designing with a provider over HTTP: one that answers garbage, errors and refusals before it answers well."""
+"""Design with a provider over HTTP, which sends garbage, errors and refusals before a good answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "canary-key-0123456789"
 
 
 class Designer:
-    """Gives its answers one after another; a number is a status."""
+    """Sends its answers in order; a number is a status."""
 
     def __init__(self, server: HTTPServer, *answers: str | int) -> None:
         self.asked: list[JsonObject] = []

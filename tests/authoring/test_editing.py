@@ -1,4 +1,4 @@
-"""Editing documents as their authors wrote them: texts, dialects, problems that are new."""
+"""Edits of documents in their authors' format: texts, dialects, new problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations: what each does to a document, what it refuses, and that differences are operations."""
+"""Operations: the effect of each on a document, its refusals; and differences as operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOOP = "start -> loop; loop -body-> a; a -> loop; loop -> end"
 
 
 def drawn(drawing: str, **configs: JsonObject) -> JsonObject:
-    """Its edges have no ids: they are named by where they lead."""
+    """Return a document whose edges have no ids: their ends identify them."""
     made = document(drawing, configs=configs)
     edges: Any = made["edges"]
     return {**made, "edges": [{key: value for key, value in edge.items() if key != "id"} for edge in edges]}
@@ -375,7 +375,7 @@ def test_a_rename_keeps_the_graph_and_can_be_reverted(before: JsonObject, data: 
 
 
 def _told(made: JsonObject) -> str:
-    """A name that needs no quotes may have had some."""
+    """Remove quotes from names that need none."""
     return json.dumps(made, sort_keys=True)
 
 
@@ -434,7 +434,7 @@ def _refusal(made: JsonObject, operations: list[AnyOperation]) -> str:
 
 
 def _chain(size: int, name: str, prompt: str) -> JsonObject:
-    """Agents in a line."""
+    """Return a chain of agents."""
     return {
         "pointsman": 1,
         "id": "long",

@@ -1,4 +1,4 @@
-"""Every verb of authoring: the role it requires, what strangers learn, and its audit entry."""
+"""Every verb of authoring: its role, its answers to strangers, and its audit entry."""
 
 from __future__ import annotations
 

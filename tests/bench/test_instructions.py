@@ -1,4 +1,4 @@
-"""Cells whose instructions are counted run as often as the command line states."""
+"""Shapes whose instructions are counted run as often as the command line states."""
 
 from __future__ import annotations
 

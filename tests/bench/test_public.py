@@ -1,4 +1,4 @@
-"""The shapes run through the public API, and call their node functions as often as their size says."""
+"""The shapes run through the public API, and call their node functions as often as their size defines."""
 
 from __future__ import annotations
 

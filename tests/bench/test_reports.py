@@ -1,4 +1,4 @@
-"""Reports: the page of peers names what each cannot do, the page of growth has each size, and plots are SVG."""
+"""Reports: the page of peers states what each cannot do, the page of growth has each size, and plots are SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes that are measured can be read, and run to their end."""
+"""The measured shapes can be read, and run to their end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEPS = {
     "sub-workflows": 1 + 3 * (1 + 3) + 1 + 1,
     "wide-state": 25,
 }
-"""The steps of each at size 3."""
+"""The number of steps of each at size 3."""
 
 
 def test_every_shape_is_known_here() -> None:

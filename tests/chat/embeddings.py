@@ -1,4 +1,4 @@
-"""A model of embeddings on this machine: it knows some words, and places texts by them."""
+"""A local embedding model, which knows some words and computes vectors from them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ POISON: Final = "unspeakable"
 
 
 class Places:
-    """Answers `/v1/embeddings` as OpenAI does. A text without a known word lies where nothing else does."""
+    """Answers `/v1/embeddings` like OpenAI. A text without a known word is similar to no other."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.asked: list[list[str]] = []
         self.status = 200
         self.numbers = 4
-        """Of a vector: 4 or more."""
+        """Length of a vector: 4 or more."""
         self.address = server.url_for("/v1")
         server.expect_request("/v1/embeddings").respond_with_handler(self.answer)
 

@@ -1,4 +1,4 @@
-"""How far back an agent sees: its prompt alone, its turn, its session; and what a summary costs over restarts."""
+"""The context of an agent: its prompt, its turn or its session; and the cost of summaries over restarts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def talk(memory: str) -> str:
 
 
 def asked_in_turns(document: str, turns: int, store: str) -> list[tuple[str, list[Json]]]:
-    """(purpose, texts) of each call, one process per turn."""
+    """Return purpose and texts of each model call, with one process per turn."""
 
     async def turn(text: str) -> None:
         async with installation("rules: [{purpose: summary, text: In short.}, {text: Aye.}]", store=store) as app:

@@ -1,4 +1,4 @@
-"""What a client hears of the workflow it talks to: its own answer, and nothing of what was said before it."""
+"""The answer of a chat workflow to its client: the new messages of the turn, and nothing before them."""
 
 from __future__ import annotations
 

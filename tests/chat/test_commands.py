@@ -1,4 +1,4 @@
-"""Commands in words: the goal without the wish to have it sent, and the address that it is sent to."""
+"""Commands in natural language: the goal without the request to send it, and the mail address."""
 
 from __future__ import annotations
 

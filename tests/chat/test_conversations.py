@@ -1,4 +1,4 @@
-"""Conversations: one turn at a time, whoever speaks, and what a turn that did not complete leaves behind."""
+"""Conversations: one turn at a time for all callers, and the effects of a turn that did not complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn whose process died at its end is not lost to its conversation."""
+"""A conversation keeps a turn whose process died at its end."""
 
 from __future__ import annotations
 

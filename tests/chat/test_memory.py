@@ -1,4 +1,4 @@
-"""Memory end to end: whose it is, what survives a crash, and what nobody else may see."""
+"""Memory end to end: owners, crashes, access."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pointsman.values import Json, JsonObject
 
 
 class Hands:
-    """A clock that is moved by hand."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.at = 1_800_000_000.0
@@ -34,7 +34,7 @@ class Hands:
 
 
 def remembering(scope: str, *, id: str = "desk", **config: Json) -> Workflow:
-    """Appends what it is given, and gives the whole list."""
+    """Return a workflow that appends its input and returns the whole list."""
     node: JsonObject = {"operation": "append", "key": "log", "value": "text", **config, "scope": scope}
     schema: JsonObject = {"type": "object", "properties": {"text": {}, "where": {}}, "required": ["text"]}
     document = {"id": id, "input": schema, "nodes": [{"id": "keep", "type": "memory", "config": node}], "edges": []}
@@ -134,7 +134,7 @@ async def test_a_full_memory_refuses_writes_and_keeps_its_values() -> None:
 
 
 async def test_a_retry_after_a_lost_answer_appends_once(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The change is committed and its answer lost: the next attempt of the step finds it done."""
+    """The change is committed but its answer is lost: the next attempt of the step finds it."""
     workflow = json.loads(json.dumps(remembering("workflow").original))
     workflow["nodes"][0]["execution"] = {"retries": 2, "retryDelay": "1ms"}
     async with Pointsman(store_url, settings=Settings()) as app:

@@ -1,4 +1,4 @@
-"""What was remembered before, end to end: who wrote it, across restarts and crashes, and that it can be forgotten."""
+"""The history of memory end to end: authors, restarts, crashes, deletion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def told(memory: OneMemory, key: str) -> list[tuple[Json, str]]:
-    """Values and who wrote them, the latest first."""
+    """Return values and authors, the latest first."""
     return [(one.value, "?" if one.by is None else one.by.person or one.by.node) for one in await memory.history(key)]
 
 

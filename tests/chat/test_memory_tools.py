@@ -1,4 +1,4 @@
-"""Agents that remember by tools: what they write is there later, and they reach no memory their node does not name."""
+"""Memory tools of agents: their writes last, and they reach only the memory that their node names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def call(name: str, **arguments: Json) -> JsonObject:
 
 
 def remembering(*calls: JsonObject, tools: list[Json] | None = None, **memory: Json) -> tuple[Workflow, str]:
-    """An agent that makes these calls, one after another, and then says what it was told last."""
+    """Return a workflow with an agent that makes these calls in order and then repeats the last result."""
     rules: list[Json] = [{"node": "desk", "call": at + 1, "toolCalls": [one]} for at, one in enumerate(calls)]
     config: JsonObject = {"tools": TOOLS if tools is None else tools, "maxIterations": 20}
     if memory:
@@ -44,7 +44,7 @@ def url(tmp_path: Path) -> str:
 
 
 async def told(url: str, given: tuple[Workflow, str], *, by: str = "ann", session: str | None = None) -> list[Json]:
-    """What the agent was told of its calls, in order."""
+    """Return the results of the agent's calls in order."""
     flow, script = given
     async with Pointsman(url, script=parse_script(script), settings=Settings(delays=False)) as app:
         execution = await app.start(flow, "go", by=by, session=session)
@@ -54,7 +54,7 @@ async def told(url: str, given: tuple[Workflow, str], *, by: str = "ann", sessio
 
 
 async def messages_of(execution: Execution) -> list[JsonObject]:
-    """What the conversation gained."""
+    """Return the new messages of the conversation."""
     steps = [event for row in await execution.rows() for event in row.events if isinstance(event, StepSucceeded)]
     return [one for step in steps for one in step.messages if isinstance(one, dict)]
 

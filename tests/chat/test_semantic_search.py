@@ -1,4 +1,4 @@
-"""Memory searched by meaning: a model of embeddings beside the words, and what happens where there is none."""
+"""Semantic search in memory with an embedding model, and search without one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def settings(places: Places, **more: Json) -> Settings:
 
 
 def parts(folder: Path) -> list[bytes]:
-    """Of a store in a file; none of another one."""
+    """Return the files of a store; none for a store that is not a file."""
     return [path.read_bytes() for path in folder.glob("store.db*")]
 
 

@@ -1,4 +1,4 @@
-"""The client says what an embedded installation would, and loses nothing on the way."""
+"""The client returns the same as an embedded app, and loses nothing on faulty connections."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_stream_that_ends_early_is_reopened_with_a_growing_delay() -> None:
         asked, heard, now = 0, 0, asyncio.get_running_loop().time
 
         class Retried(RemoteExecution):
-            """It runs for a minute, in which every stream of it ends at once."""
+            """It runs for a minute, in which each of its streams ends at once."""
 
             async def status(self) -> str:
                 nonlocal asked

@@ -1,4 +1,4 @@
-"""Native documents that tests of the language share."""
+"""Native documents for the tests of the language."""
 
 from __future__ import annotations
 

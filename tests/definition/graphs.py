@@ -27,11 +27,11 @@ TYPE_OF_PREFIX = {
     "wait": "wait",
     "note": "note",
 }
-"""A node whose id begins with one of these has that type; any other is a transform, unless the test sets its `type`."""
+"""Prefix of an id -> the type of the node; any other is a transform, unless the test sets its `type`."""
 
 
 CONFIG_OF_TYPE: dict[str, JsonObject] = {"tool": {"tool": "look_up"}, "agent": {"prompt": "Go on."}}
-"""What a type cannot do without."""
+"""The required configuration of a type."""
 
 
 NODE_KEYS = {"inputs", "outputs", "routing", "trigger", "execution", "name", "requiresApproval", "compensate"}
@@ -92,7 +92,7 @@ def graph(drawing: str, *, configs: Mapping[str, Mapping[str, Json]] | None = No
 
 
 def scopes(made: Graph) -> dict[str, tuple[str, ...] | None]:
-    """Node -> the parallels open around it, by id."""
+    """Return node -> the open parallels around it, by id."""
     return {
         name: None if scope is None else tuple(made.ids[opener] for opener in scope)
         for name, scope in zip(made.ids, made.scopes, strict=True)
@@ -112,7 +112,7 @@ KINDS = ("fan", "join", "loop", "dec", "ask", "tools", "end", "step", "note")
 
 @st.composite
 def drawings(draw_one: st.DrawFn, *, nodes_max: int = 8, edges_max: int = 14) -> str:
-    """Any graph at all: every type, any edge, self-loops and unreachable parts included."""
+    """Draw any graph: every type, any edge, self-loops and unreachable parts included."""
     kinds = draw_one(st.lists(st.sampled_from(KINDS), min_size=1, max_size=nodes_max))
     names = ["start", *(f"{kind}{number}" for number, kind in enumerate(kinds))]
     words = st.sampled_from(["", "", "", "x == 1", "#yes", "default", "body", "exit", "error", "never"])
@@ -128,7 +128,7 @@ def drawings(draw_one: st.DrawFn, *, nodes_max: int = 8, edges_max: int = 14) ->
 
 @st.composite
 def structures(draw_one: st.DrawFn) -> str:
-    """Well nested graphs: sequences, choices, splits, parallels with joins and loops inside each other."""
+    """Draw well-nested graphs: sequences, choices, splits, parallels with joins and loops inside each other."""
     lines: list[str] = []
     count = 0
 

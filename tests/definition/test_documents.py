@@ -1,4 +1,4 @@
-"""Texts become documents: positions, repairs, and a plain word for everything that cannot be read."""
+"""Texts become documents: positions, repairs, and clear messages for unreadable texts."""
 
 from __future__ import annotations
 

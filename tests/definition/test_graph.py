@@ -1,4 +1,4 @@
-"""The analysis of graphs: scopes, joins, loop bodies, ancestors; on drawn shapes and against brute force."""
+"""The analysis of graphs: scopes, joins, loop bodies, ancestors; on drawn shapes and against exhaustive search."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_an_edge_without_an_id_gets_a_unique_one() -> None:
 
 
 def loop(made: Graph, name: str = "loop") -> tuple[set[str], set[str], set[str]]:
-    """Ids of the body's nodes, and of the targets of body and exit edges."""
+    """Return the ids of the body's nodes, and of the targets of body and exit edges."""
     shape = made.loops[made.index[name]]
     targets = [{made.ids[made.edges[n].target] for n in some} for some in (shape.body_edges, shape.exit_edges)]
     return named(made, shape.body), targets[0], targets[1]
@@ -260,7 +260,7 @@ def test_well_nested_graphs_have_no_problems(drawing: str) -> None:
 
 
 def walked_scopes(made: Graph, node: int) -> set[tuple[int, ...]]:
-    """Every set of open parallels a token can bring to `node`, found by trying all ways it can go."""
+    """Return every set of open parallels that a token can have at `node`, found by trying all ways."""
     entry = made.entry
     assert entry is not None
     seen: set[tuple[int, tuple[int, ...]]] = {(entry, ())}
@@ -298,7 +298,7 @@ def test_scopes_equal_those_of_an_exhaustive_search(drawing: str) -> None:
 
 
 def walked_dominators(made: Graph, node: int) -> set[int]:
-    """Nodes without which `node` cannot be reached from the entry."""
+    """Return the nodes that are on every way from the entry to `node`."""
     entry = made.entry
     assert entry is not None
     found: set[int] = set()

@@ -1,4 +1,4 @@
-"""Texts of strangers that small readers parse: schedules, lengths of time, sizes, dates, patterns, templates."""
+"""Hostile texts for small parsers: schedules, durations, sizes, dates, patterns, templates."""
 
 from __future__ import annotations
 

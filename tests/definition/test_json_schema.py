@@ -1,4 +1,4 @@
-"""JSON Schemas of strangers: nothing is fetched, and neither a schema nor a value can make the comparison expensive."""
+"""Hostile JSON Schemas: nothing is fetched, and neither a schema nor a value can make validation expensive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS_MAX: Final = 4.0
 
 @contextmanager
 def a_listener() -> Generator[tuple[str, list[object]]]:
-    """An address on loopback, and the connections made to it."""
+    """Yield an address on loopback, and the list of connections to it."""
     made: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -44,7 +44,7 @@ def a_listener() -> Generator[tuple[str, list[object]]]:
 
 
 def remote(address: str) -> list[JsonObject]:
-    """Schemas that name another document, at every place that a validator could follow."""
+    """Return schemas that refer to another document at every place that a validator could follow."""
     return [
         {"$schema": f"{address}/schema"},
         {"$ref": f"{address}/ref"},
@@ -96,7 +96,7 @@ def test_a_property_may_be_named_like_a_keyword() -> None:
 
 
 def doubling(levels: int, keyword: str) -> JsonObject:
-    """Each level refers to the next one twice."""
+    """Return a schema in which each level refers twice to the next one."""
     parts: JsonObject = {}
     for level in range(levels):
         below: list[Json] = [{"$ref": f"#/$defs/a{level + 1}"} for _ in range(2)]
@@ -243,7 +243,7 @@ def test_a_value_may_be_required_to_be_a_schema() -> None:
 
 
 def nested_evaluation(levels: int, keyword: str, within: str) -> JsonObject:
-    """Each level evaluates the value twice: by the keyword `within`, and for `keyword`."""
+    """Return a schema in which each level evaluates the value twice: by the keyword `within`, and for `keyword`."""
     found: Json = {"properties": {"a": True}, "prefixItems": [True]}
     for _ in range(levels):
         found = {within: [found] if within.endswith("Of") else found, keyword: False}
@@ -260,7 +260,7 @@ def test_nested_unevaluated_keywords_are_counted(keyword: str, within: str) -> N
 
 
 def chain(length: int, **more: Json) -> JsonObject:
-    """Each part refers to the next one."""
+    """Return a schema in which each part refers to the next one."""
     parts: JsonObject = {f"a{level}": {"$ref": f"#/$defs/a{level + 1}"} for level in range(length)}
     return {"$defs": {**parts, f"a{length}": {"properties": {"a": True}}}, "$ref": "#/$defs/a0", **more}
 

@@ -1,4 +1,4 @@
-"""Regions of the graph, as pictures show them."""
+"""Regions of the graph for pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The published JSON Schema and the models say the same."""
+"""The published JSON Schema and the models accept the same documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks over graphs of numbers, against trying everything."""
+"""Graph algorithms on numbers, against exhaustive search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in several languages, lengths of time, sizes, and the order and shape of problems."""
+"""Texts in several languages, durations, sizes, and the order and shape of problems."""
 
 from __future__ import annotations
 

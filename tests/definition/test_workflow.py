@@ -1,4 +1,4 @@
-"""The models read native documents, say everything that is wrong at once, and write what they read."""
+"""The models read native documents, report all errors at once, and write what they read."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_the_start_node_may_hold_the_input_schema() -> None:
 
 
 FRACTIONS = st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
-"""JSON Schema counts 1.0 among the integers; the models ask for 1."""
+"""JSON Schema counts 1.0 among the integers; the models require 1."""
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | FRACTIONS | st.text(max_size=8),

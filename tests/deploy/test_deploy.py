@@ -1,4 +1,4 @@
-"""The files under deploy/: what the programs that read them say of them, and what must stay true of an image."""
+"""The files under deploy/: the programs that use them accept them, and an image keeps its guarantees."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_everything_that_is_copied_into_the_image_is_there_and_not_ignored() -> 
 
 
 def test_the_compose_file_is_one() -> None:
-    """Every key and value is of the specification, and whatever is named is there."""
+    """All keys and values follow the specification, and all references exist."""
     found = PyCompose.from_yaml((DEPLOY / "compose.yaml").read_text())
     found.validate()
     found.validate_volumes()

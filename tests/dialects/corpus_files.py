@@ -1,4 +1,4 @@
-"""The corpus of foreign documents: files named for what they show, one folder per dialect."""
+"""The corpus of foreign documents: one folder per dialect; the name of a file states what it shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def dialect_of(file: str) -> DialectUnderTest:
 
 
 def imported(file: str) -> ImportedDocument:
-    """Read as the product does: out of its envelope."""
+    """Read a document like the product does, without its envelope."""
     return dialect_of(file).read(unwrapped(document(file))[0].document, name="")
 
 
@@ -56,7 +56,7 @@ def codes(problems: tuple[Problem, ...]) -> list[str]:
 
 
 def changed(workflow: WorkflowDefinition, change: Callable[[JsonObject], object]) -> WorkflowDefinition:
-    """The workflow after an edit of its native document."""
+    """Return the workflow after an edit of its native document."""
     native = workflow.to_document()
     change(native)
     edited, problems = WorkflowDefinition.from_document(native)

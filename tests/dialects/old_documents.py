@@ -1,4 +1,4 @@
-"""Documents in the older spelling of the native dialect, and what they are read as."""
+"""Documents in the older format of the native dialect, and the results of reading them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.values import Json, JsonObject
 def old(
     *nodes: JsonObject, edges: tuple[JsonObject, ...] = (), config: JsonObject | None = None, **more: Json
 ) -> JsonObject:
-    """A document that surely is in the older spelling."""
+    """Return a document that is certainly in the older format."""
     return {"id": "w", "config": {"maxNodes": 50, **(config or {})}, "nodes": [*nodes], "edges": [*edges], **more}
 
 
@@ -32,7 +32,7 @@ def workflow_of(document: JsonObject) -> WorkflowDefinition:
 
 
 def node_of(document: JsonObject, node_id: str) -> dict[str, Any]:
-    """The node as it stands in today's document."""
+    """Return the node in the current document."""
     nodes: Any = workflow_of(document).to_document()["nodes"]
     (found,) = [node for node in nodes if node["id"] == node_id]
     return found

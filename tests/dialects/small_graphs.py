@@ -1,4 +1,4 @@
-"""Small documents in the graph dialect: every agent is the same one, told apart by its node."""
+"""Small documents in the graph dialect: all agents are equal except for their nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def edge(source: str, target: str, condition: str | None = None) -> JsonObject:
 
 
 def graph(nodes: list[JsonObject], edges: list[JsonObject], **head: Json) -> JsonObject:
-    """The first node is the entry."""
+    """Return a graph document; the first node is the entry."""
     return {
         "name": "Graph",
         "entry_node_id": nodes[0]["id"],

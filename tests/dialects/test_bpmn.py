@@ -1,4 +1,4 @@
-"""BPMN: well-formed, every flow inside one process, several ways through gateways, losses named."""
+"""BPMN export: well-formed, flows within one process, gateways for several ways, losses reported."""
 
 from __future__ import annotations
 

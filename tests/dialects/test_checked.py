@@ -1,4 +1,4 @@
-"""From a text in any dialect to problems at their author's places, with repairs that work there."""
+"""From a text in any dialect to problems at the author's positions, with working repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dialect a document is in, what it is wrapped in, and one answer with all problems in the author's places."""
+"""Detection of dialects and envelopes, and one answer with all problems at the author's positions."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_writing_back_returns_the_authors_document() -> None:
     assert write_workflow(found.workflow, dialect="native").document == {
         "pointsman": 1,
         **SMALL,
-        "config": {"limits": {"nodeTime": "30s"}},  # what it means where it says nothing
+        "config": {"limits": {"nodeTime": "30s"}},  # The default, written out.
     }
 
 

@@ -23,7 +23,7 @@ AGENTS = (*VARIABLES.values(), "a", "b", "c", "d", "writer", "editor", "publishe
 
 
 async def run(file: str, script: str, given: Json, *answers: tuple[str, str, Json]) -> JsonObject:
-    """The view of the execution after all answers."""
+    """Return the view of the execution after all answers."""
     settings = Settings(store="memory:", variables=VARIABLES, agents={name: AgentConfig() for name in AGENTS})
     async with Pointsman(settings=settings, model="scripted", script=read_script(script)) as installation:
         source = Workflow.load(str(CORPUS / f"{file}.json"))

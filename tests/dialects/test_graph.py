@@ -1,4 +1,4 @@
-"""The graph dialect: paths, marks, defaults, fan-outs, merges; what an author of such a file expects to happen."""
+"""The graph dialect: paths, marks, defaults, fan-outs, merges, with the behaviour that authors expect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.dialects.corpus_files import SKETCH, changed, codes, document, import
 
 
 def read(nodes: list[JsonObject], edges: list[tuple[str, ...]] | None = None, **head: Json) -> ImportedDocument:
-    """Edges as (from, to) or (from, to, condition)."""
+    """Read a graph with edges as (from, to) or (from, to, condition)."""
     ways: list[Json] = [
         {"from_node": way[0], "to_node": way[1], **({"condition": way[2]} if len(way) > 2 else {})}
         for way in edges or []

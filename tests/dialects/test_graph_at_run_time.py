@@ -1,4 +1,4 @@
-"""Graphs at run time: tokens, branches, loops, merges, limits and failures, as their authors mean them."""
+"""Graphs at run time: tokens, branches, loops, merges, limits and failures, with the behaviour that authors expect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DESKS: list[Json] = ["north", "south", "west"]
 
 
 def fan(*after: JsonObject, edges: list[JsonObject] | None = None, **params: Json) -> JsonObject:
-    """A fan-out over three desks, each of which writes; what comes after is given."""
+    """Return a fan-out over three desks, each of which writes; `after` follows."""
     nodes: list[JsonObject] = [
         {"id": "desks", "type": "fanout", "branches": ["write"], "params": {"fanout_items": "targets", **params}},
         agent("write", "drafts.current_fanout_item", goal="goal", desk="current_fanout_item"),

@@ -1,4 +1,4 @@
-"""Laws of reading and writing foreign dialects, over the whole corpus and over documents nobody meant to write."""
+"""Laws of reading and writing foreign dialects, over the whole corpus and over random documents."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_without_the_original_an_equivalent_document_is_written(file: str) -> No
 
 
 def _meaning(native: JsonObject) -> Json:
-    """Without the notes that only say how the author had spelled it."""
+    """Return the document without notes about the author's notation."""
     return cast(Json, json.loads(json.dumps(_bare(native), sort_keys=True)))
 
 
@@ -71,7 +71,7 @@ def test_renaming_a_node_changes_only_its_name(file: str) -> None:
     original = document(file)
     workflow = changed(workflow_of(imported(file)), lambda native: _first_node(native).update(name="Another name"))
     written = dialect_of(file).write(workflow, original)
-    places = 2 if workflow.dialect == "steps" else 1  # a node and its step are both called so
+    places = 2 if workflow.dialect == "steps" else 1  # A node and its step both have this name.
     assert _differences(original, written.document) <= places
     again = dialect_of(file).read(unwrapped(written.document)[0].document, name="")
     assert _first_node(again.document)["name"] == "Another name"
@@ -83,7 +83,7 @@ def _first_node(native: JsonObject) -> JsonObject:
 
 
 def _differences(one: Json, other: Json) -> int:
-    """How many places differ."""
+    """Return the number of differences."""
     if isinstance(one, dict) and isinstance(other, dict):
         absent = "\0absent"
         return sum(_differences(one.get(key, absent), other.get(key, absent)) for key in {*one, *other})
@@ -179,7 +179,7 @@ def test_readers_and_writers_accept_any_document_without_an_exception(seed: int,
 
 
 def _mutated(value: Json, chance: random.Random) -> Json:
-    """The document with one place made strange."""
+    """Return the document with one invalid value."""
     if not isinstance(value, dict | list) or not value or chance.random() < 0.12:
         strange: list[Json] = [None, True, 0, -1, 3.5, "", "END", "a b", [], {}, [[]], {"id": []}, "state.x[", "é\0"]
         return chance.choice(strange)

@@ -1,4 +1,4 @@
-"""Mermaid pictures: complete, framed, and inert whatever the names are."""
+"""Mermaid pictures: complete, framed, and safe for any names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LABEL = re.compile(r'"(?:[\w \-.,:/!?+=…]|#\d+;)*"')
 
 
 def lines_of(picture: str) -> list[str]:
-    """The lines with every label replaced by L."""
+    """Return the lines with every label replaced by L."""
     return [LABEL.sub("L", line) for line in picture.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""The older spelling of the native dialect, node type by node type, in today's words."""
+"""The older format of the native dialect, by node type, in current terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The older spelling of the native dialect: edges, bodies, places, and writing back."""
+"""The older format of the native dialect: edges, bodies, positions, and writing."""
 
 from __future__ import annotations
 

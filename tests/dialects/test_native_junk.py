@@ -1,4 +1,5 @@
-"""Junk anywhere in a document of the older spelling gives problems in the author's places, never an exception."""
+"""Invalid values anywhere in a document of the older format give problems at the author's positions, never an
+exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sequential desk: triage, one search, reporters, reviews; and what such an execution tells while it works."""
+"""The sequential news desk: triage, one search, reporters, reviews; and its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codes of all problems the source can report, read from the source itself."""
+"""The codes of all problems that the source can report, read from the source itself."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAKERS: Final = {
     **dict.fromkeys(("error", "warning", "note", "make", "Problem", "Finding", "find", "Unreadable"), 0),
     **dict.fromkeys(("_nothing", "_ending_problem"), 1),
 }
-"""What makes problems, and where it is given the code."""
+"""Functions that make problems, and the position of the code among their arguments."""
 
 
 ONE_WORD: Final = frozenset({"disabled", "draft", "empty", "fenced", "shape", "unreadable"})
 
 
 def codes_in_source() -> set[str]:
-    """Every literal code handed to a maker of problems, and those of the expressions."""
+    """Return every literal code that is passed to a function that makes problems, and those of the expressions."""
     files = [path for layer in LAYERS for path in (SOURCE / layer).rglob("*.py")]
     found = {code for path in (*files, SOURCE / "expressions" / "types.py") for code in _codes_of(path)}
     return found | {kind.code for kind in _below(ExpressionError)}
@@ -39,7 +39,7 @@ def _codes_of(path: Path) -> Iterator[str]:
 
 
 def _literals(value: ast.expr) -> Iterator[str]:
-    """The texts of `"code"` and of `"code" if … else "other"`."""
+    """Yield the texts of `"code"` and of `"code" if … else "other"`."""
     match value:
         case ast.Constant(value=str(text)) if _is_code(text):
             yield text
@@ -51,7 +51,7 @@ def _literals(value: ast.expr) -> Iterator[str]:
 
 
 def _is_code(text: str) -> bool:
-    """Words of small letters with dashes; single words are other things too."""
+    """Return whether a text consists of lower-case words with dashes; single words may be something else."""
     words = text.split("-")
     return text in ONE_WORD or (len(words) > 1 and all(w.isascii() and w.isalpha() and w.islower() for w in words))
 

@@ -1,4 +1,4 @@
-"""Short words for tests of checks: check a drawing, look at what was found."""
+"""Short functions for tests of checks: check a drawing, look at the problems."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def found(native: JsonObject, *, known: Installation = NOTHING_ASKED) -> tuple[P
 def drawn(
     drawing: str, *, configs: Configs | None = None, known: Installation = NOTHING_ASKED, **keys: Json
 ) -> tuple[Problem, ...]:
-    """What is wrong with a drawing. Callers give `x`, `y`, `z`, unless `input` says otherwise."""
+    """Return the problems of a drawing. Callers give `x`, `y`, `z`, unless `input` defines others."""
     given: JsonObject = {"type": "object", "properties": {"x": {}, "y": {}, "z": {}}}
     native = document(drawing, configs=configs, **{"input": given, **keys})
     return found(native, known=known)
 
 
 def codes(problems: tuple[Problem, ...]) -> list[str]:
-    """Errors and warnings, sorted; notes are left out."""
+    """Return the codes of errors and warnings, sorted, without notes."""
     return sorted(problem.code for problem in problems if problem.severity != "note")
 
 
 def the(problems: tuple[Problem, ...], code: str) -> Problem:
-    """The one problem of this code."""
+    """Return the only problem of this code."""
     (problem,) = (one for one in problems if one.code == code)
     return problem

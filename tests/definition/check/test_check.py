@@ -1,4 +1,4 @@
-"""The check as a whole: whatever the graph, it ends, says what it means, and points at places that exist."""
+"""The check as a whole: for any graph it ends, and its problems name existing places."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TYPES = {
 
 @st.composite
 def documents(draw: st.DrawFn) -> JsonObject:
-    """Any graph with any settings that its models accept, broken formulas and missing nodes among them."""
+    """Draw any graph with any valid settings, including broken formulas and missing nodes."""
     native = document(draw(drawings()))
     nodes = native["nodes"]
     assert isinstance(nodes, list)
@@ -82,7 +82,7 @@ def test_the_check_of_any_document_terminates(native: JsonObject) -> None:
 
 
 def place_exists(value: Json, pointer: str) -> bool:
-    """Whether the pointer leads to something, or to the place where something is missing."""
+    """Return whether the pointer leads to a value, or to the place where one is missing."""
     for part in pointer_parts(pointer):
         if isinstance(value, dict) and part in value:
             value = value[part]
@@ -108,7 +108,7 @@ def test_well_nested_graphs_have_no_errors_of_shape(drawing: str) -> None:
 
 
 def ladder(count: int) -> JsonObject:
-    """Parallels one after the other, with prompts and conditions: a document of everyday contents."""
+    """Return parallels in sequence, with prompts and conditions: a typical document."""
     nodes: list[Json] = [{"id": "start", "type": "start"}]
     edges: list[Json] = []
     before = "start"
@@ -130,7 +130,7 @@ def ladder(count: int) -> JsonObject:
 
 
 def calls(native: JsonObject) -> int:
-    """Functions called by a check: a measure of its work that does not depend on the machine."""
+    """Return the number of function calls of a check: a measure of its work that is independent of the machine."""
     workflow, count = workflow_of(native), 0
     check(workflow)
 

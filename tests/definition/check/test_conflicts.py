@@ -1,4 +1,4 @@
-"""Steps that may run at once and touch the same data."""
+"""Steps that may run concurrently and access the same data."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_parallel_read_and_write_of_one_path_conflict() -> None:
     assert codes(drawn(SPLIT, configs=configs, state=listed)) == ["read-race"], "a list half-way is a race too"
     assert codes(drawn(SPLIT, configs=configs, state=listed, dialect="graph")) == []
     assert codes(drawn(SPLIT, configs=configs, state={"text": {"reduce": "last"}})) == []
-    # In a parallel each branch sees the state as it was when it began.
+    # In a parallel, each branch sees the state at its beginning.
     assert codes(drawn(BRANCHES, configs=configs)) == []
 
 
@@ -136,7 +136,7 @@ def test_parallel_classes_equal_those_of_disjoint_paths(drawing: str) -> None:
 
 
 def two_ways(made: Graph, opener: int, one: int, other: int, inside: set[int]) -> bool:
-    """Whether no single node lies on every way to both."""
+    """Return whether no single node is on every way to both."""
     return all(
         leads(made, opener, one, inside - {without}) or leads(made, opener, other, inside - {without})
         for without in inside

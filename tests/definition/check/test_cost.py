@@ -1,4 +1,4 @@
-"""The cost of a check grows with the document, not with its square: counted in calls, so that a slow machine does not
+"""The cost of a check is linear in the document. It is counted in calls, so that the speed of the machine does not
 matter."""
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from pointsman.workflows.conversion import converted, yaml_text
 from pointsman.workflows.sources import Workflow
 
 GROWTH_MAX: Final = 6.0
-"""For four times the document. The square would be sixteen."""
+"""For a document of four times the size. A quadratic cost would be sixteen."""
 SMALL: Final = 100
 BUDGETS: Final = (
     "definition.graph.analysis.VISITS_MAX",
     "definition.graph.scopes.BODY_VISITS_MAX",
     "definition.checks.dataflow.VISITS_MAX",
 )
-"""Of walks whose cost may be the square of a small document: lowered here, so that small documents exceed them."""
+"""Limits of walks whose cost may be quadratic for small documents; lowered here, so that small documents exceed
+them."""
 
 Made = Callable[[int], JsonObject]
 
@@ -120,12 +121,12 @@ def compensated(count: int) -> JsonObject:
 
 
 def fields(n: int, **about: Json) -> JsonObject:
-    """The described fields of an object."""
+    """Return the described fields of an object."""
     return {"type": "object", "properties": {f"field{i}": {"type": "string", **about} for i in range(n)}}
 
 
 def start_with(**config: Json) -> JsonObject:
-    """A chain behind a start node."""
+    """Return a chain after a start node."""
     made = chain(2)
     nodes, edges = made["nodes"], made["edges"]
     assert isinstance(nodes, list)
@@ -176,9 +177,9 @@ SHAPES: Final[dict[str, Made]] = {
 
 
 def calls_of(made: JsonObject) -> int:
-    """How many functions a check calls, those written in C among them."""
+    """Return the number of function calls of a check, including those written in C."""
     text = json.dumps(made)
-    check_document(read_document(json.dumps(chain(3))))  # What is imported or cached once does not count.
+    check_document(read_document(json.dumps(chain(3))))  # Imports and cached values do not count.
     profile = Profile()
     profile.runcall(check_document, read_document(text))
     return sum(entry.callcount for entry in profile.getstats())
@@ -193,7 +194,7 @@ def test_the_number_of_calls_is_linear(shape: str, monkeypatch: pytest.MonkeyPat
 
 
 def spelled(name: str, count: int) -> str:
-    """A chain in a dialect, or in YAML."""
+    """Return a chain in a dialect, or in YAML."""
     text = json.dumps(chain(count))
     return yaml_text(chain(count)) if name == "YAML" else str(converted(Workflow(text), name).text)
 
@@ -217,7 +218,7 @@ CALLS_MAX: Final = {
     "misspelt references": 1_900,
     "duplicate ids": 1_250,
 }
-"""Function calls for each node or edge: a quarter more than at the time of writing."""
+"""Function calls per node or edge, a quarter above the measured number."""
 SPELLED_CALLS_MAX: Final = {"rows": 920, "graph": 1_320, "steps": 940, "plan": 850, "YAML": 800}
 
 
@@ -225,7 +226,7 @@ SPELLED_CALLS_MAX: Final = {"rows": 920, "graph": 1_320, "steps": 940, "plan": 8
 def test_a_node_costs_few_calls(shape: str) -> None:
     made = SHAPES[shape](4 * SMALL)
     parts = max(len(part) for part in (made["nodes"], made["edges"]) if isinstance(part, list))
-    calls_of(made)  # What is cached once does not count.
+    calls_of(made)  # Cached values do not count.
     assert calls_of(made) / parts < CALLS_MAX[shape]
 
 
@@ -233,7 +234,7 @@ def test_a_node_costs_few_calls(shape: str) -> None:
 def test_a_node_in_another_dialect_costs_few_calls(name: str) -> None:
     dialect = None if name == "YAML" else name
     small, large = spelled(name, SMALL), spelled(name, 4 * SMALL)
-    calls_for(small, dialect)  # What is imported or cached once does not count.
+    calls_for(small, dialect)  # Imports and cached values do not count.
     few, many = calls_for(small, dialect), calls_for(large, dialect)
     assert many / few < GROWTH_MAX
     assert many / (4 * SMALL) < SPELLED_CALLS_MAX[name]

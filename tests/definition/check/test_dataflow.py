@@ -1,4 +1,4 @@
-"""Reads and the writes that feed them."""
+"""Reads of state, and the writes before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that change nothing where they stand, and compensations that cannot be meant."""
+"""Settings without an effect, and impossible compensations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ALONE: JsonObject = {"id": "w", "nodes": [{"id": "a", "type": "tool", "config": 
 
 
 def one(kind: str, config: JsonObject, *, more: JsonObject | None = None, **keys: Json) -> tuple[Problem, ...]:
-    """What is wrong with a workflow of one node."""
+    """Return the problems of a workflow with one node."""
     node: JsonObject = {"id": "a", "type": kind, "config": config, **(more or {})}
     nodes: list[Json] = [
         {"id": "start", "type": "start"},

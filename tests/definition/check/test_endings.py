@@ -1,4 +1,4 @@
-"""Where executions begin, and whether they can end."""
+"""Start nodes of executions, and whether executions can end."""
 
 from __future__ import annotations
 

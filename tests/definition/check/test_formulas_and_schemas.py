@@ -1,4 +1,4 @@
-"""Expressions, templates, paths and JSON Schemas: all errors at once, where they stand."""
+"""Expressions, templates, paths and JSON Schemas: all errors at once, with their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control-flow patterns every engine is asked for have shapes the check finds nothing wrong with."""
+"""The control-flow patterns have shapes without problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placeholders that are none: what is reported, what is left alone, and the repairs."""
+"""Unresolved placeholders: which are reported, which are not, and the repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that must lead somewhere."""
+"""References to names that do not exist."""
 
 from __future__ import annotations
 

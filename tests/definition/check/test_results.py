@@ -1,4 +1,4 @@
-"""Reads of keys that results and declared data do not have; parameters of tools against the schema of the tool."""
+"""Reads of keys that results and declared data do not have; parameters of tools that do not match their schema."""
 
 from __future__ import annotations
 

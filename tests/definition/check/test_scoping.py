@@ -1,4 +1,4 @@
-"""Parallels, joins and loops whose shape cannot mean anything."""
+"""Parallels, joins and loops with invalid shapes."""
 
 from __future__ import annotations
 
