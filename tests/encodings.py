@@ -1,4 +1,4 @@
-"""How clients, libraries and services write a text: each way by its name, for tests of redaction."""
+"""Encodings of a text by clients, libraries and services, by name, for tests of redaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old plans: specifications in words that become graphs of agents, losing no word."""
+"""Old plans: textual specifications become graphs of agents, and no word is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows dialect: what each column means, what is wrong with a row, and what rows cannot say."""
+"""The rows dialect: the meaning of each column, invalid rows, and features that rows do not have."""
 
 from __future__ import annotations
 

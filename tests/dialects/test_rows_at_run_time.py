@@ -1,4 +1,4 @@
-"""Rows at run time: labels, tools and ends route as the stored nodes and edges say, whatever their shape."""
+"""Rows at run time: labels, tools and ends route as the stored nodes and edges define, in any shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The steps dialect: three spellings, steps, decisions, checkpoints, and edges of which the first wins."""
+"""The steps dialect: three notations, steps, decisions, checkpoints, and edges of which the first matching one is
+taken."""
 
 from __future__ import annotations
 

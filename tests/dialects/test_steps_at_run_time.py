@@ -1,4 +1,4 @@
-"""Steps and plans: data from end to end, run by one executor, saved in revisions."""
+"""Steps and plans: data from end to end, one executor, saved in revisions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOOK: JsonObject = {
 
 
 def steps(*edges: tuple[str, str, str | None], ident: str = "notes", **nodes: JsonObject) -> JsonObject:
-    """The first node is the entry."""
+    """Return a document whose first node is the entry."""
     return {
         "id": ident,
         "name": "Notes",

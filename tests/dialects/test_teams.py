@@ -1,6 +1,6 @@
 """Documents as teams of the five systems write them: each is read, checked, converted, written back and executed.
 
-Beside `NAME.json` or `NAME.yaml` stands `NAME.test.yaml` with executions; `findings.yaml` lists what `check` reports.
+Executions of `NAME.json` or `NAME.yaml` are in `NAME.test.yaml`; `findings.yaml` lists the results of `check`.
 """
 
 from __future__ import annotations

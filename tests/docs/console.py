@@ -1,11 +1,9 @@
-"""Reads the code blocks of a page, and plays its console blocks: each command must print what the page shows.
+"""Reads the code blocks of a page, and runs its console blocks: each command must print what the page shows.
 
-```console
-$ pointsman run examples/2nchat/2nchat.json -i message=hello     commands run in order, in a store of the page's own
-completed exec-… (4 steps; …)                                    … stands for anything on a line, alone for any lines
-$ pointsman show exec-…                                          in a command: the execution that was named last
-$ echo $?                                                        the exit code of the command before
-```
+```console $ pointsman run examples/2nchat/2nchat.json -i message=hello     commands run in order, in a store of the
+page completed exec-… (4 steps; …)                                    … stands for any text; alone, for any lines $
+pointsman show exec-…                                          in a command: the last named execution $ echo $?
+the exit code of the command before ```
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _EXECUTION: Final = re.compile(r"exec-[0-9a-z]{8,}")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its language, what follows the language, its text and where it begins."""
+    """A fenced block: its language, the text after the language, its text and its position."""
 
     language: str
     about: str
@@ -42,7 +40,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command left behind."""
+    """The result of a command."""
 
     output: str
     code: int
@@ -58,7 +56,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def commands_of(text: str) -> Iterator[Command]:
-    """Lines that begin with `$`; one that ends in a backslash goes on in the next."""
+    """Yield lines that begin with `$`, joined with their continuation lines."""
     command, shows = "", list[str]()
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("$ "):
@@ -72,7 +70,7 @@ def commands_of(text: str) -> Iterator[Command]:
 
 
 def play(text: str, run: Callable[[list[str]], Ran]) -> list[str]:
-    """Run the commands of a block; what was not as shown. `run` gets the words after `pointsman`."""
+    """Run the commands of a block and return the differences. `run` gets the words after `pointsman`."""
     wrong: list[str] = []
     last, execution = Ran("", 0), ""
     for command in commands_of(text):
@@ -91,7 +89,8 @@ def play(text: str, run: Callable[[list[str]], Ran]) -> list[str]:
 
 
 def shown_in(shows: tuple[str, ...], output: str) -> bool:
-    """Whether the output is what is shown: line by line, blank lines left out, with `…` as in the module's text."""
+    """Return whether the output matches line by line, without blank lines, and with `…` as in the module's
+    docstring."""
     pattern = "".join(f"{_line(line)}\n" if line.strip() != ANY else r"(?:.*\n)*?" for line in shows if line.strip())
     printed = "".join(f"{line.rstrip()}\n" for line in output.splitlines() if line.strip())
     return re.fullmatch(pattern, printed) is not None

@@ -1,4 +1,4 @@
-"""Addresses of the API that pages name are there, with the methods they are named with."""
+"""API paths in pages exist, with the methods in the pages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ADDRESS: Final = re.compile(
 )
 FILLED: Final = re.compile(r"\{[^}]*\}|(?<=/)(?:[A-Z]{2,}|exec-…|…)(?=/|$)")
 BESIDE: Final = frozenset({"/api/docs", "/api/openapi.json", "/v1/embeddings"})
-"""The page and the document of the API; and what servers of models offer."""
+"""The page and the OpenAPI document; and an endpoint of model servers."""
 
 
 def operations() -> dict[str, set[str]]:
-    """The methods of each address, its parameters left open."""
+    """Return the methods of each path; its parameters match any text."""
     found: dict[str, set[str]] = {}
     for path, methods in cast("dict[str, JsonObject]", openapi_document()["paths"]).items():
         found.setdefault(FILLED.sub("*", path), set()).update(method.upper() for method in methods)
@@ -37,7 +37,7 @@ OPERATIONS: Final = operations()
 
 
 def is_there(path: str, method: str | None) -> bool:
-    """What a page leaves open is left open by the operation too; what it fills in may be."""
+    """Return whether an operation has the path; a placeholder of the page must be a parameter."""
     parts = FILLED.sub("*", path).split("/")
     for known, methods in OPERATIONS.items():
         segments = known.split("/")

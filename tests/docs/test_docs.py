@@ -1,4 +1,4 @@
-"""What the pages say is true: commands print what is shown, quoted files say it, Python runs, links lead somewhere."""
+"""Pages are true: commands print the shown output, quoted files match, Python runs, links exist."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def each(name: str, chosen: list[tuple[Path, Block]]) -> pytest.MarkDecorator:
 
 @pytest.fixture
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the repository's files are at hand and what is written stays, with no settings and no keys."""
+    """A working directory with the repository's files, without settings or keys."""
     for name in [*os.environ]:
         if name.startswith("POINTSMAN_") or name in KEYS_OF_PROVIDERS:
             monkeypatch.delenv(name)
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setenv("POINTSMAN_MODEL", "scripted")  # As the pages tell their readers to.
+    monkeypatch.setenv("POINTSMAN_MODEL", "scripted")  # The pages tell their readers to set it.
     monkeypatch.setenv("POINTSMAN_DELAYS", "false")
     monkeypatch.setenv("COLUMNS", "120")
     here = tmp_path / "here"
@@ -52,7 +52,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(words: list[str]) -> Ran:
-    """A command in this process; both of its streams in the order of a terminal."""
+    """Run a command in this process; both streams are in the order of a terminal."""
     with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) as terminal:
         with contextlib.redirect_stdout(terminal), contextlib.redirect_stderr(terminal):
             code = run_guarded(words)
@@ -89,7 +89,7 @@ TUTORIALS: Final = ("docs/tutorial.md", "docs/tutorial/first-workflow.md")
 def test_a_tutorial_can_be_worked_through_in_one_store(
     name: str, at_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Later blocks find the executions of earlier ones."""
+    """Later blocks use the executions of earlier ones."""
     page = ROOT / name
     for block in (one for known, one in BLOCKS if known == page):
         if block.language == "console":

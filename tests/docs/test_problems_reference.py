@@ -1,4 +1,4 @@
-"""The reference of problems: every code is in it, and its examples show what they say."""
+"""The reference of problems is complete, and its examples have the stated problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plays an example in virtual time and tells everything that can be seen of it."""
+"""Runs an example in virtual time and returns everything visible of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What an execution left behind, and what its models were asked."""
+    """The results of an execution, and the requests to its models."""
 
     view: JsonObject
     timeline: JsonObject
@@ -46,12 +46,13 @@ class Played:
 
 @contextmanager
 def overheard() -> Generator[list[ModelRequest]]:
-    """Everything models are asked meanwhile."""
+    """Record all requests to models."""
     asked: list[ModelRequest] = []
     ask = PydanticModels.ask
 
     async def listen(self: PydanticModels, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
-        asked.append(msgspec.structs.replace(request, messages=[*request.messages]))  # the loop goes on with its list
+        # The caller continues to change its list.
+        asked.append(msgspec.structs.replace(request, messages=[*request.messages]))
         return await ask(self, request, on_text=on_text)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +68,8 @@ def play(
     answers: tuple[GivenAnswer, ...] = (),
     settings: Mapping[str, object] | None = None,
 ) -> Played:
-    """Run an example by its path below `examples/`; `script` is beside it, or the text of one."""
+    """Run an example by its path below `examples/`; `script` is the name of a file beside it, or the text of a
+    script."""
     path = EXAMPLES / file
     said = parse_script(script) if "\n" in script else load_script(path.parent / script)
 

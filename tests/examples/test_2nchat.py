@@ -1,4 +1,4 @@
-"""2nChat: what its literal rows lack is said exactly; repaired, it routes as its author meant."""
+"""2nChat: the problems of its literal rows are reported exactly; repaired, it routes as its author intended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUTER, RC2, DM2, TOOLS, CALLER = "node-uuid-1", "node-uuid-2", "node-uuid-3", "
 
 
 async def problems_of(workflow: Workflow, *, lenient: bool = False) -> list[Problem]:
-    """What check finds, without what depends on the installation: its agents and tools."""
+    """Return the problems, without those that depend on the agents and tools of the installation."""
     async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         checked = await app.check(workflow, lenient=lenient)
     return [problem for problem in checked.problems if problem.code not in ("unknown-agent", "unknown-tool")]

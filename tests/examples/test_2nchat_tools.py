@@ -1,4 +1,5 @@
-"""2nChat with real tools: Python functions and an HTTP tool, in the three ways on from a tool, in one conversation."""
+"""2nChat with real tools: Python functions and an HTTP tool, with all three ways of routing after a tool, in one
+conversation."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ RESEARCH: JsonObject = {
 
 
 def tools_of_the_example() -> ModuleType:
-    """Its records as they are before anybody changed them."""
+    """Import its tools with their original records."""
     spec = importlib.util.spec_from_file_location("tools_of_2nchat", FOLDER / "tools.py")
     assert spec is not None
     assert spec.loader is not None
@@ -39,7 +40,7 @@ def tools_of_the_example() -> ModuleType:
 
 
 def script() -> Script:
-    """What the models say; no tool is scripted."""
+    """Return the answers of the models; no tool is scripted."""
     return replace(load_script(FOLDER / "script.yaml"), tools={})
 
 

@@ -1,4 +1,4 @@
-"""The agentforge pipeline: who is asked what, with which key, when; what is counted; what comes out."""
+"""The agentforge pipeline: requests, keys and times, counts, and the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def repaired() -> Played:
 
 @pytest.fixture(scope="module")
 def clean() -> Played:
-    """The document has none."""
+    """The document has no issues."""
     return play(PIPELINE, MEMO)
 
 
@@ -288,7 +288,7 @@ def _spans(played: Played) -> list[JsonObject]:
 
 
 def _pauses(played: Played) -> dict[str, int]:
-    """Node -> milliseconds it waited before it began."""
+    """Return node -> milliseconds of its pause before its start."""
     waits = [span for span in _spans(played) if span["kind"] == "wait"]
     return {str(span["node"]): round(cast(float, span["endMs"]) - cast(float, span["startMs"])) for span in waits}
 

@@ -1,4 +1,4 @@
-"""The agentforge pipeline with a model server on a socket and three keys: who pays, in what pace, who stands in."""
+"""The agentforge pipeline with a model server on a socket and three keys: key selection, pacing, fail-over."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REPORT: Final = {
 
 
 class ModelServer:
-    """Speaks Chat Completions. `refuses`: (key, its how manieth call) -> the status it is answered with."""
+    """Speaks Chat Completions. `refuses`: (key, number of its call) -> the status of the answer."""
 
     def __init__(self, http: HTTPServer) -> None:
         self.http = http
@@ -92,7 +92,7 @@ def server() -> Iterator[ModelServer]:
 
 
 async def ran(server: ModelServer, folder: Path) -> tuple[JsonObject, JsonObject, float]:
-    """The view and the timeline of the pipeline, kept in a file, and when it was begun."""
+    """Return the view and the timeline of the pipeline on a store in a file, and its start time."""
     provider: JsonObject = {
         "kind": "openai-compatible",
         "base_url": server.http.url_for("/v1"),
@@ -112,7 +112,7 @@ async def ran(server: ModelServer, folder: Path) -> tuple[JsonObject, JsonObject
 
 
 def kept(folder: Path) -> bytes:
-    """Every byte of the store."""
+    """Return every byte of the store."""
     found = b"".join(file.read_bytes() for file in sorted(folder.glob("pipeline.db*")))
     assert b"agentforge" in found
     return found

@@ -1,4 +1,4 @@
-"""The examples in foreign spellings: what they mean to their authors, and what the check says of them."""
+"""The examples in foreign formats: their meaning for their authors, and the results of `check`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ async def codes(file: str, settings: Settings) -> list[tuple[str, str, str]]:
 
 
 def reporter(rules: str, given: Json) -> Played:
-    """The news reporter, its agents named by variables."""
+    """Run the news reporter with its agents named by variables."""
     variables = {f"AGENT_ID_{name}": name.lower() for name in AGENTS}
     return play("news-desk/news-reporter.json", given, script=f"rules:\n{rules}", settings={"variables": variables})
 
 
 def verdicts(played: Played) -> dict[str, int]:
-    """Item -> how often it was reviewed."""
+    """Return item -> the number of its reviews."""
     state = cast(JsonObject, played.view["state"])
     return {item: len(cast("list[Json]", said)) for item, said in cast(JsonObject, state["verdicts"]).items()}
 
@@ -167,7 +167,7 @@ async def test_a_field_that_nobody_writes_is_reported_with_the_one_that_was_mean
 
 
 async def _drafted(workflow: Workflow) -> Json:
-    """What the desk brings for radio (R) and web (W)."""
+    """Return the drafts of the desk for radio (R) and web (W)."""
     rules = (
         "rules:\n- {node: triage, json: {preferred_agent: text, intents: [news]}}\n"
         "- {node: report_branch, item: radio, text: R}\n- {node: report_branch, text: W}\n"

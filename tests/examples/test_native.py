@@ -1,4 +1,4 @@
-"""The native examples: the research workflow, and the patterns people look for."""
+"""The native examples: the research workflow, and common patterns."""
 
 from __future__ import annotations
 

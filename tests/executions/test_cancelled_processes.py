@@ -1,4 +1,4 @@
-"""A real process in the middle of a tool, and a command line that cancels it."""
+"""A real process that runs a tool, and a command that cancels its execution."""
 
 from __future__ import annotations
 

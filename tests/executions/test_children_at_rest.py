@@ -1,4 +1,4 @@
-"""Families at random: whatever sub-workflows do, and wherever a process ends, who waits for stillness is told."""
+"""Random executions with sub-workflows: with any crash, all waiters are notified once everything is settled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.scenarios import installation, written
 SEEDS: Final = 60
 DEPTH_MAX: Final = 3
 PATIENCE_S: Final = 100_000.0
-"""Of virtual time: no timer here is longer, so who still waits waits for ever."""
+"""Virtual seconds: no timer here is longer, so a waiter that still waits would wait for ever."""
 LEAVES: Final = ("ends", "fails", "asks", "sleeps", "works")
 
 
@@ -38,7 +38,7 @@ def leaf(kind: str) -> JsonObject:
 
 
 def family_of(random: Random) -> dict[str, JsonObject]:
-    """Documents by name; `root` calls some of the others side by side, these call others."""
+    """Return documents by name; `root` calls some of the others in parallel, and these call others."""
     documents = {kind: leaf(kind) for kind in LEAVES}
 
     def calling(name: str, depth: int) -> str:
@@ -64,7 +64,7 @@ async def work(command: Execute) -> Json:
 
 
 async def life(random: Random) -> tuple[str, int]:
-    """Start it, end the process now and then, answer whatever is asked; its end, and how often it was answered."""
+    """Start an execution, crash now and then, answer all gates; return its final status and the number of answers."""
     shelf, store, clock = Shelf(**family_of(random)), await open_memory("memory:"), VirtualClock()
     runtime, _ = await make_runtime(shelf, work, store=store, clock=clock)
     handle = Execution(

@@ -1,4 +1,4 @@
-"""How many executions of a workflow run at once, and what becomes of the next one; in one process and in several."""
+"""Concurrency limits of a workflow, and its queue; in one process and in several."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pointsman.values import Json, JsonObject
 
 
 def asking(policy: str, most: int = 1, key: str | None = None) -> Workflow:
-    """A workflow that waits for a person, and so keeps its place."""
+    """Return a workflow that waits for a person and so keeps its slot."""
     rule: JsonObject = {"max": most, "policy": policy}
     if key is not None:
         rule["key"] = key
@@ -34,7 +34,7 @@ def asking(policy: str, most: int = 1, key: str | None = None) -> Workflow:
 
 @dataclass(frozen=True)
 class Stage:
-    """A store that several installations open, one after another or at once. The one of a server lives in real time."""
+    """A store that several apps open, in sequence or concurrently. An app of a server uses real time."""
 
     store: str
     virtual: bool
@@ -59,7 +59,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Stage:
 
 
 async def passed(execution: Execution) -> str:
-    """Answer its gate once it is open; how it ended."""
+    """Answer its gate once it is open; return the final status."""
     await execution.settled()
     await execution.answer("ask", "yes")
     return await execution.settled()

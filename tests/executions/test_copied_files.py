@@ -1,4 +1,4 @@
-"""Files of executions go with them: into exports, out of imports, along with forks; none comes in that should not."""
+"""Files of executions are in exports, imports and forks; imports accept no other files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVIL = Path(gettempdir()) / f"evil-{uuid4().hex}"
 
 
 def writing() -> Workflow:
-    """Keeps two files, then asks a person."""
+    """Return a workflow that stores two files and then asks a person."""
     files: list[JsonObject] = [
         {"path": "r/a.md", "text": TEXT},
         {"path": "a.bin", "base64": base64.b64encode(BINARY).decode()},
@@ -63,7 +63,7 @@ def files_of(directory: Path, execution: str) -> dict[str, bytes]:
 
 
 def directories(directory: Path) -> list[str]:
-    """Of executions that keep files."""
+    """Return the directories of executions with files."""
     root = directory / "files"
     return [one.name for one in root.iterdir()] if root.exists() else []
 
@@ -80,7 +80,7 @@ async def written(app: Pointsman) -> ExecutionId:
 
 @pytest.fixture
 async def file(tmp_path: Path) -> Path:
-    """An execution of another store, with its files."""
+    """Export an execution of another store with its files."""
     one = tmp_path / "one"
     one.mkdir()
     async with opened(one, HandClock(), settings=kept(one)) as app:

@@ -1,4 +1,5 @@
-"""Costs as counts, which no machine changes: commits, encodings, checks and compilations per start and per step."""
+"""Costs as counts, which do not depend on the machine: commits, encodings, checks and compilations per start and per
+step."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 async def cost_of(app: Pointsman, workflow: Workflow, counts: Counter[str]) -> Counter[str]:
-    """Run a workflow, and return what that took."""
+    """Run a workflow and return its counts."""
     counts.clear()
     assert await (await app.start(workflow)).output() is not None
     return Counter({what: number for what, number in counts.items() if number})
@@ -91,12 +92,12 @@ async def test_a_durable_tool_step_is_one_commit_of_one_row_and_one_answer(
             await cost_of(app, workflow, counts)
         once, twice = await cost_of(app, short, counts), await cost_of(app, long, counts)
     once.pop("readings of all secrets", None)
-    twice.pop("readings of all secrets", None)  # at most one in a second
+    twice.pop("readings of all secrets", None)  # At most one per second.
     steps = twice - once
     assert steps == {
         "commits": STEPS,
         "rows encoded": STEPS,
-        "values encoded": 2 * STEPS,  # the row, and the answer of the tool
+        "values encoded": 2 * STEPS,  # The row, and the answer of the tool.
         "fingerprints": STEPS,
     }
     assert once["commits"] == STEPS + 1, "the start is one commit, and the end is part of the last step"

@@ -1,4 +1,5 @@
-"""What is due while no process runs is carried out by whoever takes the execution up, before its state is judged."""
+"""Work that became due while no process ran: the process that opens the execution performs it before it reads the
+status."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ HOUR_S = 3600.0
 
 @tool
 async def send(to: str = "") -> str:
-    """Send it."""
+    """Send a message."""
     return f"sent {to}"
 
 
@@ -58,7 +59,7 @@ class Place:
         return Pointsman(self.url, tools=[send, *tools], model="scripted", clock=self.clock, settings=Settings())
 
     async def left(self, workflow: Workflow, *saved: Workflow, by_s: float = 2 * HOUR_S) -> str:
-        """Started, left by its process, and so much time passes."""
+        """Start an execution, end its process, and advance the time."""
         async with self.opened() as app:
             for one in saved:
                 await app.save(one)
@@ -74,7 +75,7 @@ def place(tmp_path: Path) -> Place:
 
 
 async def resumed(app: Pointsman, name: str) -> Execution:
-    """As `pointsman resume` does."""
+    """Resume like `pointsman resume`."""
     execution = await app.open(name)
     await execution.resume()
     await drive(execution)
@@ -227,7 +228,7 @@ async def test_a_passed_deadline_and_a_due_retry_are_both_carried_out(place: Pla
 
     @tool
     async def stumble() -> str:
-        """Fails the first time."""
+        """Fail the first time."""
         calls.append("stumble")
         if len(calls) == 1:
             raise TimeoutError("not now")
@@ -238,7 +239,7 @@ async def test_a_passed_deadline_and_a_due_retry_are_both_carried_out(place: Pla
     wide = Workflow.of({"id": "retried", "nodes": nodes, "edges": linked(*edges)})
     async with place.opened(stumble) as app:
         execution = await app.start(wide)
-        while "retry" not in [timer.purpose for timer in execution.state.timers.values()]:  # noqa: ASYNC110 - no event tells
+        while "retry" not in [timer.purpose for timer in execution.state.timers.values()]:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0)
         name = execution.id
     place.clock.move(2 * HOUR_S)
@@ -304,7 +305,7 @@ async def test_a_retry_carries_out_other_due_deadlines(place: Place) -> None:
 
     @tool
     async def mended() -> str:
-        """Works once it was mended."""
+        """Succeed after the repair."""
         if not works:
             raise ValueError("not mended")
         return "done"

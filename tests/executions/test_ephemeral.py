@@ -1,4 +1,4 @@
-"""Executions of which nothing is kept: they do what others do, and leave no trace."""
+"""Ephemeral executions: they behave like others and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_a_store_in_memory_does_not_store_ephemeral_executions(tmp_path: P
 
 
 async def test_an_unused_ephemeral_execution_is_evicted_after_an_hour(tmp_path: Path) -> None:
-    """A server lives longer than it has memory for."""
+    """Otherwise a server would run out of memory."""
     clock = HandClock()
     async with opened(tmp_path, clock) as app:
         store = app.context[EPHEMERAL].store

@@ -1,4 +1,4 @@
-"""Files that an execution keeps, attached to what an agent is asked."""
+"""Files of an execution as attachments of an agent's request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPT = (
 
 
 def reading(attached: str, **write: Json) -> Workflow:
-    """Writes a file, then shows an agent what `attached` holds."""
+    """Return a workflow that writes a file, then gives an agent the files of `attached`."""
     parameters: JsonObject = {"path": "notes/tides.md", **(write or {"text": "They are up to 16 metres."})}
     writer: JsonObject = {
         "id": "write",

@@ -1,4 +1,4 @@
-"""A fork is in the lists and inboxes from its first row on, also where it waits from there."""
+"""A fork appears in lists and inboxes from its first row on, also if it waits there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far people take part in a workflow: not at all, at its gates, or with a hand in it between any two steps."""
+"""Levels of human involvement: none, gates only, or steering between any two steps."""
 
 from __future__ import annotations
 

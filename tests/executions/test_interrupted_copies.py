@@ -1,4 +1,4 @@
-"""Forks and imports that a crash interrupts: nobody sees them, `doctor` tells of them, `gc` deletes what is left."""
+"""Forks and imports that a crash interrupts: they are invisible, `doctor` reports them, and `gc` deletes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Opened = Callable[[], AbstractAsyncContextManager[Pointsman]]
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock) -> Opened:
-    """Opens one and the same store; again is a restart."""
+    """Opens the same store each time, like a restart."""
     if request.param == "postgres":
         postgres.need_binaries()
         url: str = request.getfixturevalue("postgres_url")
@@ -52,7 +52,7 @@ def clock() -> HandClock:
 
 
 async def fork_that_dies(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> ExecutionId:
-    """An execution of which a fork was begun; the process ended when rows had been copied. Its id."""
+    """Return an execution whose fork was interrupted by a crash after some rows."""
 
     async def dies(*_: object) -> None:
         raise KeyboardInterrupt

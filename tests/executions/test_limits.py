@@ -1,4 +1,4 @@
-"""Guardrails, errors and people: what the runtime enforces whatever prompts say."""
+"""Guardrails, errors and people: rules that the runtime enforces regardless of prompts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PING_PONG = rows(
 
 
 def talking(rounds: int) -> str:
-    """Two agents that always send each other on, never in the same words."""
+    """Return two agents that always hand over to each other with different texts."""
     rules = [
         f"- {{node: {name}, visit: {visit}, text: {name} {visit}, next: {other}}}"
         for visit in range(1, rounds)

@@ -1,5 +1,6 @@
-"""Nothing stands in silently for a model that cannot be called: triggers say why they start nothing, memory says how it
-was searched, and a ping says that the scripted model answered."""
+"""A model that cannot be called is never replaced silently: triggers report why they start nothing, memory reports the
+kind of search, and a ping reports an answer of the scripted model.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An execution goes on only where the models that it still needs can be called; a refusal changes nothing."""
+"""An execution continues only if the models that it still needs can be called; a refusal changes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SETS: JsonObject = {"id": "sets", "type": "transform", "config": {"set": {"x": "
 
 
 async def left(store: str, workflow: Workflow, *, paused: bool = False) -> str:
-    """An execution that waits at its gate, or is paused there; its id."""
+    """Return an execution that waits or is paused at its gate."""
     async with Pointsman(store, settings=SETTINGS) as app:
         execution = await app.start(workflow)
         await execution.settled()
@@ -58,7 +58,7 @@ async def left(store: str, workflow: Workflow, *, paused: bool = False) -> str:
 async def refused(
     store: str, execution: str, act: Callable[[Pointsman, Execution], Coroutine[None, None, object]]
 ) -> None:
-    """It is refused with the variable to set, and the journal is as it was."""
+    """Check that it is refused with the variable to set, and that the journal is unchanged."""
     async with Pointsman(store, settings=SETTINGS) as app:
         taken = await app.reach(execution)
         before = (taken.status, len(await taken.rows()), len(await app.executions()))
@@ -108,7 +108,7 @@ def named(id: str, workflow: Workflow) -> Workflow:
 
 
 async def left_above(store: str, flow: Workflow, *below: Workflow) -> str:
-    """A paused execution of `flow`, which calls the others."""
+    """Return a paused execution of `flow`, which calls the others."""
     async with Pointsman(store, settings=SETTINGS) as app:
         for one in below:
             await app.save(one)

@@ -1,4 +1,4 @@
-"""What each level tells, what no level ever tells, and that a level takes nothing from recovery and replay."""
+"""The content of each observability level, what no level shows, and that levels do not affect recovery and replay."""
 
 from __future__ import annotations
 

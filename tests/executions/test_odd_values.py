@@ -1,4 +1,5 @@
-"""Unusual and oversized values through every door: they come back exactly, or are refused by name; nothing is lost."""
+"""Unusual and oversized values through every interface: they are read back exactly or refused with a code; nothing is
+lost."""
 
 from __future__ import annotations
 
@@ -47,12 +48,12 @@ UNSTORABLE: dict[str, Json] = {
 }
 
 given: list[Json] = []
-"""What the tool of the tests gives: set by each."""
+"""The results of the tests' tool; each test sets them."""
 
 
 @tool
 def oracle() -> Json:
-    """Says what it was given."""
+    """Return the given value."""
     return given[0]
 
 
@@ -134,7 +135,7 @@ REFUSALS = ("unstorable-value", "input-invalid", "answer-invalid", "tool-failed"
 
 
 async def refusal(app: Pointsman, door: Door, value: Json) -> str:
-    """The code with which it was refused, or with which the step failed that brought it."""
+    """Return the code of the refusal, or of the failure of the step that returned the value."""
     try:
         execution = await door(app, value)
     except CallerError as why:

@@ -1,4 +1,4 @@
-"""Gates that are listed are those that take answers."""
+"""Lists contain exactly the gates that accept answers."""
 
 from __future__ import annotations
 

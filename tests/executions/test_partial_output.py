@@ -1,4 +1,4 @@
-"""What is being said, for whoever joins in the middle of a sentence."""
+"""Partial output for subscribers that connect in the middle of a text."""
 
 from __future__ import annotations
 

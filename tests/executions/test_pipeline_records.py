@@ -1,4 +1,4 @@
-"""The pipeline's records: kept under their session, step by step, readable by whoever opens the store later."""
+"""The records of the pipeline: stored under their session, step by step, and readable by later processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SESSION = "ses_0badcafe"
 
 
 async def worked(store: str) -> str:
-    """The pipeline, worked through under a session. Its execution."""
+    """Run the pipeline in a session and return its execution."""
     settings = Settings.model_validate({"store": store, "delays": False})
     async with Pointsman(settings=settings, model="scripted", script=load_script(EXAMPLE / "script.yaml")) as app:
         asked: JsonObject = {"goal": "Write a proposal for optimizing warehouse operations", "email": "a@example.com"}
@@ -60,7 +60,7 @@ async def test_plan_research_document_and_report_are_stored_and_found_by_session
 
 
 def _paths(event: JsonObject) -> list[Json]:
-    """The fields that a step wrote."""
+    """Return the fields that a step wrote."""
     writes = cast("tuple[tuple[tuple[str, ...], ...], ...]", event["writes"])
     return [write[0][0] for write in writes]
 
@@ -68,7 +68,7 @@ def _paths(event: JsonObject) -> list[Json]:
 @pytest.mark.requirement("S2-29")
 @pytest.mark.parametrize(("score", "kept"), [("-1", 0), ("101", 100), ('"high"', 75.5)])
 def test_a_report_has_confidence_and_risk_within_their_scales(score: str, kept: float) -> None:
-    """A number is brought to the scale; what is no number is asked for again."""
+    """A number is limited to the scale; another value is requested again."""
     report: JsonObject = {
         "confidence_score": 75.5,
         "confidence_reasoning": "sound",

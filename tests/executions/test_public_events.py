@@ -1,4 +1,4 @@
-"""What is told of an execution: names, order, numbers, and how much of it."""
+"""Public events of an execution: names, order, numbers, and levels of detail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the scripted model are marked wherever an execution is shown, and the mark is kept with the execution."""
+"""Answers of the scripted model are marked in all views, and the mark is stored with the execution."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_the_scripted_mark_is_stored(tmp_path: Path) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("cache", ["session", "long_term"])
 async def test_a_cached_answer_of_the_scripted_model_is_marked(cache: str) -> None:
-    """The cached step makes no call: the mark comes from what the cache keeps."""
+    """The cached step makes no call: the cache stores the mark."""
     config: JsonObject = {"prompt": "Hi.", "model": "own:m", "fallback": ["scripted"]}
     says: JsonObject = {"id": "n", "type": "agent", "config": config, "execution": {"cache": cache}}
     providers = {"own": {"base_url": "http://127.0.0.1:9/v1", "retries": 0}}

@@ -1,4 +1,4 @@
-"""The search finds executions that stand still, too."""
+"""Full-text search also finds executions that wait or are stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of a session: read off the journals by whoever opens the store later."""
+"""Records of a session, which later processes read from the journals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND = "Write a proposal for optimizing warehouse operations, send to john@ex
 
 
 def pipeline(store: str, server: MailServer | None = None, **more: object) -> Pointsman:
-    """An installation that may send mail, where there is a server."""
+    """Return an app that may send mail if there is a server."""
     settings: dict[str, object] = {"delays": False, "store": store, **more}
     if server is not None:
         settings["mail"] = {
@@ -41,7 +41,7 @@ def pipeline(store: str, server: MailServer | None = None, **more: object) -> Po
 
 
 async def ran(app: Pointsman, command: str = COMMAND) -> tuple[str, JsonObject]:
-    """The session of a command that was carried out, and the view of its execution."""
+    """Return the session of a completed command, and the view of its execution."""
     session = await free_session(app.context)
     asked = parse_command(command)
     execution = await app.start(Workflow.load(EXAMPLE / "agentforge.yaml"), asked.input, session=session)

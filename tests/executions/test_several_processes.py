@@ -1,4 +1,5 @@
-"""Several processes at one store: who writes to an execution has it, and whoever drove it stops at once."""
+"""Several processes on one store: a process that writes to an execution takes it over, and the former driver stops at
+once."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Lingering:
-    """A tool that takes as long as it is let, and remembers how it ended."""
+    """A tool that runs until the test releases it, and records how it ended."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
@@ -57,7 +58,7 @@ class Lingering:
     async def opened(self, url: str) -> AsyncGenerator[Pointsman, None]:
         @tool
         async def linger() -> str:
-            """Waits."""
+            """Wait."""
             self.begun.set()
             try:
                 await self.go_on.wait()
@@ -87,7 +88,7 @@ async def test_a_cancel_from_another_process_stops_the_tool_and_notifies_waiters
         await soon(here.begun)
         await (await other.reach(execution.id)).cancel(reason="enough")
         await soon(here.cancelled)
-        if app.store.claims is not None:  # The owner carries out the request.
+        if app.store.claims is not None:  # The owner performs the request.
             assert await asyncio.wait_for(waiting, PATIENCE_S) == "cancelled"
             assert await asyncio.wait_for(heard(execution), PATIENCE_S)
         else:
@@ -239,7 +240,7 @@ async def test_a_leader_yields_an_execution_and_resumes_it_later(url: str) -> No
 async def test_a_single_process_does_not_take_its_own_rows_for_foreign_ones(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store is asked all the time: a row is there before its writer hears that it is."""
+    """The store is polled all the time: a row is there before its writer receives the acknowledgement."""
     monkeypatch.setattr(workers, "LOOKS_S", 0.0)
     monkeypatch.setattr(workers, "SHARE_MAX", 0)
     rounds: list[Json] = [

@@ -1,4 +1,4 @@
-"""Text as it comes from a provider to whoever watches; and what becomes of a stream that is left or breaks."""
+"""Streamed text from a provider to subscribers, and streams that are abandoned or break."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.integration
 
-"""Nothing here takes long; a test that hangs ends."""
+"""Nothing here takes long; a hanging test is ended."""
 
 
 class Watched:
-    """An installation with a provider, and the deltas that were seen."""
+    """An app with a provider, and the received deltas."""
 
     def __init__(self, app: Pointsman) -> None:
         self.app = app
@@ -36,7 +36,7 @@ class Watched:
             self._more.set()
 
     async def heard(self, text: str) -> None:
-        """Return when so much was heard since what was taken back."""
+        """Return when that text was received since the last discarded text."""
         while self.text != text:
             self._more.clear()
             await self._more.wait()

@@ -1,4 +1,4 @@
-"""What waits is kept by the store alone, and goes on by itself: across restarts, in whichever process keeps it."""
+"""Waiting executions are in the store alone and continue by themselves: across restarts, in any worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TELLS = flow({"id": "tell", "type": "emit", "config": {"event": "paid", "data": 
 
 
 async def ended(app: Pointsman, execution: str) -> JsonObject:
-    """Its view once it is over; virtual time goes on meanwhile."""
+    """Return its view after its end; virtual time advances meanwhile."""
     for _ in range(500):
         view = json_of(await app.view(execution))
         if view["status"] not in ("running", "waiting"):
@@ -47,7 +47,7 @@ def test_a_timer_from_before_a_restart_fires_in_the_leader(tmp_path: Path) -> No
         async with Pointsman(store, clock=VirtualClock()) as app, app.leading():
             view = await ended(app, name)
             assert (view["status"], app.clock.now() >= due) == ("completed", True)
-            while name in app.runtime.drivers:  # The thread that writes takes no part in virtual time.
+            while name in app.runtime.drivers:  # The writing thread is not part of virtual time.
                 await asyncio.to_thread(lambda: None)
 
     run_virtually(story())

@@ -1,4 +1,4 @@
-"""Lists show an execution whose sub-workflows wait with the status of its own view."""
+"""Lists show an execution with waiting sub-workflows with the status of its view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def all_(_: Summary) -> bool:
 
 
 async def statuses(app: Pointsman, *wanted: str) -> set[tuple[str, str]]:
-    """Workflows and statuses as all lists agree on them."""
+    """Return workflows and statuses, on which all lists agree."""
     listed = (await app.acting_as(LOCAL).executions.list(statuses=wanted))["executions"]
     paged = (await executions_page(app.context, sees=all_, statuses=wanted, limit=2))["executions"]
     assert paged == listed[:2]

@@ -1,4 +1,4 @@
-"""Steps that a process cannot perform: they wait for a worker that can, and nothing fails."""
+"""Steps that a process cannot perform wait for a worker that can, and nothing fails."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def opened(
     clock: HandClock | None = None,
     settings: Settings | None = None,
 ) -> AsyncGenerator[Pointsman, None]:
-    """One process, as far as the store can tell."""
+    """Open an app like a separate process."""
     async with Pointsman(
         url, tools=tools, model="scripted", script=script, clock=clock, settings=settings or Settings()
     ) as app:
@@ -77,7 +77,7 @@ async def opened(
 
 
 async def began(url: str, workflow: Workflow = ASKED_FIRST, *tools: Tool, script: Script | None = None) -> str:
-    """Started by a process that has the tools, and left at its gate."""
+    """Start an execution in a process that has the tools, and leave it at its gate."""
     async with opened(url, *(tools or (polish,)), script=script) as app:
         execution = await app.start(workflow)
         await execution.settled()
@@ -173,7 +173,7 @@ async def test_a_program_that_awaits_an_execution_sees_answers_of_another_proces
 
     @tool
     async def linger() -> str:
-        """Takes its time."""
+        """Take long."""
         lingers.set()
         await going_on.wait()
         return "done"
@@ -200,7 +200,7 @@ async def test_a_program_that_awaits_an_execution_sees_answers_of_another_proces
         await asyncio.wait_for(lingers.wait(), PATIENCE_S)
         if other.store.claims is None:
             await answered(other, execution.id)
-        else:  # The starter works on it: it does not stand still.
+        else:  # The starter works on it: it is not settled.
             await (await other.open(execution.id)).answer("gate", "approve")
         going_on.set()
         assert await asyncio.wait_for(waiting, PATIENCE_S) == "completed"
@@ -318,7 +318,7 @@ async def test_a_leader_with_the_tool_resumes_the_execution(url: str) -> None:
         await answered(other, name)
     async with opened(url, polish) as worker, worker.leading():
         async with asyncio.timeout(PATIENCE_S):
-            while (await worker.view(name))["status"] != "completed":  # noqa: ASYNC110 - the keeper does it
+            while (await worker.view(name))["status"] != "completed":  # noqa: ASYNC110 - the worker does it
                 await asyncio.sleep(0.02)
 
 
@@ -367,19 +367,19 @@ def store(tmp_path: Path) -> str:
 
 @asynccontextmanager
 async def process(url: str, settings: Settings | None = None) -> AsyncGenerator[Pointsman, None]:
-    """One without a model for all agents."""
+    """Open an app without a model for all agents."""
     async with Pointsman(url, settings=settings or Settings()) as app:
         yield app
 
 
 def gated(**node: Json) -> Workflow:
-    """A gate, then this work."""
+    """Return a gate followed by this work."""
     work: JsonObject = {"id": "work", **node}
     return Workflow.of({"id": "gated", "nodes": [GATE, work], "edges": [{"source": "gate", "target": "work"}]})
 
 
 async def left_and_taken_up(url: str, workflow: Workflow, having: Settings, needs: str) -> Execution:
-    """Started by a process that has it, answered by one that has not, then opened by one that has."""
+    """Start in a process with the requirement, answer in one without, then open in one with it."""
     async with process(url, having) as app:
         execution = await app.start(workflow)
         assert await execution.settled() == "waiting"

@@ -1,4 +1,4 @@
-"""A stage for executors: scripted models on the real wire, a run that remembers effects, commands and specs."""
+"""A stage for executors: scripted models on the real wire format, recorded effects, commands and specifications."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 
 class Remembered:
-    """Effects in memory; `paid` are the ones that were really done."""
+    """Effects in memory; `paid` are those that were really performed."""
 
     def __init__(self, known: dict[int, Json] | None = None) -> None:
         self.values: dict[int, Json] = dict(known or {})
         self.paid: list[tuple[int, str]] = []
         self.calls_max: int | None = None
-        """How many calls of models the budget has room for."""
+        """Number of model calls within the budget."""
 
     def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
         if self.calls_max is None or spent.model_calls < self.calls_max:
@@ -47,11 +47,11 @@ class Remembered:
         self.values[number] = value
 
     async def flush(self) -> None:
-        """Every answer is remembered at once."""
+        """Nothing: every answer is recorded at once."""
 
 
 class StagedRun:
-    """One execution, as far as an executor can see it."""
+    """One execution, as an executor sees it."""
 
     def __init__(self, effects: dict[int, Json] | None = None) -> None:
         self.execution = ExecutionId("exec-1")
@@ -64,7 +64,7 @@ class StagedRun:
         return self.uses.use(what, most=most)
 
     def tries_again(self, failure: Failure | None) -> None:
-        """A stage has no time limit."""
+        """Nothing: a stage has no time limit."""
 
     def leaves(self, failure: Failure) -> bool:
         return False
@@ -74,7 +74,7 @@ class StagedRun:
 
 
 class Overheard:
-    """Models that write down what they were asked."""
+    """Models that record their requests."""
 
     def __init__(self, models: PydanticModels) -> None:
         self._models = models
@@ -93,7 +93,7 @@ async def no_wait(seconds: float) -> None:
 
 
 class Stage:
-    """Executors over a script."""
+    """Executors with a script."""
 
     def __init__(self, script: str = "rules: []", *tools: Tool, models: Models | None = None) -> None:
         """`models` answer instead of the script."""
@@ -148,7 +148,7 @@ def execute(
 
 
 def work(kind: str, given: JsonObject, *, visit: int = 1) -> Execute:
-    """A command with any input."""
+    """Return a command with any input."""
     return Execute(step=Step("writer", (), visit), attempt=1, work=kind, input=given)
 
 

@@ -1,4 +1,4 @@
-"""Agents: one attempt, from the question to the report, over the scripted model on the real wire."""
+"""Agents: one attempt, from the prompt to the report, with the scripted model on the real wire format."""
 
 from __future__ import annotations
 
@@ -215,13 +215,13 @@ async def test_the_tool_loop_runs_calls_concurrently_and_returns_results_in_orde
 
     @tool
     async def slow() -> str:
-        """Waits for the other."""
+        """Wait for the other call."""
         await first_done.wait()
         return "slow"
 
     @tool
     async def fast() -> str:
-        """Lets the other go."""
+        """Release the other call."""
         first_done.set()
         return "fast"
 
@@ -271,7 +271,7 @@ async def test_calls_of_client_tools_are_returned_and_not_executed() -> None:
 
     rules = "rules: [{call: 1, toolCalls: [{name: pick_file, arguments: {kind: pdf}}, {name: weather}]}, {text: done}]"
     stage = Stage(rules + SEARCH, pick_file)
-    for leaves_calls in (False, True):  # a tool executor never gets them
+    for leaves_calls in (False, True):  # A tool executor never receives them.
         spec = agent(tools=["pick_file", "weather"], leaves_calls=leaves_calls)
         report = await stage.perform(execute(prompt="x"), spec)
         assert isinstance(report, ToolCallsProposed)

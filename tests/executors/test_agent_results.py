@@ -1,4 +1,4 @@
-"""Agents: what their answers are worth, what they cost, how they fail, and what a crash leaves of them."""
+"""Agents: validation of answers, costs, failures, and recovery after a crash."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_a_failure_of_the_model_fails_the_step(
 async def test_each_call_of_a_model_or_tool_is_bounded_in_time() -> None:
     @tool
     async def endless() -> None:
-        """Never answers."""
+        """Never answer."""
         await asyncio.Event().wait()
 
     hurried: JsonObject = {"modelCallTime": 0, "toolCallTime": 0}

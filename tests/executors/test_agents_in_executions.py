@@ -1,4 +1,4 @@
-"""Agents in executions that last: the language of their texts, and failures that leave the execution alive."""
+"""Agents in durable executions: the language of their texts, and failures that do not end the execution."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ FAULTS: list[tuple[str, JsonObject, str]] = [
 
 MENDED = "rules: [{json: {n: 1}}]"
 NOT_THE_MODELS = ("guardrails", "inputFiles")
-"""What stays wrong when the model is mended."""
+"""Fields with errors that another model does not correct."""
 
 
 def talking(config: JsonObject, *ways: Json) -> Workflow:
@@ -92,7 +92,7 @@ def talking(config: JsonObject, *ways: Json) -> Workflow:
 
 
 def elsewhere(script: str, store: str) -> Pointsman:
-    """An installation with a provider, whose every model is the scripted one."""
+    """Return an app with a provider, all of whose models are scripted."""
     providers = {"own": {"base_url": "http://127.0.0.1:9/v1"}}
     settings = Settings.model_validate({"store": store, "providers": providers})
     return Pointsman(settings=settings, script=parse_script(script), clock=VirtualClock())

@@ -1,4 +1,4 @@
-"""Decisions, judges and advice: questions to a model whose answer has a form."""
+"""Decisions, judges and advice: questions to a model whose answers have a schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps answered from the cache: what is equal is done once, and only where its node asks for that."""
+"""The step cache: equal work is done once, and only for nodes that request it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def node(name: str, cache: str | None = None, *, of: str = "input.q", **executio
 
 
 def looping(cache: str | None, *, of: str = "input.q") -> JsonObject:
-    """Three rounds around one search."""
+    """Return three rounds around one search."""
     return {
         "id": "rounds",
         "entry": "again",
@@ -38,7 +38,7 @@ def looping(cache: str | None, *, of: str = "input.q") -> JsonObject:
 
 
 class Searches:
-    """A search that counts how often it is really made, and fails as often as it is told to."""
+    """A search that counts its calls, and fails as often as the test requires."""
 
     def __init__(self, *, failing: int = 0) -> None:
         self.queries: list[str] = []

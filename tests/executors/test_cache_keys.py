@@ -1,4 +1,4 @@
-"""A cached answer serves a step only where the same model and the same tools would answer it."""
+"""A cached answer is used only if the same model and the same tools would answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def is_cached(
     tools: Sequence[Tool] = (),
     **more: Json,
 ) -> bool:
-    """Whether the step of one more execution in the store is answered by an earlier one."""
+    """Return whether the step of one more execution in the store has a cached answer."""
     known = Settings.model_validate({"delays": False, **(settings or {})})
     url = f"sqlite:///{store}/store.db"
     async with Pointsman(url, settings=known, model=model, script=script, tools=tools) as app:

@@ -1,4 +1,4 @@
-"""Code nodes: what they are given, what they leave, and what is told of those that fail."""
+"""Code nodes: inputs, results, and reports of failures."""
 
 from __future__ import annotations
 

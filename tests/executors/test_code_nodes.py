@@ -1,4 +1,4 @@
-"""Code nodes and commands in executions: data in, results out, time, retries, ways round a failure, restarts."""
+"""Code nodes and commands in executions: inputs, results, time limits, error edges, restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifiers, planners and records: work made of several calls, or of none."""
+"""Verifiers, planners and records: work of several model calls, or of none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of a question and of its answer, and what ends an agent that gets nowhere."""
+"""Guardrails of requests and answers, and limits for agents without progress."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def after(*rules: JsonObject) -> JsonObject:
 
 
 def known(rules: JsonObject, **data: Json) -> Json:
-    """What the plan gives along with the input."""
+    """Return the data that the plan adds to the input."""
     return {
         "before": [rule.get("known") for rule in cast("list[JsonObject]", rules.get("before", []))],
         "after": [rule.get("known") for rule in cast("list[JsonObject]", rules.get("after", []))],

@@ -1,4 +1,5 @@
-"""What an agent is shown of a long conversation: what goes first, what stays together, who pays for a summary."""
+"""The history of a long conversation for an agent: what is removed first, what stays together, who pays for a
+summary."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def user(text: str) -> Json:
 
 
 def talk(turns: int) -> list[Json]:
-    """A conversation whose last word is the user's."""
+    """Return a conversation that ends with the user."""
     said: list[Json] = []
     for number in range(turns):
         said.append(user(f"question {number}"))
@@ -127,7 +128,7 @@ async def test_a_still_too_long_history_is_summarised_and_keeps_the_task() -> No
 
 
 class Narrow:
-    """A model that refuses more than so many characters."""
+    """A model that refuses more than that many characters."""
 
     def __init__(self, chars_max: int) -> None:
         self.chars_max = chars_max
@@ -176,7 +177,7 @@ async def test_a_conversation_that_still_does_not_fit_is_a_named_failure() -> No
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Json]:
-    """Turns of users and of an agent that calls tools, several at once."""
+    """Draw turns of users and of an agent with tool calls, several at once."""
     said: list[Json] = []
     for number in range(draw(st.integers(0, 12))):
         kind = draw(st.sampled_from(["user", "assistant", "calls"]))

@@ -1,4 +1,4 @@
-"""HTTP nodes: what leaves, what comes back, and what never gets into the journal."""
+"""HTTP nodes: requests, responses, and data that never enters the journal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_secrets_are_inserted_only_into_the_outgoing_request(tmp_path: Pat
         head, _, body = peer.asked[0].partition("\r\n\r\n")
         assert head.startswith("POST /items/7?key=key-of-five&page=7&tags=a&tags=b HTTP/1.1")
         assert f"authorization: Bearer {TOKEN}" in head
-        assert "x-who: secret.TOKEN" in head  # What came with the data is data, whatever it looks like.
+        assert "x-who: secret.TOKEN" in head  # A handle inside data is plain data.
         assert "idempotency-key: " in head
         assert msgspec.json.decode(body) == {"name": "secret.TOKEN", "count": 7}
         result = view["output"]

@@ -1,4 +1,4 @@
-"""Memory nodes: whose memory they mean, what they change there, and that they change it once."""
+"""Memory nodes: owners of memory, changes, and each change once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type of node: a rule of the core, or an executor that does its work."""
+"""Every type of node: a rule of the core, or an executor."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ OF_THE_CORE: Final = {
 
 
 async def kinds_of_work() -> tuple[str, ...]:
-    """What an installation that nobody configured can do."""
+    """Return the kinds of work of an app without settings."""
     async with Pointsman("memory:", settings=Settings(), clock=VirtualClock()) as app:
         return app.context.services.executors.kinds()
 
@@ -102,7 +102,7 @@ def test_every_type_of_node_is_in_the_language_reference(kind: str) -> None:
 
 
 class Shout:
-    """Does the work of nodes of the type `shout`: inputs in, one result out, or a failure."""
+    """Executes nodes of the type `shout`: inputs, one result, or a failure."""
 
     def __init__(self, world: ExecutorDeps) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Failures of tools say where the author's code went wrong, whatever it raises, and end nothing else."""
+"""Failures of tools name the position in the author's code, for any exception, and end nothing else."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ async def test_output_of_tools_is_stored_with_their_step_without_secrets(
 
     @tool
     async def chat() -> str:
-        """Prints."""
+        """Print."""
         print("with hunter2hunter2")  # noqa: T201 - what is tested
         return "done"
 
@@ -138,7 +138,7 @@ async def test_output_of_tools_is_stored_with_their_step_without_secrets(
 async def test_output_of_an_agents_tools_is_stored_with_its_step() -> None:
     @tool
     async def look() -> str:
-        """Prints."""
+        """Print."""
         print("looking")  # noqa: T201 - what is tested
         return "found"
 
@@ -161,7 +161,7 @@ async def test_secrets_are_masked_in_message_and_traceback(monkeypatch: pytest.M
 
     @tool
     async def leak() -> str:
-        """Tells a secret."""
+        """Print a secret."""
         raise ValueError("hunter2hunter2 was refused")
 
     why = await failed(leak)
@@ -198,7 +198,7 @@ class Unshowable(Exception):
 def raising(make: Callable[[], BaseException]) -> Tool:
     @tool
     async def raiser() -> str:
-        """Raises."""
+        """Raise."""
         raise make()
 
     return raiser
@@ -236,7 +236,7 @@ async def test_any_exception_of_a_tool_fails_its_step(make: Callable[[], BaseExc
 async def test_any_exception_of_a_tool_in_a_thread_fails_its_step(make: Callable[[], BaseException]) -> None:
     @tool
     def raiser() -> str:
-        """Raises in a thread."""
+        """Raise in a thread."""
         raise make()
 
     assert failure_in(await failed(raiser)).code == "tool-failed"
@@ -328,7 +328,7 @@ def test_a_document_sets_the_timeout_of_calls(
 
 @tool(timeout_s=45)
 async def patient() -> str:
-    """Takes 40 s."""
+    """Take 40 s."""
     import asyncio
 
     await asyncio.sleep(40)
@@ -337,7 +337,7 @@ async def patient() -> str:
 
 @tool(timeout_s=5)
 async def hurried() -> str:
-    """Takes 40 s, and has 5."""
+    """Take 40 s with a limit of 5 s."""
     import asyncio
 
     await asyncio.sleep(40)
@@ -346,7 +346,7 @@ async def hurried() -> str:
 
 @tool
 async def unhurried() -> str:
-    """Takes 40 s, with the limits of its workflow."""
+    """Take 40 s with the limits of its workflow."""
     import asyncio
 
     await asyncio.sleep(40)

@@ -1,4 +1,4 @@
-"""Work without a model: tool nodes, pending calls, code; and who does which kind."""
+"""Work without a model: tool nodes, pending calls, code; and the executor of each kind."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_recorded_pending_calls_are_not_run_again() -> None:
 
 
 class Echo:
-    """A plug-in's executor."""
+    """The executor of a plug-in."""
 
     def __init__(self, world: ExecutorDeps) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""What nodes reach beyond the state: one registry of tools, and memory by tiers."""
+"""The tools and memory of nodes: one registry of tools, and scopes of memory."""
 
 from __future__ import annotations
 

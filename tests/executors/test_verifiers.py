@@ -1,4 +1,4 @@
-"""Planners, verifiers and records as parts of workflows: across restarts, and as other systems spell them."""
+"""Planners, verifiers and records in workflows: across restarts, and in foreign formats."""
 
 from __future__ import annotations
 

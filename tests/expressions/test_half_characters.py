@@ -1,4 +1,4 @@
-"""Half a character in a pattern is refused by name; in a text it is some character, and matches as one."""
+"""A lone surrogate in a pattern is refused with a code; in a text it counts as one character."""
 
 from __future__ import annotations
 

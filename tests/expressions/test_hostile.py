@@ -1,4 +1,4 @@
-"""Nothing an author can write reaches the host, and nothing he can write is unbounded."""
+"""No expression reaches the host, and every expression is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSONPath: the answers of the RFC, within bounds."""
+"""JSONPath: the results of the RFC, within bounds."""
 
 from __future__ import annotations
 

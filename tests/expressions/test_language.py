@@ -1,4 +1,4 @@
-"""What expressions mean, rule by rule."""
+"""The semantics of expressions, rule by rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which name means what, and what an expression is known to read."""
+"""The meaning of names, and the data that an expression is known to read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_state_has_several_spellings() -> None:
 
 
 class AskedOnly(dict[str, Json]):
-    """A mapping that may be asked for a key but not gone through."""
+    """A mapping that allows lookups but no iteration."""
 
     def __iter__(self) -> object:  # pyright: ignore[reportIncompatibleMethodOverride] - it must not be called
         raise AssertionError("went through all nodes")

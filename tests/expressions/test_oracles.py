@@ -1,4 +1,4 @@
-"""Two other languages agree: generated expressions mean the same to CPython and to Node."""
+"""Comparison with two other languages: generated expressions have the same value in CPython and in Node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ console.log(JSON.stringify(sources.map(s => new Function(...names, 'return [' + 
 
 
 def ours(source: str) -> tuple[bool, Json]:
-    """(whether it is within the bounds, its value)."""
+    """Return whether it is within the bounds, and its value."""
     try:
         return True, compile_expression(source).evaluate(Environment(STATE))
     except (ExpressionTooDeep, ExpressionTooLong, TooManyTokens):

@@ -1,4 +1,4 @@
-"""Parameters: trees of templates, and secrets that are never data."""
+"""Parameters: trees of templates, and secrets that never become data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a step writes."""
+"""The paths to which a step writes."""
 
 from __future__ import annotations
 

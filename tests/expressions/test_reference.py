@@ -1,4 +1,4 @@
-"""The reference page is true: its examples run, its functions, bounds and codes are those of the code."""
+"""The reference page matches the code: its examples run, and its functions, bounds and codes are those of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates: what is filled in, what stays text, what is refused."""
+"""Templates: which placeholders are filled in, which stay text, which are refused."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_value_is_never_read_as_a_template(value: str, spelling: Spelling) -> 
 
 
 class Everything(dict[str, Json]):
-    """A state in which every field exists, and is empty."""
+    """A state in which every field exists and is empty."""
 
     def get(self, key: str, default: object = None) -> Json:
         return ""

@@ -1,4 +1,4 @@
-"""What is found wrong with an expression before it meets data."""
+"""Errors of an expression that are found before it is evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of expressions: short ways to evaluate, and generators of expressions."""
+"""Short ways to evaluate expressions, and generators of expressions, for the tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pointsman.values import Json
 
 
 class Rest(TypedDict, total=False):
-    """What else an environment may hold."""
+    """Other parts of an environment."""
 
     nodes: dict[str, Json]
     names: dict[str, Json]
@@ -21,7 +21,7 @@ class Rest(TypedDict, total=False):
 
 
 def value(source: str, state: dict[str, Json] | None = None, **rest: Unpack[Rest]) -> Json:
-    """The value of an expression over a state."""
+    """Return the value of an expression on a state."""
     return compile_expression(source).evaluate(Environment(state or {}, **rest))
 
 
@@ -30,7 +30,7 @@ def holds(source: str, state: dict[str, Json] | None = None) -> bool:
 
 
 STATE: dict[str, Json] = {"a": 3, "b": -2.5, "s": "abc", "t": "", "p": True, "q": False, "n": None, "xs": [1, 2, 3, 5]}
-"""What generated expressions are evaluated over."""
+"""The state for generated expressions."""
 
 
 Texts = st.SearchStrategy[str]
@@ -55,7 +55,7 @@ def formed(form: str, *operands: Texts) -> Texts:
 
 
 def python_expressions(depth: int = DEPTH) -> Kinds:
-    """In Python's spelling, only what means the same to Python."""
+    """Return expressions in Python's notation that Python evaluates in the same way."""
     if depth == 0:
         numbers = st.integers(0, 40).map(str) | st.sampled_from(["a", "b", "0.25", "1.5e2"])
         texts = st.sampled_from(["s", "t", "'a'", '"bc"', "'it\\'s'", '"\\n\\u00e9"'])
@@ -102,7 +102,7 @@ def python_expressions(depth: int = DEPTH) -> Kinds:
 
 
 def javascript_expressions(depth: int = DEPTH) -> Kinds:
-    """In JavaScript's spelling, only what means the same to JavaScript."""
+    """Return expressions in JavaScript's notation that JavaScript evaluates in the same way."""
     if depth == 0:
         numbers = st.integers(0, 40).map(str) | st.sampled_from(["a", "b", "0.25", "1.5e2"])
         texts = st.sampled_from(["s", "t", "'a'", '"bc"', "'it\\'s'", '"\\n\\u00e9"'])

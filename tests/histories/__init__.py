@@ -1,1 +1,1 @@
-"""Frozen histories: journals of every release, which must fold, and be taken up and finished, for ever."""
+"""Frozen histories: journals of every release, which all later versions must fold, resume and finish."""

@@ -1,7 +1,7 @@
-"""python -m tests.histories.freeze RELEASE: add what the histories of a release do not show yet. None is ever touched.
+"""python -m tests.histories.freeze RELEASE: add events that the histories of a release lack. Existing files never
+change.
 
-Random graphs are driven through everything that can happen to an execution, and those are kept that show what none
-kept before has shown.
+Random graphs are executed with everything that can happen to an execution; those with new kinds of events are stored.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tests.reliability.rare_states import seen_in
 SEEDS: Final = range(1, 1_200)
 ROWS_MAX: Final = 60
 WANTED: Final = 40
-"""So many are enough for a release."""
+"""Number of histories that is enough for a release."""
 PEOPLED_EACH: Final = 4
-"""Every so many seeds people take a hand."""
+"""People act in one of this many seeds."""
 Drive: TypeAlias = Callable[[Plan, int], SimulationResult]
 Draw: TypeAlias = Callable[[int], JsonObject]
 
@@ -43,7 +43,7 @@ def cancelled(plan: Plan, seed: int) -> SimulationResult:
 
 
 def paused(plan: Plan, seed: int) -> SimulationResult:
-    """Paused, gone on, and ended."""
+    """Return an execution that is paused, continued and ended."""
     world = Simulation(plan, seed, work=perform)
     world.run_rows(INPUT, 1 + seed % 7)
     world.tell(PauseRequested(by="somebody"))
@@ -53,7 +53,7 @@ def paused(plan: Plan, seed: int) -> SimulationResult:
 
 
 def left_to_a_worker(plan: Plan, seed: int) -> SimulationResult:
-    """One attempt waits for a worker with a tool until such a worker performs it."""
+    """Return an execution in which one attempt waits for a worker with a tool until one performs it."""
     world = Simulation(plan, seed, work=perform)
     world.run_rows(INPUT, 1 + seed % 7)
     for command in [*world.asked.work.values()][:1]:
@@ -72,7 +72,7 @@ DRAWS: Final[tuple[Draw, ...]] = (lambda seed: random_workflow(seed, 5), irregul
 
 
 def shown_by(rows: tuple[Row, ...]) -> set[str]:
-    """What a history is kept for: kinds of events with the fields they fill, and rare states."""
+    """Return the reasons to keep a history: kinds of events with their fields, and rare states."""
     kinds = {type(event).__name__ for row in rows for event in row.events}
     return {*kinds, *seen_in(rows)}
 
@@ -90,7 +90,7 @@ def candidates() -> Iterator[tuple[JsonObject, SimulationResult]]:
 
 
 def freeze(release: str) -> list[str]:
-    """Write what the histories of a release lack; the names of those that were added."""
+    """Write the histories that a release lacks, and return their names."""
     folder = FOLDER / release
     folder.mkdir(exist_ok=True)
     known = histories(release)

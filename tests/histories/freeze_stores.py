@@ -1,6 +1,6 @@
-"""python -m tests.histories.freeze_stores RELEASE: keep what this release leaves in a store, for all later ones.
+"""python -m tests.histories.freeze_stores RELEASE: save the store of this release as test data for all later ones.
 
-Run once per release, on its last commit. Needs the programs of a PostgreSQL server.
+Run it once per release, on its last commit. It needs the programs of a PostgreSQL server.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WITHIN_S: Final = 10.0
 
 
 async def fill(url: str) -> None:
-    """One of everything: see `tests.histories.stores`."""
+    """Write one object of each kind: see `tests.histories.stores`."""
     async with Pointsman(url, settings=Settings(delays=False), model="scripted") as app:
         for text in (LETTER, LETTER.replace("Write about", "Sing of"), flows.WAITS):
             await app.save(Workflow.parse(text), author="bo")
@@ -82,7 +82,7 @@ def freeze_dump(release: str, folder: Path) -> None:
         where = ["-h", str(cluster.folder), "-U", postgres.OWNER, "postgres"]
         dump = [str(found / "pg_dump"), "--no-owner", "--inserts", f"--schema={SCHEMA}", *where]
         text = subprocess.run(dump, capture_output=True, text=True, check=True).stdout
-        # Words to `psql`, and comments: neither is for the server.
+        # Commands of `psql`, and comments: the server does not accept them.
         lines = [line for line in text.splitlines() if not line.startswith(("\\", "--"))]
         (folder / f"{release}.sql").write_text("\n".join(lines) + "\n")
 

@@ -1,10 +1,10 @@
-"""A frozen history: a workflow, and the rows of one execution of it as a store of that day held them.
+"""A frozen history: a workflow, and the rows of one execution as a store of that release held them.
 
-line 1   {"shape": 0, "definition": {…}, "status": "completed", "output": …}
-line n   [seq, at, [event, …]], or since rows store their cause [seq, at, {"events": [event, …], "cause": {…}}]
+line 1   {"shape": 0, "definition": {…}, "status": "completed", "output": …} line n   [seq, at, [event, …]], or since
+rows store their cause [seq, at, {"events": [event, …], "cause": {…}}]
 
-Histories are written once (`python -m tests.histories.freeze RELEASE`) and never changed: what they hold is in the
-stores of people.
+Histories are written once (`python -m tests.histories.freeze RELEASE`) and never change: stores of users contain such
+rows.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class History(NamedTuple):
 
 
 def histories(release: str = "*") -> list[Path]:
-    """Those of a release, or all of them, release by release."""
+    """Return the histories of a release, or all of them in order of releases."""
     return sorted(FOLDER.glob(f"{release}/*.jsonl"))
 
 
