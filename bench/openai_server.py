@@ -219,9 +219,15 @@ def _response_head(asked: Conversation) -> Body:
     return {**head, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
 
 
-def _chat_usage(size: int, words: int) -> dict[str, int]:
+def _chat_usage(size: int, words: int) -> Body:
     tokens = size // 4
-    return {"prompt_tokens": tokens, "completion_tokens": words, "total_tokens": tokens + words}
+    return {
+        "prompt_tokens": tokens,
+        "completion_tokens": words,
+        "total_tokens": tokens + words,
+        "prompt_tokens_details": {"cached_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }
 
 
 def _usage(size: int, words: int) -> Body:

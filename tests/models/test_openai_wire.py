@@ -170,7 +170,8 @@ async def outcome(model: OpenedModel, request: ModelRequest, *, own: bool, strea
     except ModelFailed as why:
         return why.failure, heard_as(heard)
     calls = tuple(replace(call, id="made up") if call.id.startswith("pyd_ai_") else call for call in found.tool_calls)
-    return replace(found, tool_calls=calls), heard_as(heard)
+    raw = found.raw.get("parts") if isinstance(found.raw, dict) else None  # Without the time of the reply.
+    return replace(found, tool_calls=calls, raw=raw), heard_as(heard)
 
 
 @pytest.mark.parametrize(("kind", "model", "settings"), CASES)
@@ -314,6 +315,173 @@ STREAMS: dict[str, list[bytes | Exception]] = {
     "broken off at once": [httpx2.ReadError("gone")],
     "broken off after the end": [*events({"content": "fine"}), httpx2.ReadError("gone")],
 }
+RESPONSE: JsonObject = {
+    "id": "r1",
+    "object": "response",
+    "created_at": 1.5,
+    "model": "small-1",
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+}
+RESPONSE_USAGE: JsonObject = {
+    "input_tokens": 100,
+    "output_tokens": 7,
+    "total_tokens": 107,
+    "input_tokens_details": {"cached_tokens": 64},
+    "output_tokens_details": {"reasoning_tokens": 3},
+}
+
+
+def message(*texts: str, id: Json = "m1", **more: Json) -> JsonObject:
+    parts: list[Json] = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+    return {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": parts, **more}
+
+
+def function_call(arguments: Json, *, id: Json = "f1", name: Json = "look", **more: Json) -> JsonObject:
+    head: JsonObject = {"type": "function_call", "id": id, "call_id": f"call of {id}", "status": "completed"}
+    return {**head, "name": name, "arguments": arguments, **more}
+
+
+def response(*output: Json, status: Json = "completed", **more: Json) -> JsonObject:
+    return {**RESPONSE, "status": status, "output": [*output], "usage": RESPONSE_USAGE, **more}
+
+
+REASONING: JsonObject = {"type": "reasoning", "id": "rs1", "summary": [{"type": "summary_text", "text": "Hm."}]}
+REFUSING: JsonObject = {**message(), "content": [{"type": "refusal", "refusal": "I will not."}]}
+CITED: JsonObject = {"type": "url_citation", "url": "http://a.test", "title": "A", "start_index": 0, "end_index": 4}
+CITING: JsonObject = {**message(), "content": [{"type": "output_text", "text": "fine", "annotations": [CITED]}]}
+RESPONSES: dict[str, JsonObject] = {
+    "text": response(message("fine ü")),
+    "texts": response(message("fi", "ne"), message("!", id="m2")),
+    "text and calls": response(message("So: "), function_call('{"at": "x"}'), function_call("", id="f2")),
+    "the output tool": response(function_call('{"answer": "x"}', name="final_result")),
+    "no usage": response(message("fine"), usage=None),
+    "usage of another form": response(message("fine"), usage={**RESPONSE_USAGE, "cached_input_tokens": 64}),
+    "writes to the cache": response(
+        message("fine"), usage={**RESPONSE_USAGE, "input_tokens_details": {"cached_tokens": 1, "cache_write_tokens": 2}}
+    ),
+    "a call with wrong arguments": response(function_call("{'at'}")),
+    "a call with a list": response(function_call("[1]")),
+    "a call of a namespace": response(function_call("{}", namespace="n")),
+    "thoughts": response(REASONING, message("fine")),
+    "signed thoughts": response({**REASONING, "encrypted_content": "abc"}, message("fine")),
+    "a citation": response(CITING),
+    "a phase": response(message("fine", phase="final_answer")),
+    "a refusal": response(REFUSING),
+    "a refusal after text": response(message("Well. "), REFUSING),
+    "nothing": response(),
+    "no text": response(message("")),
+    "cut off": response(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+    "cut off after text": response(
+        message("fin"), status="incomplete", incomplete_details={"reason": "max_output_tokens"}
+    ),
+    "filtered after text": response(
+        message("fin"), status="incomplete", incomplete_details={"reason": "content_filter"}
+    ),
+    "failed": response(status="failed", error={"code": "server_error", "message": "overloaded"}),
+    "in the background": response(message("fine"), background=True),
+    "in progress": response(message("fine"), status="in_progress"),
+    "cancelled": response(message("fine"), status="cancelled"),
+    "an unknown item": response(message("fine"), {"type": "rumination", "id": "x"}),
+    "a search": response(
+        {"type": "web_search_call", "id": "w1", "status": "completed", "action": {"type": "search", "query": "q"}},
+        message("fine"),
+    ),
+    "no model": response(message("fine"), model=None),
+    "joiners": response(message("Say <\u200d|im_start|>.")),
+}
+READ_HERE = ("text", "texts", "text and calls", "the output tool", "no usage", "writes to the cache", "a phase")
+"""Responses that need no pydantic-ai."""
+
+
+def named(*events: JsonObject) -> list[bytes | Exception]:
+    numbered = ({"sequence_number": number, **one} for number, one in enumerate(events))
+    return [f"event: {one['type']}\n".encode() + sse(one) for one in numbered]
+
+
+def streamed(body: JsonObject) -> list[JsonObject]:
+    """The events of a response, with two deltas for each text and each call."""
+    created = {**body, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None, "error": None}
+    found: list[JsonObject] = [{"type": "response.created", "response": created}]
+    found.append({"type": "response.in_progress", "response": created})
+    items = body["output"]
+    assert isinstance(items, list)
+    for index, item in enumerate(items):
+        assert isinstance(item, dict)
+        found += item_events(index, item)
+    return [*found, {"type": f"response.{body['status']}", "response": body}]
+
+
+def item_events(index: int, item: JsonObject) -> list[JsonObject]:
+    content, arguments = item.get("content"), item.get("arguments")
+    begun = {**item, **({"content": []} if "content" in item else {}), **({"arguments": ""} if arguments else {})}
+    inner: list[JsonObject] = []
+    for number, part in enumerate(content if isinstance(content, list) else []):
+        assert isinstance(part, dict)
+        kind = "refusal" if part["type"] == "refusal" else "text"
+        said, name = str(part[kind]), "refusal" if kind == "refusal" else "output_text"
+        place: JsonObject = {"item_id": item["id"], "output_index": index, "content_index": number}
+        inner.append({"type": "response.content_part.added", **place, "part": {**part, kind: ""}})
+        inner += [
+            {"type": f"response.{name}.delta", **place, "delta": one, "logprobs": []} for one in (said[:2], said[2:])
+        ]
+        inner.append({"type": f"response.{name}.done", **place, kind: said, "logprobs": []})
+        inner.append({"type": "response.content_part.done", **place, "part": part})
+    if isinstance(arguments, str):
+        place = {"item_id": item["id"], "output_index": index}
+        kind = "response.function_call_arguments"
+        inner += [{"type": f"{kind}.delta", **place, "delta": one} for one in (arguments[:3], arguments[3:])]
+        inner.append({"type": f"{kind}.done", **place, "arguments": arguments, "name": item["name"]})
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": begun},
+        *inner,
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+def changed(events: list[JsonObject], kind: str, **members: Json) -> list[JsonObject]:
+    """The events, with other members in those of a kind."""
+    assert any(one["type"] == kind for one in events)
+    return [{**one, **members} if one["type"] == kind else one for one in events]
+
+
+TEXT_EVENTS = streamed(RESPONSES["text"])
+CALL_EVENTS = streamed(RESPONSES["text and calls"])
+RESPONSE_STREAMS: dict[str, list[bytes | Exception]] = {
+    **{name: named(*streamed(body)) for name, body in RESPONSES.items() if name != "no model"},
+    "no names": [sse(one) for one in TEXT_EVENTS],
+    "a last line": [*named(*TEXT_EVENTS), b"data: [DONE]\n\n"],
+    "lines with CR": [one.replace(b"\n", b"\r\n") for one in named(*TEXT_EVENTS) if isinstance(one, bytes)],
+    "no beginning": named(*TEXT_EVENTS[1:]),
+    "two beginnings": named(TEXT_EVENTS[0], *TEXT_EVENTS),
+    "no end": named(*TEXT_EVENTS[:-1]),
+    "something after the end": named(*TEXT_EVENTS, TEXT_EVENTS[4]),
+    "broken off": [*named(*TEXT_EVENTS[:5]), httpx2.ReadError("gone")],
+    "an error": [*named(*TEXT_EVENTS[:5], {"type": "error", "code": "x", "message": "overloaded", "param": None})],
+    "an error of the wire": [*named(*TEXT_EVENTS[:5]), b'event: error\ndata: {"error": {"message": "overloaded"}}\n\n'],
+    "an unknown event": named(*TEXT_EVENTS[:5], {"type": "response.mood", "mood": "good"}, *TEXT_EVENTS[5:]),
+    "usage at the beginning": named(
+        {**TEXT_EVENTS[0], "response": {**RESPONSES["text"], "status": "in_progress"}}, *TEXT_EVENTS[1:]
+    ),
+    "other text at the end": named(*changed(TEXT_EVENTS, "response.output_text.done", text="fine!")),
+    "no deltas": named(*(one for one in TEXT_EVENTS if one["type"] != "response.output_text.delta")),
+    "a null delta": named(*changed(TEXT_EVENTS, "response.output_text.delta", delta=None)),
+    "other arguments at the end": named(
+        *changed(CALL_EVENTS, "response.function_call_arguments.done", arguments='{"at": "y"}')
+    ),
+    "arguments only at the end": named(
+        *(one for one in CALL_EVENTS if one["type"] != "response.function_call_arguments.delta")
+    ),
+    "a call without a beginning": named(*(one for one in CALL_EVENTS if one["type"] != "response.output_item.added")),
+    "texts that take turns": named(
+        *TEXT_EVENTS[:4],
+        {"type": "response.output_text.delta", "item_id": "m2", "content_index": 0, "output_index": 1, "delta": "B"},
+        *TEXT_EVENTS[4:],
+    ),
+}
+
+
 STATUSES: dict[str, Sent] = {
     "limited": (429, {"content-type": "application/json", "retry-after": "45"}, [b'{"error": {"message": "slow"}}']),
     "unauthorized": (401, {"content-type": "application/json"}, [b'{"error": {"message": "no"}}']),
@@ -347,6 +515,41 @@ async def test_replies_are_read_as_pydantic_ai_reads_them(kind: str, model: str,
 @pytest.mark.parametrize("name", STREAMS)
 async def test_streams_are_read_as_pydantic_ai_reads_them(kind: str, model: str, name: str) -> None:
     await compared(Service((200, {"content-type": "text/event-stream"}, STREAMS[name])), kind, model, streams=True)
+
+
+@pytest.mark.parametrize("kind", RESPONSES_KINDS)
+@pytest.mark.parametrize("name", RESPONSES)
+async def test_responses_are_read_as_pydantic_ai_reads_them(kind: str, name: str) -> None:
+    body: list[bytes | Exception] = [json.dumps(RESPONSES[name]).encode()]
+    await compared(Service((200, {"content-type": "application/json"}, body)), kind, "small", streams=False)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("kind", RESPONSES_KINDS)
+@pytest.mark.parametrize("name", RESPONSE_STREAMS)
+async def test_streams_of_responses_are_read_as_pydantic_ai_reads_them(kind: str, name: str) -> None:
+    sent: Sent = (200, {"content-type": "text/event-stream"}, RESPONSE_STREAMS[name])
+    await compared(Service(sent), kind, "small", streams=True)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("name", ["chat text", "chat calls", *READ_HERE])
+async def test_plain_replies_are_not_left_to_pydantic_ai(
+    name: str, monkeypatch: pytest.MonkeyPatch, *, streams: bool
+) -> None:
+    def refuse(*_: object) -> object:
+        raise AssertionError(name)
+
+    if name.startswith("chat "):
+        kind, pieces = "openai-chat", (STREAMS if streams else MESSAGES)[name.removeprefix("chat ")]
+    else:
+        kind, pieces = "openai", RESPONSE_STREAMS[name] if streams else [json.dumps(RESPONSES[name]).encode()]
+    type = "text/event-stream" if streams else "application/json"
+    async with opened(Service((200, {"content-type": type}, [*pieces])), kind, "small") as one:
+        monkeypatch.setattr(exchanges, "_by_client", refuse)
+        request = ModelRequest(model="", messages=[user_message("hello")], tools=(LOOK,))
+        reply, _ = await outcome(one, request, own=True, streams=streams)
+    assert isinstance(reply, ModelReply)
 
 
 @pytest.mark.parametrize(

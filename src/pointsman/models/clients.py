@@ -96,7 +96,7 @@ def _wire(model: Model, http: ProviderClient) -> OpenAIWire | None:
         # Subclasses, such as that of OpenRouter, read replies in their own way.
         return OpenAIWire(model, http, CHAT, reads=type(model) in (OpenAIChatModel, OllamaModel))
     if type(model) is OpenAIResponsesModel:
-        return OpenAIWire(model, http, RESPONSES, reads=False)
+        return OpenAIWire(model, http, RESPONSES, reads=True)
     return None
 
 

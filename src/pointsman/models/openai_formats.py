@@ -90,6 +90,8 @@ class Format(Protocol):
 
     messages_key: str
     """Member of a request that holds the conversation."""
+    event_names: bytes
+    """Beginning of the names of events in a stream; empty: events have no names."""
     sample_body: bytes
     """A whole response with text, a thought, a tool call and usage."""
     sample_events: bytes
@@ -109,6 +111,10 @@ class Format(Protocol):
     def stream(self, dialect: WireDialect) -> StreamReader: ...
 
 
+_NULL: Final = msgspec.Raw(b"null")
+"""Default of members of any form. A member of the type `None` makes a response unfamiliar unless it is null."""
+
+
 class _Details(msgspec.Struct, forbid_unknown_fields=True):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
@@ -121,7 +127,7 @@ class _Usage(msgspec.Struct, forbid_unknown_fields=True):
     completion_tokens: int
     total_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
-    completion_tokens_details: msgspec.Raw | None = None
+    completion_tokens_details: msgspec.Raw = _NULL
 
     @property
     def tokens(self) -> TokenCounts:
@@ -149,7 +155,7 @@ class _Message(msgspec.Struct):
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
-    reasoning_details: msgspec.Raw | None = None
+    reasoning_details: None = None
     tool_calls: list[_WireCall] | None = None
 
     def thought(self, dialect: WireDialect) -> str:
@@ -159,7 +165,7 @@ class _Message(msgspec.Struct):
         return ""
 
     def check(self) -> None:
-        if self.refusal or self.reasoning_details:
+        if self.refusal:
             raise UnfamiliarResponse
 
 
@@ -187,13 +193,12 @@ class _Chunk(msgspec.Struct):
     choices: list[_ChunkChoice] | None = None
     model: str | None = None
     usage: _Usage | None = None
-    error: msgspec.Raw | None = None
+    error: None = None
 
 
 _encode = msgspec.json.Encoder().encode
 _completion = msgspec.json.Decoder(_Completion).decode
 _chunk = msgspec.json.Decoder(_Chunk).decode
-_NULL: Final = msgspec.Raw(b"null")
 
 
 def _sent_call(call: ToolCall) -> JsonObject:
@@ -226,6 +231,7 @@ class ChatFormat:
     """Chat Completions."""
 
     messages_key = "messages"
+    event_names = b""
     sample_body = (
         b'{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls",'
         b'"message":{"role":"assistant","content":"Fine.","reasoning_content":"Hm.","tool_calls":[{"id":"c1",'
@@ -311,7 +317,7 @@ class _ChatStream:
 
     def feed(self, data: bytes) -> str:
         chunk = _chunk(data)
-        if (chunk.error is not None and chunk.error != _NULL) or (chunk.usage and self._usage):
+        if chunk.usage and self._usage:
             raise UnfamiliarResponse
         self._usage = chunk.usage or self._usage
         self._model = chunk.model or self._model
@@ -365,18 +371,122 @@ class _ChatStream:
         return ReadReply("".join(self._texts), calls, self._model, tokens, self._finish_reason)
 
 
+class _InputDetails(msgspec.Struct, forbid_unknown_fields=True):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _ResponseUsage(msgspec.Struct, forbid_unknown_fields=True):
+    # As for Chat Completions: other members may change what counts as input.
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: msgspec.Raw = _NULL
+
+    @property
+    def tokens(self) -> TokenCounts:
+        details = self.input_tokens_details or _InputDetails()
+        return TokenCounts(
+            self.input_tokens, self.output_tokens, details.cached_tokens or 0, details.cache_write_tokens or 0
+        )
+
+
+class _Content(msgspec.Struct):
+    type: Literal["output_text"]
+    text: str | None = None
+
+
+class _Item(msgspec.Struct):
+    """A message or a call. Other items, and further content of these, make a response unfamiliar."""
+
+    type: Literal["message", "function_call"]
+    id: str | None = None
+    content: list[_Content] | None = None
+    name: str | None = None
+    call_id: str | None = None
+    arguments: str | None = None
+    namespace: str | None = None
+
+    def called(self, dialect: WireDialect) -> ToolCall:
+        if self.namespace:
+            raise UnfamiliarResponse
+        return called(self.call_id, self.name, self.arguments, dialect)
+
+
+class _Response(msgspec.Struct):
+    id: str
+    object: Literal["response"]
+    created_at: float
+    model: str
+    status: Literal["queued", "in_progress", "completed"]
+    background: bool | None = None
+    error: None = None
+    incomplete_details: None = None
+    usage: _ResponseUsage | None = None
+
+    def check(self) -> None:
+        if self.background:
+            raise UnfamiliarResponse
+
+
+class _WholeResponse(_Response):
+    output: list[_Item] = []
+
+
+class _Event(msgspec.Struct):
+    type: str
+    response: _Response | None = None
+    item: _Item | None = None
+    part: _Content | None = None
+    item_id: str = ""
+    content_index: int = 0
+    delta: str | None = None
+    text: str | None = None
+    arguments: str | None = None
+
+
+_response = msgspec.json.Decoder(_WholeResponse).decode
+_event = msgspec.json.Decoder(_Event).decode
+_COMPLETED: Final = "completed"
+
+
 class ResponsesFormat:
-    """Responses. Requests only: pydantic-ai reads the replies, which have many kinds of items."""
+    """Responses. Only messages and calls are read here: pydantic-ai reads the many other kinds of items."""
 
     messages_key = "input"
-    sample_body = (
-        b'{"id":"r","object":"response","created_at":1,"model":"m","status":"completed","parallel_tool_calls":true,'
-        b'"tool_choice":"auto","tools":[],"output":[{"type":"message","id":"i","role":"assistant",'
-        b'"status":"completed","content":[{"type":"output_text","text":"Fine.","annotations":[]}]}]}'
+    event_names = b"response."
+    _HEAD: Final = (
+        b'{"id":"r","object":"response","created_at":1,"model":"m","parallel_tool_calls":true,"tool_choice":"auto",'
+        b'"tools":[],"status":"%b","output":[%b]%b}'
     )
-    sample_events = (
-        b'event: response.completed\ndata: {"type":"response.completed","sequence_number":1,"response":%b}\n\n'
-        % (sample_body)
+    _TEXT: Final = (
+        b'{"type":"message","id":"i","role":"assistant","status":"completed",'
+        b'"content":[{"type":"output_text","text":"Fine.","annotations":[]}]}'
+    )
+    _CALL: Final = (
+        b'{"type":"function_call","id":"f","call_id":"c1","name":"look","arguments":"%b","status":"completed"}'
+    )
+    _USAGE: Final = (
+        b',"usage":{"input_tokens":11,"output_tokens":7,"total_tokens":18,"input_tokens_details":{"cached_tokens":3},'
+        b'"output_tokens_details":{"reasoning_tokens":2}}'
+    )
+    sample_body = _HEAD % (b"completed", _TEXT + b"," + _CALL % b'{\\"a\\":1}', _USAGE)
+    sample_events = b"".join(
+        b'event: response.%b\ndata: {"type":"response.%b","sequence_number":1,%b}\n\n' % (name, name, members)
+        for name, members in (
+            (b"created", b'"response":' + _HEAD % (b"in_progress", b"", b"")),
+            (b"output_item.added", b'"output_index":0,"item":' + _TEXT.replace(_TEXT[_TEXT.index(b"[") :], b"[]}")),
+            (b"output_text.delta", b'"output_index":0,"item_id":"i","content_index":0,"delta":"Fi"'),
+            (b"output_text.delta", b'"output_index":0,"item_id":"i","content_index":0,"delta":"ne."'),
+            (b"output_text.done", b'"output_index":0,"item_id":"i","content_index":0,"text":"Fine."'),
+            (b"output_item.done", b'"output_index":0,"item":' + _TEXT),
+            (b"output_item.added", b'"output_index":1,"item":' + _CALL % b""),
+            (b"function_call_arguments.delta", b'"output_index":1,"item_id":"f","delta":"{\\"a\\":1}"'),
+            (b"function_call_arguments.done", b'"output_index":1,"item_id":"f","arguments":"{\\"a\\":1}"'),
+            (b"output_item.done", b'"output_index":1,"item":' + _CALL % b'{\\"a\\":1}'),
+            (b"completed", b'"response":' + sample_body),
+        )
     )
 
     def encode(self, message: Json, dialect: WireDialect) -> bytes | None:
@@ -405,10 +515,104 @@ class ResponsesFormat:
         return b",".join(map(_encode, items))
 
     def read(self, body: bytes, dialect: WireDialect) -> ReadReply:
-        raise UnfamiliarResponse
+        found = _response(body)
+        found.check()
+        if found.status != _COMPLETED:
+            raise UnfamiliarResponse
+        text = "".join(part.text or "" for item in found.output for part in item.content or ())
+        dialect.check_text(text)
+        calls = tuple(item.called(dialect) for item in found.output if item.type == "function_call")
+        return ReadReply(text, calls, found.model, found.usage.tokens if found.usage else TokenCounts())
 
     def stream(self, dialect: WireDialect) -> StreamReader:
-        raise UnfamiliarResponse
+        return _ResponsesStream(dialect)
+
+
+class _ResponsesStream:
+    def __init__(self, dialect: WireDialect) -> None:
+        self._dialect = dialect
+        self._texts: dict[tuple[str, int], list[str]] = {}
+        """By item and content, in the order of their first texts."""
+        self._calls: dict[str, _StreamedCall] = {}
+        self._created = False
+        self._whole: _Response | None = None
+
+    def feed(self, data: bytes) -> str:
+        event = _event(data)
+        if self._whole is not None or self._created == (event.type == "response.created"):
+            raise UnfamiliarResponse  # Something after the end, or before the beginning.
+        match event.type:
+            case "response.created" | "response.in_progress":
+                self._begun(event.response)
+            case "response.output_item.added":
+                self._added(event.item)
+            case "response.output_text.delta":
+                return self._text(event)
+            case "response.function_call_arguments.delta" if event.item_id in self._calls:
+                self._calls[event.item_id].arguments.append(event.delta or "")
+            case "response.function_call_arguments.done":
+                self._check_arguments(event.item_id, event.arguments)
+            case "response.output_item.done":
+                self._done(event.item)
+            case "response.output_text.done":
+                if event.text != "".join(self._texts.get((event.item_id, event.content_index), ())):
+                    raise UnfamiliarResponse
+            case "response.content_part.added" | "response.content_part.done" if event.part is not None:
+                pass
+            case "response.completed":
+                self._completed(event.response)
+            case _:
+                raise UnfamiliarResponse
+        return ""
+
+    def _begun(self, response: _Response | None) -> None:
+        if response is None or response.usage is not None or response.status == _COMPLETED:
+            raise UnfamiliarResponse
+        response.check()
+        self._created = True
+
+    def _completed(self, response: _Response | None) -> None:
+        if response is None or response.status != _COMPLETED:
+            raise UnfamiliarResponse
+        response.check()
+        self._whole = response
+
+    def _added(self, item: _Item | None) -> None:
+        if item is None or item.namespace or not item.id or item.id in self._calls:
+            raise UnfamiliarResponse
+        if item.type == "function_call":
+            if not item.call_id or not item.name:
+                raise UnfamiliarResponse
+            call = self._calls[item.id] = _StreamedCall(item.call_id, item.name)
+            call.arguments.append(item.arguments or "")
+
+    def _done(self, item: _Item | None) -> None:
+        if item is None or (item.type == "function_call" and not item.id):
+            raise UnfamiliarResponse
+        if item.type == "function_call":
+            self._check_arguments(item.id or "", item.arguments)
+
+    def _check_arguments(self, item: str, arguments: str | None) -> None:
+        if item not in self._calls or arguments != "".join(self._calls[item].arguments):
+            raise UnfamiliarResponse
+
+    def _text(self, event: _Event) -> str:
+        place = event.item_id, event.content_index
+        if event.delta is None or (place in self._texts and place != next(reversed(self._texts))):
+            raise UnfamiliarResponse
+        self._dialect.check_text(event.delta)
+        self._texts.setdefault(place, []).append(event.delta)
+        return event.delta
+
+    def answer(self) -> ReadReply:
+        if self._whole is None:
+            raise UnfamiliarResponse
+        calls = tuple(
+            called(call.id, call.name, "".join(call.arguments), self._dialect) for call in self._calls.values()
+        )
+        text = "".join(piece for pieces in self._texts.values() for piece in pieces)
+        tokens = self._whole.usage.tokens if self._whole.usage else TokenCounts()
+        return ReadReply(text, calls, self._whole.model, tokens, _COMPLETED)
 
 
 CHAT: Final[Format] = ChatFormat()

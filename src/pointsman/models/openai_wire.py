@@ -237,7 +237,7 @@ class OpenAIWire:
         try:
             if streams:
                 reader = self._format.stream(dialect)
-                for data in EventLines().feed(self._format.sample_events):
+                for data in EventLines(self._format.event_names).feed(self._format.sample_events):
                     reader.feed(data)
                 found = reader.answer()
             else:
@@ -303,7 +303,7 @@ class OpenAIWire:
     async def _streamed(
         self, response: httpx2.Response, prepared: PreparedRequest, on_text: TextCallback
     ) -> ModelReply | UnreadResponse:
-        received, lines, heard = bytearray(), EventLines(), [0, 0]
+        received, lines, heard = bytearray(), EventLines(self._format.event_names), [0, 0]
         reader, chunks = self._format.stream(prepared.frame.dialect), response.aiter_bytes()
 
         def unread(rest: AsyncIterator[bytes] | Exception | None) -> UnreadResponse:
@@ -378,14 +378,17 @@ class _RequestParts:
 class EventLines:
     """Splits a stream into the data of its events."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: bytes = b"") -> None:
+        """`names`: see `Format.event_names`."""
+        self._name = b"event: " + names if names else b":"
         self._rest = b""
         self.is_done = False
         """The last event has arrived."""
         self._is_open = False
 
     def feed(self, chunk: bytes) -> Sequence[bytes]:
-        """Return the data of the complete events. Raises `UnfamiliarResponse` for named events and lines in one."""
+        """Return the data of the complete events. Raises `UnfamiliarResponse` for events of other names and for events
+        with several lines of data."""
         lines = (self._rest + chunk).split(b"\n")
         self._rest = lines.pop()
         found: list[bytes] = []
@@ -400,7 +403,7 @@ class EventLines:
                     self.is_done = True
                     break
                 found.append(data)
-            elif not line.startswith(b":"):
+            elif not line.startswith((b":", self._name)):
                 raise UnfamiliarResponse
         return found
 
