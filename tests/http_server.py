@@ -1,4 +1,4 @@
-"""An HTTP server of a test, which stops at once: the one of pytest-httpserver looks only twice a second."""
+"""An HTTP server of a test that stops at once: pytest-httpserver checks only twice a second."""
 
 from __future__ import annotations
 

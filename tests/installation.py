@@ -1,4 +1,4 @@
-"""An installation whose time a test sets by hand, and which it can close and open again."""
+"""An app with a clock that the test sets, which can be closed and opened again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pointsman.values import Json, JsonObject
 
 
 class HandClock:
-    """Time stands still until a test moves it."""
+    """A clock that a test sets."""
 
     def __init__(self, at: str = "2026-01-01T00:00:00+00:00") -> None:
         self.at = seconds(at)
@@ -43,26 +43,26 @@ def seconds(at: str) -> float:
 
 @asynccontextmanager
 async def opened(path: Path, clock: HandClock, *, settings: Settings | None = None) -> AsyncGenerator[Pointsman, None]:
-    """An installation over the file; opening it again is a restart."""
+    """Open an app on the file; opening it again is a restart."""
     url = f"sqlite:///{path / 'store.db'}"
     async with Pointsman(url, clock=clock, settings=settings if settings is not None else Settings()) as app:
         yield app
 
 
 def noting(id: str = "report", **more: Json) -> Workflow:
-    """Ends at once, with what it was given."""
+    """Return a workflow that ends at once with its input."""
     nodes: list[Json] = [{"id": "note", "type": "transform", "config": {"set": {"seen": "input"}}}]
     return Workflow.of({"id": id, "nodes": nodes, "edges": [], **more})
 
 
 def asking(id: str = "ask", **more: Json) -> Workflow:
-    """Waits for a person."""
+    """Return a workflow that waits for a person."""
     nodes: list[Json] = [{"id": "gate", "type": "human", "config": {"message": "go on?", "options": ["approve"]}}]
     return Workflow.of({"id": id, "nodes": nodes, "edges": [], **more})
 
 
 def listening(id: str = "listen", *, match: str | None = None, event: str = "paid", **more: Json) -> Workflow:
-    """Waits for an event, and ends with its data."""
+    """Return a workflow that waits for an event and ends with its data."""
     config: JsonObject = {"event": event} if match is None else {"event": event, "match": match}
     nodes: list[Json] = [{"id": "wait", "type": "wait", "config": config}]
     return Workflow.of({"id": id, "nodes": nodes, "edges": [], "output": {"got": "nodes.wait.data"}, **more})

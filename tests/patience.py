@@ -1,4 +1,4 @@
-"""How long tests wait for what must come: a loaded machine is slow, and what never comes is found all the same."""
+"""Time limits of waits in tests: long enough for a loaded machine, short enough to detect a hang."""
 
 from __future__ import annotations
 

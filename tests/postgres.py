@@ -1,7 +1,7 @@
-"""A PostgreSQL server of the tests' own: one per run, made of the system's binaries, shared by all workers.
+"""A PostgreSQL server for the tests: one per run, started with the system's binaries, shared by all workers.
 
-POINTSMAN_TEST_POSTGRES=postgresql://…    use this one instead; every test gets a schema of its own there
-no server binaries                        the tests that need one are skipped, and say so
+POINTSMAN_TEST_POSTGRES=postgresql://…    use this one instead; every test gets its own schema there no server binaries
+tests that need one are skipped with that reason
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import pytest
 
 CONFIGURED: Final = "POINTSMAN_TEST_POSTGRES"
 CLUSTER: Final = "POINTSMAN_TEST_CLUSTER"
-"""The directory of this run's server: set before the workers are started, so that they share it."""
+"""The directory of this run's server: set before the workers start, so that they share it."""
 PREFIX: Final = "pointsman-pg-"
 TEMPORARY: Final = next(path for path in (Path("/tmp"), Path(tempfile.gettempdir())) if os.access(path, os.W_OK))
-"""The paths of sockets must be short, and those of macOS are not."""
+"""Paths of sockets must be short, and the temporary paths of macOS are not."""
 DEBIAN: Final = Path("/usr/lib/postgresql")
 OWNER: Final = "tester"
 PASSWORD: Final = "not-so-secret"
-"""Of the user `guarded`, who must give it."""
+"""The password of the user `guarded`."""
 SETTINGS: Final = {"listen_addresses": "", "fsync": "on", "max_connections": "200", "shared_buffers": "64MB"}
 ACCESS: Final = "local all guarded scram-sha-256\nlocal all,replication all trust\n"
 
 
 @dataclass
 class Found:
-    """What the environment said when the run began."""
+    """The environment at the start of the run."""
 
     folder: Path = Path()
     configured: str = ""
@@ -46,7 +46,7 @@ FOUND: Final = Found()
 
 
 def binaries() -> Path | None:
-    """Where `initdb` and `pg_ctl` are: on the path, or where Debian puts them; the newest."""
+    """Return the directory of `initdb` and `pg_ctl`: on the PATH, or that of Debian's newest version."""
     on_path = shutil.which("initdb")
     if on_path is not None:
         return Path(on_path).resolve().parent
@@ -55,7 +55,7 @@ def binaries() -> Path | None:
 
 
 def user() -> str | None:
-    """Who runs the server: it refuses to be run by root."""
+    """Return the user of the server, which refuses to run as root."""
     if os.getuid() != 0:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}
@@ -63,7 +63,7 @@ def user() -> str | None:
 
 
 class Cluster:
-    """A server in a directory of its own, reached through a socket there."""
+    """A server in its own directory, which also contains its socket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,7 +77,7 @@ class Cluster:
 
     @property
     def alive(self) -> bool:
-        """Whether a process is behind it: one that was killed leaves its file, and the number goes to another."""
+        """Return whether its process runs: a killed process leaves its file, and its id may be reused."""
         if not self.running or not Path("/proc/self").exists():
             return self.running
         pid = (self.folder / "data" / "postmaster.pid").read_text().partition("\n")[0].strip()
@@ -87,7 +87,7 @@ class Cluster:
             return False
 
     def make(self) -> None:
-        """Initialise it and start it."""
+        """Initialise and start it."""
         runs_it = user()
         if runs_it is not None:
             shutil.chown(self.folder, runs_it)
@@ -112,7 +112,7 @@ class Cluster:
         )
 
     def copied_to(self, folder: Path) -> Cluster:
-        """A standby server in that folder: it can be read, and follows this one."""
+        """Return a standby server in that folder: it can be read, and follows this one."""
         runs_it = user()
         if runs_it is not None:
             shutil.chown(folder, runs_it)
@@ -131,12 +131,12 @@ class Cluster:
         return f"postgresql://{user}@/postgres?{query}"
 
     def sql(self, *statements: str) -> None:
-        """Run statements as the owner of everything."""
+        """Run statements as superuser."""
         for statement in statements:
             self._run("psql", "-X", "-q", "-h", str(self.folder), "-U", OWNER, "-d", "postgres", "-c", statement)
 
     def value(self, query: str) -> str:
-        """What a query says, as text."""
+        """Return the result of a query as text."""
         return self._run(
             "psql", "-X", "-At", "-h", str(self.folder), "-U", OWNER, "-d", "postgres", "-c", query
         ).strip()
@@ -162,7 +162,7 @@ class Cluster:
 
 
 def announce() -> None:
-    """Before the workers start: where their server will be, if anyone needs one."""
+    """Set the directory of the server before the workers start."""
     if CLUSTER not in os.environ:
         clear_away()
         os.environ[CLUSTER] = str(own_folder())
@@ -171,12 +171,12 @@ def announce() -> None:
 
 
 def take_down() -> None:
-    """After the last test of the run."""
+    """Stop the server after the last test of the run."""
     take_away(FOUND.folder)
 
 
 def take_away(folder: Path) -> None:
-    """Stop the server in a folder, if one lives there, and delete both: only a folder of ours, whoever asks."""
+    """Stop the server in a folder, if there is one, and delete the folder, if it belongs to the tests."""
     if not folder.name.startswith(PREFIX):
         raise ValueError(f"{str(folder)!r} is no folder of a server of the tests")
     if binaries() is not None and (cluster := Cluster(folder)).alive:
@@ -185,12 +185,12 @@ def take_away(folder: Path) -> None:
 
 
 def own_folder() -> Path:
-    """A folder whose name tells which process made it, where everybody may enter: tests move their own places."""
+    """Return a new folder whose name contains the process id, and that all users may enter."""
     return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=TEMPORARY))
 
 
 def clear_away() -> None:
-    """Take away what a run left that was killed, with its server or without."""
+    """Delete leftovers of killed runs, with their servers."""
     for folder in TEMPORARY.glob(f"{PREFIX}*-*"):
         pid = folder.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isdecimal() and not Path("/proc", pid).exists() and Path("/proc/self").exists():
@@ -198,7 +198,7 @@ def clear_away() -> None:
 
 
 def shared_cluster() -> Cluster:
-    """The server of this run, started by who comes first. Skips the test where there is none."""
+    """Return the server of this run, started by its first user. Skips the test if there is none."""
     need_binaries()
     assert FOUND.folder.name.startswith(PREFIX), "`announce` says where, before anybody asks"
     cluster = Cluster(FOUND.folder)
@@ -210,7 +210,7 @@ def shared_cluster() -> Cluster:
 
 
 def own_cluster() -> Iterator[Cluster]:
-    """One for a test that stops and starts it."""
+    """Run a server for a test that stops and starts it."""
     need_binaries()
     # Below the system's own directory: the path of a socket must be short.
     folder = own_folder()
@@ -230,7 +230,7 @@ def need_binaries() -> None:
 
 
 def address(name: str) -> str:
-    """The address of a schema that nobody else uses."""
+    """Return the address of a new schema."""
     if FOUND.configured:
         return f"{FOUND.configured}{'&' if '?' in FOUND.configured else '?'}schema={name}"
     return shared_cluster().url(schema=name)

@@ -20,12 +20,12 @@ LOCK: Final = ROOT / "requirements" / "dev.lock"
 OLDEST: Final = (3, 11)
 MINORS: Final = range(11, 31)
 MANAGED: Final = (".pyenv/versions", ".local/share/uv/python")
-"""Where pyenv and uv keep interpreters, below the home folder."""
+"""Directories of interpreters of pyenv and uv, below the home folder."""
 VERSION: Final = "import ensurepip, sys, venv; print(*sys.version_info[:3])"
 
 
 def candidates() -> Iterator[Path]:
-    """Programs that may be a Python."""
+    """Yield programs that may be a Python interpreter."""
     found = (shutil.which(f"python3.{minor}") for minor in MINORS)
     yield from (Path(one) for one in found if one)
     for folder in MANAGED:
@@ -33,13 +33,13 @@ def candidates() -> Iterator[Path]:
 
 
 def version_of(program: Path) -> tuple[int, ...] | None:
-    """Its version; None where it does not run or cannot make environments."""
+    """Return its version; None if it does not run or cannot make environments."""
     asked = subprocess.run([program, "-c", VERSION], capture_output=True, text=True, check=False)
     return tuple(int(part) for part in asked.stdout.split()) if asked.returncode == 0 else None
 
 
 def pythons() -> dict[str, Path]:
-    """Minor version -> its newest interpreter here."""
+    """Return minor version -> its newest interpreter on this machine."""
     newest: dict[tuple[int, ...], tuple[tuple[int, ...], Path]] = {}
     for program in candidates():
         version = version_of(program)
@@ -51,7 +51,7 @@ def pythons() -> dict[str, Path]:
 
 
 def environment(minor: str, program: Path) -> Path:
-    """The interpreter of an environment with all packages of the lock."""
+    """Return the interpreter of an environment with all packages of the lock."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "pointsman" / f"python{minor}"
     python, stamp = folder / "bin" / "python", folder / "lock"
@@ -66,7 +66,7 @@ def environment(minor: str, program: Path) -> Path:
 
 
 def holds(minor: str, program: Path, arguments: list[str]) -> bool:
-    """Whether the unit tier holds on a Python."""
+    """Return whether the unit tier passes on a Python."""
     python = environment(minor, program)
     say(f"Python {minor}: {program}")
     command = [python, "-m", "pytest", "--tier", "unit", "-n", "auto", "-q", *arguments]

@@ -1,4 +1,4 @@
-"""Small workflows, played in virtual time: what is given, what came of it, and the journal it left."""
+"""Small workflows in virtual time: input, result, and journal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SILENT = "rules: []"
 
 
 class Played(NamedTuple):
-    """What an execution left behind."""
+    """The results of an execution."""
 
     view: JsonObject
     events: list[JsonObject]
@@ -43,7 +43,7 @@ class Played(NamedTuple):
 
     @property
     def warnings(self) -> list[JsonObject]:
-        """All but the one that every scripted execution has."""
+        """All warnings without that of scripted executions."""
         warnings = cast("list[JsonObject]", self.view["warnings"])
         return [warning for warning in warnings if warning["code"] != "scripted-answers"]
 
@@ -53,7 +53,7 @@ class Played(NamedTuple):
 
 
 def written(document: str | JsonObject) -> Workflow:
-    """A workflow from YAML text or from an object."""
+    """Return a workflow from YAML text or from an object."""
     if isinstance(document, str):
         return Workflow.parse(textwrap.dedent(document), name="staged.yaml")
     return Workflow.of(document)
@@ -66,7 +66,7 @@ def installation(
     store: str = "memory:",
     settings: Mapping[str, object] | None = None,
 ) -> Pointsman:
-    """One whose every model is the scripted one, on virtual time."""
+    """Open an app on virtual time whose models are all scripted."""
     return Pointsman(
         settings=Settings.model_validate({**(settings or {}), "store": store}),
         model="scripted",
@@ -86,7 +86,7 @@ def play(
     settings: Mapping[str, object] | None = None,
     lenient: bool = False,
 ) -> Played:
-    """Drive it as far as it goes with the answers given."""
+    """Run it as far as the given answers allow."""
 
     async def run() -> Played:
         async with installation(script, tools=tools, settings=settings) as app:
@@ -123,7 +123,8 @@ def edge_row(source: str, target: str | None, on: str | None = None) -> JsonObje
 
 
 def rows(nodes: list[JsonObject], edges: list[JsonObject], **head: Json) -> JsonObject:
-    """A table set: the first node is the entry; agents are those the nodes name, their tools under `tools`."""
+    """Return a table set: the first node is the entry; agents are those that the nodes name, their tools under
+    `tools`."""
     given = cast("dict[str, list[Json]]", head.pop("tools", {}))
     agents: list[Json] = []
     for row in nodes:

@@ -1,8 +1,8 @@
-"""pytest, and what failed is asked once more, alone: what holds then is named as unsteady.
+"""Run pytest, and run failed tests once more, alone: those that then pass are reported as unsteady.
 
     python -m tests.twice -n auto -q
 
-More than three failures are no bad luck: nothing is asked again, and nothing is when the run itself broke off.
+More than three failures are not repeated, nor are those of an aborted run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import pytest
 
 UNSTEADY_MAX: Final = 3
 FAILED: Final = Path(".pytest_cache/v/cache/lastfailed")
-"""Where pytest keeps the names of the tests that failed last, below the folder it runs in."""
+"""pytest's list of the tests that failed last, below the working directory."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of the run, or of the second one where there was reason for it."""
+    """Return the exit code of the run, or of the second one if there was one."""
     FAILED.unlink(missing_ok=True)
     code = asked(*arguments)
     failed = sorted(json.loads(FAILED.read_text("utf-8"))) if FAILED.exists() else []

@@ -61,7 +61,7 @@ def histories(release: str = "*") -> list[Path]:
 
 
 def read_history(path: Path) -> History:
-    """Read with the codec of today, lifts and all."""
+    """Read a history with the present codec."""
     first, *lines = path.read_bytes().splitlines()
     head = msgspec.json.decode(first, type=Head)
     raw = [msgspec.json.decode(line, type=tuple[int, float, msgspec.Raw]) for line in lines]
@@ -79,7 +79,7 @@ def write_history(path: Path, definition: JsonObject, rows: Iterable[Row], *, st
 
 
 def taken_up(plan: Plan, rows: tuple[Row, ...]) -> Simulation:
-    """The execution that these rows mean, driven on until it has ended, or nothing ends it."""
+    """Continue the execution of these rows until it ends or nothing can end it."""
     world = Simulation(plan, seed=1, work=perform, answer=vote)
     world.rows = list(rows)
     world.crash()

@@ -1,8 +1,8 @@
-"""Frozen stores: what a release left behind as a file of SQLite, and as a dump of PostgreSQL. Never changed.
+"""Frozen stores: what a release wrote, as an SQLite file and as a PostgreSQL dump. They never change.
 
-In each: two letters that wait for Ada (one called by `parent`), `waits` that waits for a knock, `nap` that sleeps for
-ten years, `chain` and `fans` that ended; `letter` in two revisions, `waits` deleted; memory, a closed conversation, a
-schedule, an execution that was deleted.
+Each contains: two `letter` executions that wait for Ada (one is called by `parent`), `waits` that waits for the event
+`knock`, `nap` that sleeps for ten years, `chain` and `fans` that ended; `letter` in two revisions, a deleted `waits`;
+memory, a closed conversation, a schedule, and a deleted execution.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pointsman.store.postgres.connections import address_of
 
 FOLDER: Final = Path(__file__).parent / "stores"
 SCHEMA: Final = "pointsman"
-"""Of the dumps."""
+"""Schema of the dumps."""
 
 
 def releases() -> list[str]:
@@ -26,7 +26,7 @@ def releases() -> list[str]:
 
 
 def thaw_file(release: str, path: Path) -> str:
-    """Lay the file there; its address."""
+    """Write the file and return its address."""
     packed = (FOLDER / f"{release}.sqlite.zst").read_bytes()
     path.write_bytes(zstandard.ZstdDecompressor().decompress(packed))
     return f"sqlite:///{path}"

@@ -1,4 +1,4 @@
-"""The frozen histories know every kind of event, so that what a kind means cannot change unnoticed."""
+"""The frozen histories contain every kind of event, so that the meaning of a kind cannot change unnoticed."""
 
 from __future__ import annotations
 

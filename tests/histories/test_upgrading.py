@@ -1,4 +1,4 @@
-"""Stores of earlier releases: opened by this one they are brought up to date, lose nothing, and go on."""
+"""Stores of earlier releases: opening one upgrades it, loses nothing, and its executions continue."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=releases())
 def old(request: pytest.FixtureRequest, kind: str, tmp_path: Path) -> str:
-    """The address of a store as that release left it."""
+    """Return the address of a store as that release left it."""
     if kind == "sqlite":
         return thaw_file(request.param, tmp_path / "old.db")
     return thaw_dump(request.param, request.getfixturevalue("postgres_url"))

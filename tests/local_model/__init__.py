@@ -1,1 +1,1 @@
-"""A model server of the tests' own: llama.cpp's, with weights of a third of a megabyte that are written here."""
+"""A real model server for tests: that of llama.cpp, with weights of a third of a megabyte, which are written here."""

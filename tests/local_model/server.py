@@ -1,7 +1,7 @@
-"""llama.cpp's server on this machine, with keys: real wires, grammars and streams, and no weights from elsewhere.
+"""The server of llama.cpp on this machine, with keys: real protocols, grammars and streams, without downloaded weights.
 
-POINTSMAN_TEST_LLAMA=/directory    where `llama-server` was unpacked, if not where tests/install-llama puts it
-no server                          the tests that need one are skipped, and say so
+POINTSMAN_TEST_LLAMA=/directory    the directory of `llama-server`, if not that of tests/install-llama no server
+tests that need one are skipped with that reason
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEYS: Final = ("canary-local-key-1", "canary-local-key-2")
 WINDOW: Final = 8192
 """Tokens of one conversation."""
 PLACES: Final = 2
-"""Conversations at once."""
+"""Number of concurrent conversations."""
 EMBEDDING: Final = ("--embeddings", "--pooling", "mean")
 STARTS_IN_S: Final = 60.0
 LOG_CHARS_MAX: Final = 4_000
@@ -36,23 +36,23 @@ LOG_CHARS_MAX: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class ModelServer:
-    """One that runs."""
+    """A running server."""
 
     address: str
-    """`http://127.0.0.1:PORT`; wires of OpenAI are below `/v1`."""
+    """`http://127.0.0.1:PORT`; the OpenAI API is below `/v1`."""
     log: Path
-    """What it writes while it runs."""
+    """Its log file."""
     name: str = NAME
     keys: tuple[str, ...] = KEYS
 
     @property
     def log_tail(self) -> str:
-        """The end of its log: a test that fails shows it."""
+        """Return the end of its log, which a failed test shows."""
         return self.log.read_text(errors="replace")[-LOG_CHARS_MAX:]
 
 
 def program() -> Path | None:
-    """Where `llama-server` is: on the path, or where tests/install-llama puts it."""
+    """Return the path of `llama-server`: on the PATH, or where tests/install-llama puts it."""
     on_path = shutil.which("llama-server")
     if on_path is not None:
         return Path(on_path)
@@ -63,12 +63,13 @@ def program() -> Path | None:
 
 
 FOUND: Final = program()
-"""Looked for before any test changes the environment."""
+"""Computed before any test changes the environment."""
 
 
 def running(folder: Path, *flags: str) -> Iterator[ModelServer]:
-    """Start one with its files in `folder`; stop it afterwards. Skips the test where there is none. `flags` make it
-    another one: `EMBEDDING` gives vectors."""
+    """Run a server with its files in `folder`. Skips the test if there is none. `flags` configure it: `EMBEDDING` makes
+    it return vectors.
+    """
     if FOUND is None:
         pytest.skip("no llama-server is installed (tests/install-llama unpacks one; on macOS: brew install llama.cpp)")
     weights, log = folder / "tiny.gguf", folder / "log"
@@ -98,12 +99,12 @@ def running(folder: Path, *flags: str) -> Iterator[ModelServer]:
 
 
 def wait_for(process: subprocess.Popen[bytes], server: ModelServer) -> None:
-    """Until it answers."""
+    """Wait until it answers."""
     until = time.monotonic() + STARTS_IN_S
     while process.poll() is None and time.monotonic() < until:
         try:
             with urlopen(f"{server.address}/health", timeout=1):
                 return
         except (URLError, OSError):
-            time.sleep(0.05)  # It has no other way to tell.
+            time.sleep(0.05)  # It has no notification.
     pytest.fail(f"llama-server did not start:\n{server.log_tail}")

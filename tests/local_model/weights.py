@@ -1,10 +1,10 @@
-"""Weights that make a real server behave like an agent's model: noise with a few features wired in.
+"""Weights that make a real server behave like an agent's model: noise with a few features.
 
-- Tools are offered and none has answered: it calls one; the server's grammar fills a valid call in.
-- A tool has answered, or none is offered: it says some letters and ends.
-- A JSON Schema is asked for: its strings are short, as quotes and brackets are likely.
+- Tools are offered and none has answered: it calls one; the server's grammar completes a valid call.
+- A tool has answered, or none is offered: it writes some letters and ends.
+- A JSON Schema is requested: its strings are short, because quotes and brackets are likely.
 
-The same bytes on every machine.
+The bytes are the same on every machine.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PER_HEAD: Final = WIDTH // HEADS
 CONTEXT: Final = 32_768
 
 CONSTANT, TOOL_ANSWERED, TOOLS_OFFERED, IS_ANSWER, IS_OFFER, IS_NEWLINE, IS_CALL = range(7)
-"""Dimensions of the residual stream that mean something; all others carry noise."""
+"""Dimensions of the residual stream with a meaning; all others contain noise."""
 WIRED: Final = 7
 
 NEVER: Final = -40.0
 NEWLINE: Final = "<0x0A>"
 CHARACTERS: Final = {'"': 2.5, "}": 2.5, "]": 2.5, " ": -1.5, "{": -4.0, "[": -4.0, "\\": NEVER}
-"""How likely some characters are, as a bias of their logit."""
+"""Likelihood of some characters, as a bias of their logit."""
 
 TEMPLATE: Final = """\
 {%- if tools %}{{ '<|im_start|>system\\n' }}
@@ -54,11 +54,11 @@ TEMPLATE: Final = """\
 {%- if loop.last or messages[loop.index0 + 1].role != 'tool' %}{{ '<|im_end|>\\n' }}{% endif %}
 {%- endif %}{%- endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
-"""How the server writes a conversation, in the way of Hermes: from that it knows how tools are called."""
+"""The chat template of the server, in the format of Hermes, from which the server derives the format of tool calls."""
 
 
 def vocabulary() -> dict[str, tuple[gguf.TokenType, float]]:
-    """Each token, its kind, and how likely it is whatever was said."""
+    """Return each token with its kind and its basic likelihood."""
     kinds = gguf.TokenType
     tokens = {
         "<unk>": (kinds.UNKNOWN, NEVER),
@@ -72,7 +72,7 @@ def vocabulary() -> dict[str, tuple[gguf.TokenType, float]]:
         "<tool_response>": (kinds.USER_DEFINED, NEVER),
     }
     tokens |= {f"<0x{byte:02X}>": (kinds.BYTE, NEVER) for byte in range(256)}
-    # A space is written as U+2581 in vocabularies of this kind.
+    # Vocabularies of this kind write a space as U+2581.
     tokens |= {"▁" if c == " " else c: (kinds.NORMAL, likelihood(c)) for c in map(chr, range(32, 127))}
     return tokens
 
@@ -125,7 +125,7 @@ def _describe(writer: gguf.GGUFWriter, tokens: dict[str, tuple[gguf.TokenType, f
 
 
 def _ends(tokens: dict[str, tuple[gguf.TokenType, float]], number: dict[str, int], seed: int) -> dict[str, Matrix]:
-    """Where tokens come in, and where they go out."""
+    """Return the input and output embeddings."""
     random = np.random.default_rng(seed)
     into = _noise(random, len(tokens), WIDTH, scale=8.0)
     into[:, :WIRED] = 0
@@ -136,18 +136,18 @@ def _ends(tokens: dict[str, tuple[gguf.TokenType, float]], number: dict[str, int
     out = _noise(random, len(tokens), WIDTH, scale=0.12)
     out[:, :WIRED] = 0
     out[:, CONSTANT] = np.array([bias for _, bias in tokens.values()], np.float32) / 8.0
-    # A call begins after a newline, where tools were offered and none has answered; a newline follows it.
+    # A call begins after a newline if tools were offered and none has answered; a newline follows it.
     out[number["<tool_call>"], [TOOLS_OFFERED, IS_NEWLINE, TOOL_ANSWERED]] = [20, 20, -40]
     out[number[NEWLINE], IS_CALL] = 40
     return {"token_embd.weight": into, "output_norm.weight": np.ones(WIDTH, np.float32), "output.weight": out}
 
 
 def _block(seed: int) -> dict[str, Matrix]:
-    """One block: two heads that see whether something stands in the conversation, two of noise."""
+    """Return one block: two heads that detect whether something occurs in the conversation, two with noise."""
     random = np.random.default_rng(seed)
     query, key, value, output = (np.zeros((WIDTH, WIDTH), np.float32) for _ in range(4))
     for head, (seen, told) in enumerate([(IS_ANSWER, TOOL_ANSWERED), (IS_OFFER, TOOLS_OFFERED)]):
-        # The slowest pair of the rotary embedding hardly turns: what is seen does not depend on where it stands.
+        # The slowest pair of the rotary embedding hardly rotates: the detection does not depend on the position.
         row = head * PER_HEAD + PER_HEAD - 2
         query[row, CONSTANT] = key[row, seen] = 5
         value[row, seen] = 1

@@ -1,4 +1,4 @@
-"""Clients of the official SDK, as the peers of our server."""
+"""Clients of the official SDK, for the server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CALC: Final[dict[str, Any]] = {
 
 @asynccontextmanager
 async def at_prompt(store: str, mode: Mode = "auto", *, script: Path | None = None) -> AsyncGenerator[Client, None]:
-    """A client that starts `pointsman mcp` and talks over its standard input and output."""
+    """Start `pointsman mcp` and yield a client of its standard input and output."""
     said = ["--model", "scripted"] if script is None else ["--model", "scripted", "--script", str(script)]
     server = StdioServerParameters(
         command=sys.executable,
@@ -46,14 +46,14 @@ async def at_prompt(store: str, mode: Mode = "auto", *, script: Path | None = No
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:
-    """What it answers; it must be no error."""
+    """Call a tool and return its answer, which must not be an error."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.structured_content
     return result.structured_content
 
 
 async def refused(client: Client, tool: str, **arguments: Any) -> Any:
-    """What it says went wrong."""
+    """Call a tool and return its error."""
     result: CallToolResult = await client.call_tool(tool, arguments)
     assert result.is_error
     return result.structured_content

@@ -1,4 +1,4 @@
-"""`/mcp`: the same over HTTP, behind the gate, for whoever shows a key."""
+"""`/mcp`: MCP over HTTP with authentication by key."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ async def test_a_client_that_disconnects_cancels_only_its_own_call(mode: Mode) -
                 await call(client, "run_workflow", workflow="slow")
 
         async def statuses() -> list[str]:
-            """Oldest first."""
+            """Return all statuses, oldest first."""
             reply = await served.client.get("/api/workflows/executions", headers=ada)
             return [one["status"] for one in reversed(reply.json()["executions"])]
 

@@ -1,4 +1,4 @@
-"""`pointsman mcp`: a real process at the other end of a pipe."""
+"""`pointsman mcp`: a real process behind a pipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning"
-)  # The SDK leaves pipes of the child to the collector.
+)  # The SDK leaves pipes of the child to the garbage collector.
 
 GATE: dict[str, Any] = {
     "pointsman": 1,
@@ -258,21 +258,21 @@ async def test_a_client_that_exits_does_not_cancel_the_execution(tmp_path: Path)
 
 
 def slow(folder: Path) -> Path:
-    """A script by which it thinks for an hour."""
+    """Write a script with an answer that takes an hour."""
     file = folder / "slow.yaml"
     file.write_text("rules: [{node: think, delay: 1h, text: Done.}]\n")
     return file
 
 
 def execution_in(store: Path) -> str:
-    """The one execution of a store, read while another process has it open."""
+    """Return the only execution of a store while another process has it open."""
     with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
         ((found,),) = connection.execute("SELECT id FROM executions").fetchall()
     return str(found)
 
 
 async def ends(client: Client, execution: str) -> str:
-    """Its status, once it runs no more."""
+    """Return its status after its end."""
     while True:
         status = str((await call(client, "get_execution", executionId=execution))["status"])
         if status not in ("running", "waiting"):

@@ -1,7 +1,7 @@
-"""Answers of providers as their public documentation shows them, played by a server on this machine.
+"""Answers of providers from their public documentation, sent by a server on this machine.
 
-tests/models/cassettes/KIND.yaml: where they are documented (`source`), and for each what is sent back (`answer`, or a
-`stream` of events; `status`, `headers`) and what it must come to (`expect`).
+tests/models/cassettes/KIND.yaml: their documentation (`source`), and for each the answer (`answer`, or a `stream` of
+events; `status`, `headers`) and the expected result (`expect`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ FOLDER: Final = Path(__file__).parent / "cassettes"
 
 
 class Expected(Struct, forbid_unknown_fields=True):
-    """What an answer must come to."""
+    """The expected result of an answer."""
 
     text: str = ""
     calls: list[tuple[str | None, JsonObject]] = []
-    """Id and arguments of each call of `get_weather`; no id: the wire has none."""
+    """Id and arguments of each call of `get_weather`; without an id in protocols that have none."""
     heard: list[str] = []
     thoughts: list[str] = []
     usage: tuple[int, int, int, int] | None = None
-    """Tokens in, out, read from the cache, written to it."""
+    """Input and output tokens, tokens read from the cache and written to it."""
     priced: bool | None = None
-    """Whether its price is known; None: it does not matter."""
+    """Whether its price is known; None: either."""
     echoes: str = ""
     """The signature that must be sent back."""
     failure: str = ""
@@ -46,11 +46,11 @@ class Cassette(Struct, forbid_unknown_fields=True):
     name: str
     expect: Expected
     model: str = "small"
-    """What is asked: some clients do as the model's name says."""
+    """Model of the request: the behaviour of some clients depends on its name."""
     answer: Json = None
     stream: list[Json] = []
     events: bool = False
-    """Events have names: those of their types."""
+    """Whether events have names: those of their types."""
     status: int = 200
     headers: dict[str, str] = {}
 
@@ -74,7 +74,7 @@ class Cassette(Struct, forbid_unknown_fields=True):
 
 
 class Cassettes(Struct, forbid_unknown_fields=True):
-    """Those of one wire."""
+    """The answers of one protocol."""
 
     source: str
     kind: str
@@ -82,7 +82,7 @@ class Cassettes(Struct, forbid_unknown_fields=True):
 
 
 def cassettes() -> Iterator[tuple[str, Cassette]]:
-    """Kind and cassette."""
+    """Yield kind and cassette."""
     for path in sorted(FOLDER.glob("*.yaml")):
         read = convert(read_document(path.read_bytes()).value, Cassettes)
         assert read.source.startswith("https://"), path
@@ -90,7 +90,7 @@ def cassettes() -> Iterator[tuple[str, Cassette]]:
 
 
 def aws_event(event: Json) -> bytes:
-    """An event of `application/vnd.amazon.eventstream`: lengths and headers, each part with its checksum."""
+    """Return an event of `application/vnd.amazon.eventstream`: lengths and headers, each part with its checksum."""
     assert isinstance(event, dict)
     [(name, payload)] = event.items()
     given = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}

@@ -1,6 +1,7 @@
-"""python -m tests.models.paced_process STORE ADDRESS COUNT PACE: a crowd of agents with paced keys, in a process.
+"""python -m tests.models.paced_process STORE ADDRESS COUNT PACE: a process with many agents that use paced keys.
 
-It makes one call, says `ready`, waits for a line, runs COUNT agents at once, and says how their execution ended.
+It makes one call, prints `ready`, waits for a line, runs COUNT agents concurrently, and prints the status of their
+execution.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A provider on this machine that says a little and then waits: who leaves in the middle is seen leaving."""
+"""A provider on this machine that sends a little text and then waits, and that detects clients that disconnect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close
 
 
 def chunk(delta: JsonObject, *, finish: str | None = None) -> bytes:
-    """One event of the Chat Completions wire."""
+    """Return one event of the Chat Completions format."""
     choices: list[Json] = [{"index": 0, "delta": delta, "finish_reason": finish}]
     body: JsonObject = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": choices}
     return b"data: " + json.dumps(body).encode() + b"\n\n"
@@ -27,16 +27,16 @@ END = [chunk({}, finish="stop"), b"data: [DONE]\n\n"]
 
 
 class Provider:
-    """Answers each request with the next of its streams; one that does not end is held open until its client leaves."""
+    """Answers each request with the next of its streams; an unfinished one stays open until its client disconnects."""
 
     def __init__(self, streams: Sequence[Sequence[bytes]], *, holds: bool) -> None:
         self._streams = [*streams]
         self._holds = holds
         self.asked: list[JsonObject] = []
         self.left = asyncio.Event()
-        """A client hung up in the middle of a stream."""
+        """Set when a client disconnected in the middle of a stream."""
         self.go_on = asyncio.Event()
-        """Set: a stream that is held open ends as it should."""
+        """Set by a test: an open stream then ends normally."""
         self.address = ""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -61,7 +61,7 @@ class Provider:
 
 @asynccontextmanager
 async def provider(*streams: Sequence[bytes], holds: bool = True) -> AsyncGenerator[Provider]:
-    """Runs one while inside."""
+    """Run a provider in this block."""
     made = Provider(streams, holds=holds)
     server = await asyncio.start_server(made.answer, "127.0.0.1", 0)
     made.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"

@@ -1,4 +1,4 @@
-"""Calls of models on the real client: another key, another try, another model, and what people are told."""
+"""Calls of models with the real client: key fail-over, retries, fallback models, and error messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused(status: int, **headers: str) -> httpx2.Response:
 
 @dataclass(slots=True)
 class Service(httpx2.AsyncBaseTransport):
-    """Answers by the key it is given and how often it was asked; remembers when it was, with which."""
+    """Answers by key and number of the call; records the time and key of each call."""
 
     answer: Callable[[str, int], httpx2.Response | None]
     heard: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
@@ -66,7 +66,7 @@ def house(service: Service, *, pacing: Pacing | None = None, retries: int = 1) -
 def ask(
     service: Service, *, pacing: Pacing | None = None, retries: int = 1, index: int | None = None, times: int = 1
 ) -> list[ModelReply]:
-    """In virtual time, one after the other."""
+    """Call in virtual time, one after the other."""
 
     async def story() -> list[ModelReply]:
         models = PydanticModels(providers={"house": house(service, pacing=pacing, retries=retries)})

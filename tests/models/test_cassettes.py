@@ -1,4 +1,4 @@
-"""What providers answer, as their documentation shows it, read by the real clients."""
+"""Answers of providers from their documentation, read by the real clients."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_signed_reasoning_is_sent_back_with_call_results(
     heard: list[str] | None = [] if cassette.stream else None
     reply = await ask(server, kind, cassette.model, [QUESTION], heard)
     results = [tool_message(call, "mild", name="clerk") for call in reply.tool_calls]
-    # As it is kept in a journal.
+    # The format of the journal.
     kept: list[Json] = json.loads(json.dumps([QUESTION, assistant_message(reply, name="clerk"), *results]))
     await ask(server, kind, cassette.model, kept, heard)
     assert cassette.expect.echoes in server.log[-1][0].get_data(as_text=True)

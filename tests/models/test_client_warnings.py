@@ -19,7 +19,7 @@ async def test_an_ignored_model_setting_is_a_warning_in_every_reply(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def answer(*_: object, **__: object) -> ModelResponse:
-        # As `pydantic_ai.models.bedrock` warns.
+        # Like `pydantic_ai.models.bedrock`.
         warnings.warn_explicit("temperature is ignored", UserWarning, "bedrock.py", 1, module="pydantic_ai.direct")
         return ModelResponse([TextPart("fine")])
 

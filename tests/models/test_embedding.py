@@ -1,4 +1,4 @@
-"""Models of embeddings on the wires of their providers."""
+"""Embedding models in the protocols of their providers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_a_provider_without_embeddings_is_reported_by_name(server: HTTPSer
 
 @pytest.fixture(scope="module")
 def local_embeddings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
-    """A real server of embeddings on this machine."""
+    """A real embedding server on this machine."""
     yield from running(tmp_path_factory.mktemp("embeddings"), *EMBEDDING)
 
 

@@ -1,4 +1,4 @@
-"""Who pays for models: how each key stands, by its name, and never anything of its value."""
+"""Status of the keys of models, by name and without any part of their values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def keys_of(told: ModelKeys, number: int = 0) -> list[ModelKeyView]:
 
 
 def looked(answer: dict[str, int], *, pacing: Pacing | None = None) -> tuple[list[KeyState], list[KeyState]]:
-    """How keys stand while a call is open, and after two calls; `answer`: which key is refused with which status."""
+    """Return the status of keys during a call, and after two calls; `answer`: key -> status of its refusal."""
     during: list[KeyState] = []
     told: list[KeyPool] = []
 

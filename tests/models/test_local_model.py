@@ -1,4 +1,4 @@
-"""Three wires to a real model server: its own parsing, its own grammars, its own streams."""
+"""Three protocols with a real model server: its own parsing, grammars and streams."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_model_calls_a_tool_and_reads_its_answer(local_model: ModelServe
         assert "".join(heard) == first.text + second.text
 
 
-# Over its Responses wire this server heeds no schema.
+# In the Responses protocol this server ignores schemas.
 @pytest.mark.parametrize("wire", ["openai-compatible", "anthropic"])
 async def test_a_schema_constrains_the_model(local_model: ModelServer, wire: str) -> None:
     reply = await ask(local_model, wire, [QUESTION], output_schema=VERDICT)

@@ -1,4 +1,4 @@
-"""The wire of our own sends what pydantic-ai sends, reads replies as pydantic-ai does, and does so once per message."""
+"""The product's own OpenAI client sends and reads the same as pydantic-ai, and encodes each message once."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CONVERSATIONS: dict[str, list[Json]] = {
     ],
 }
 BY_CLIENT = ("a call without an id", "a system message at the beginning")
-"""Conversations that pydantic-ai may have to send."""
+"""Conversations for which pydantic-ai's client may be necessary."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "nothing": {},
     "tools": {"tools": (LOOK,), "system": "Be kind.", "temperature": 0.3},
@@ -113,7 +113,7 @@ Sent: TypeAlias = tuple[int, dict[str, str], list[bytes | Exception]]
 
 
 class Service(httpx2.AsyncBaseTransport):
-    """Records requests and answers all of them alike."""
+    """Records requests and gives all of them the same answer."""
 
     def __init__(self, answer: Sent) -> None:
         self._answer = answer
@@ -130,7 +130,7 @@ class Service(httpx2.AsyncBaseTransport):
 
 class _Pieces(httpx2.AsyncByteStream):
     def __init__(self, pieces: list[bytes | Exception]) -> None:
-        self._pieces = iter(pieces)  # Each arrives once, also where the client begins to read anew.
+        self._pieces = iter(pieces)  # Each piece arrives once, also if the client restarts its reading.
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
@@ -151,7 +151,7 @@ async def opened(service: Service, kind: str, model: str) -> AsyncGenerator[Open
 
 
 def heard_as(heard: Sequence[str]) -> list[tuple[bool, str]]:
-    """Texts and thoughts in order, whatever the pieces are."""
+    """Return texts and thoughts in order, independent of the pieces."""
     found: list[tuple[bool, str]] = []
     for text in heard:
         kind = isinstance(text, Thought)
@@ -191,7 +191,7 @@ async def test_requests_are_those_of_pydantic_ai(kind: str, model: str, settings
                 theirs, ours, again = service.requests
                 service.requests.clear()
                 if name == "a call without an id":
-                    continue  # pydantic-ai invents one.
+                    continue  # pydantic-ai generates one.
                 assert ours.content == theirs.content == again.content, name
                 assert (ours.method, ours.url, ours.headers) == (theirs.method, theirs.url, theirs.headers)
                 assert ours.extensions == theirs.extensions
@@ -651,7 +651,7 @@ async def test_an_agent_encodes_each_message_once_and_converts_no_history(monkey
         settings = Settings.model_validate({"providers": {"house": {"kind": "openai-chat", "base_url": address}}})
         monkeypatch.setenv("OPENAI_API_KEY", "canary-key-0123456789")
         async with Pointsman("memory:", tools=[look], settings=settings) as app:
-            await (await app.start(workflow)).output()  # The frame of these tools is known now.
+            await (await app.start(workflow)).output()  # The frame of these tools is cached from now on.
             monkeypatch.setattr(ChatFormat, "encode", encode)
             monkeypatch.setattr(openai_wire, "to_messages", to_messages)
             monkeypatch.setattr(exchanges, "to_messages", to_messages)

@@ -1,4 +1,4 @@
-"""Pictures, and how much may be thought, on every wire that knows them."""
+"""Images and reasoning settings in every protocol that supports them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> None:
 async def sent(
     server: HTTPServer, kind: str, model: str, message: Json, thinking: ReasoningEffort | None = None
 ) -> str:
-    """What a provider was sent; it answers nothing of use."""
+    """Return the request that a provider received; its answer is empty."""
     keys = () if kind == "bedrock" else (KEY,)
     provider = Provider(kind=kind, base_url=server.url_for("/v1"), keys=keys, retries=0, region="eu-west-1")
     models = PydanticModels(providers={"house": provider})

@@ -1,4 +1,4 @@
-"""Whose turn it is: pacing, cooling, fail-over, fairness. Time is virtual, and nothing is sent."""
+"""Key selection: pacing, cool-down, fail-over, fairness. Time is virtual, and nothing is sent."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ REFUSED = Failure(code="model-unauthorized", message="who are you?")
 
 
 class Calls:
-    """Calls that take a while, and when each began with which key."""
+    """Calls that take a while, with their start and key."""
 
     def __init__(self, pool: KeyPool, *, seconds: float = 0.0) -> None:
         self.pool = pool
         self.seconds = seconds
         self.began: list[tuple[float, int, int]] = []
-        """When, with which key, which call."""
+        """Start time, key and number of each call."""
         self.open = 0
         self.open_max = 0
 
@@ -43,7 +43,7 @@ class Calls:
         return [number for _, _, number in self.began]
 
     def gaps(self, key: int | None = None) -> list[float]:
-        """From one call to the next, of all or of one key."""
+        """Return the intervals between calls, of all keys or of one."""
         times = [at for at, used, _ in self.began if key is None or used == key]
         return [after - before for before, after in pairwise(times)]
 
@@ -204,7 +204,7 @@ def test_a_turn_cancelled_on_arrival_goes_to_the_next_waiter() -> None:
         first, second = asyncio.create_task(calls.call(0)), asyncio.create_task(calls.call(1))
         await asyncio.sleep(1)
         calls.pool.give_back(key)
-        first.cancel()  # The key was granted to it, and it has not begun.
+        first.cancel()  # It had been granted the key and had not started.
         await asyncio.gather(first, second, return_exceptions=True)
         return calls.order
 

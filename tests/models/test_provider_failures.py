@@ -1,4 +1,4 @@
-"""Failures of providers are sentences: which model, where, what it answered, and what to check."""
+"""Failures of providers are sentences with model, address, answer, and what to check."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def timed_out(where: str, **provider: object) -> JsonObject:
 @pytest.mark.parametrize("status", [503, 429, 500])
 async def test_a_timeout_during_a_retry_includes_the_last_error_of_the_provider(status: int) -> None:
     async with answering(status, f'{{"error": {{"message": "busy {KEY}"}}}}'.encode()) as where:
-        await failure(f"http://{where}/v1")  # Loads the client, so that the time limit covers the call alone.
+        await failure(f"http://{where}/v1")  # Load the client, so that the time limit covers the call alone.
         error = await timed_out(where, retries=9, interval="10s")
     assert error["code"] == "timeout"
     assert f"{status} from the model 'small' at http://{where}/v1: busy ***" in str(error["message"])

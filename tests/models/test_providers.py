@@ -1,4 +1,4 @@
-"""Providers: any service that speaks Chat Completions, its keys, and what leaves the process."""
+"""Providers: any service with Chat Completions, its keys, and the data that leaves the process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}
 
 
 class Service(httpx2.AsyncBaseTransport):
-    """A provider on the other side of the wire."""
+    """A provider."""
 
     def __init__(self) -> None:
         self.heard: list[httpx2.Request] = []

@@ -1,4 +1,4 @@
-"""Keys that a provider repeats in its answer do not travel on."""
+"""Keys that a provider repeats in its answer are masked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading JSON out of what models write."""
+"""Parsing of JSON in texts of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simplest value of a schema: what an unscripted answer is made of."""
+"""The simplest value of a schema, for answers without a script."""
 
 from __future__ import annotations
 

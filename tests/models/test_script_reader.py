@@ -1,4 +1,4 @@
-"""Scripts: whatever is wrong with one is said at once, and where."""
+"""Scripts: all errors are reported at once with their positions."""
 
 from __future__ import annotations
 

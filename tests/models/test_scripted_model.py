@@ -40,7 +40,7 @@ END_TOOL = ToolSpec(name="end", description="End.", parameters={"type": "object"
 
 
 class Waits:
-    """A clock that only writes down how long it was asked to wait."""
+    """A clock that only records the requested waits."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""What keys paid for is known to every process of an installation."""
+"""Spending per key is shared by all processes of an installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that share a store keep the pace of shared keys together."""
+"""Processes on one store share the rate limits of their keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pool(store: Store, pacing: Pacing) -> KeyPool:
 
 
 async def calls(number: int, of: KeyPool, count: int, began: list[tuple[float, int, int]]) -> None:
-    """`count` at once: when each began, where, with which key."""
+    """Make `count` concurrent calls and record time, process and key of each."""
 
     async def call(key: int) -> None:
         taken = await of.take(key)
@@ -68,7 +68,7 @@ def test_processes_of_one_store_share_the_rate_and_the_order(pacing: Pacing) -> 
     for key in range(3):
         times = [at for at, _, used in began if used == key]
         assert min(after - before for before, after in pairwise(times)) >= pacing.key_interval_s - 1e-6
-    # Halfway, each has had its part: nobody is starved by those who were faster once.
+    # Halfway, each process has had its share: a process with a head start starves no other.
     halfway = Counter(number for _, number, _ in began[:45])
     assert all(halfway[number] >= 5 for number in range(3)), halfway
 
@@ -133,7 +133,7 @@ def test_a_clock_that_ran_ahead_does_not_block_calls() -> None:
 
 
 class Away:
-    """Turns and spending in a store that is away."""
+    """Leases and spending in a store that is unreachable."""
 
     async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
         raise StoreLocked("store.db: database is locked")
@@ -160,7 +160,7 @@ async def test_a_store_outage_does_not_fail_the_model(how: Provider) -> None:
 
 @asynccontextmanager
 async def provider(heard: list[tuple[float, str]]) -> AsyncGenerator[str]:
-    """Answers at once, and remembers when it was asked, with which key."""
+    """Run a provider that answers at once and records time and key of its calls."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -181,7 +181,7 @@ async def provider(heard: list[tuple[float, str]]) -> AsyncGenerator[str]:
 
 
 async def begun(url: str, address: str) -> asyncio.subprocess.Process:
-    """A process with a crowd of agents: it has made one call, and waits for a word."""
+    """Start a process with many agents: it has made one call and waits for a line."""
     command = [sys.executable, "-m", "tests.models.paced_process", url, address, str(CALLS), str(PACE_S)]
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
@@ -192,7 +192,7 @@ async def begun(url: str, address: str) -> asyncio.subprocess.Process:
 
 
 async def crowded(url: str) -> tuple[list[tuple[float, str]], list[bytes]]:
-    """When two processes called, from the moment they were told to, and what they said in the end."""
+    """Return the times of the calls of two processes from their common start, and their last output."""
     heard: list[tuple[float, str]] = []
     async with asyncio.timeout(90), provider(heard) as address:
         processes = await asyncio.gather(*(begun(url, address) for _ in range(2)))
@@ -219,7 +219,7 @@ async def test_two_processes_share_the_rate_of_their_keys(
     heard, said = await crowded(address(request))
     assert said == [b"completed\n"] * 2
     assert len(heard) == 2 * CALLS, "no call is lost, none is made twice"
-    # What is slow on its way comes late, never early: who is behind so many others has waited for all of them.
+    # Delays on the way make a call later, never earlier: the last call has waited for all before it.
     early = [number for number, (at, _) in enumerate(sorted(heard)) if at < number * PACE_S - 1e-3]
     assert early == []
     assert {key for _, key in heard} == {"first", "second", "third"}

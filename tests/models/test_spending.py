@@ -1,4 +1,4 @@
-"""What keys may pay for on one day."""
+"""Daily spending limits of keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.models.test_calling import Service
 
 
 class Calendar:
-    """A day that tests turn."""
+    """A clock whose days a test changes."""
 
     def __init__(self) -> None:
         self.now = 20_000
@@ -27,7 +27,7 @@ class Calendar:
 
 
 def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: int = 0) -> list[ModelReply | str]:
-    """The replies, or the codes of failures; before the last `turns` calls a day is over."""
+    """Return the replies or the codes of failures; a day passes before the last `turns` calls."""
 
     async def story() -> list[ModelReply | str]:
         days, providers = (
@@ -41,7 +41,7 @@ def ask(service: Service, limit: DayLimit, calls: list[int | None], *, turns: in
         for number, index in enumerate(calls):
             if number == len(calls) - turns:
                 days.now += 1
-                await providers.close()  # a key that rests is tried again after ten minutes, or by a new process
+                await providers.close()  # A resting key is tried again after ten minutes, or by a new process.
             request = ModelRequest(model="house:small", messages=[user_message("hello")], key_index=index)
             try:
                 found.append(await caller.call(providers.line("house", "small"), request, TextListener(None)))

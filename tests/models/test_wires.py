@@ -1,4 +1,4 @@
-"""The clients of providers against a real server on this machine: what each kind sends, and what faults come to."""
+"""The clients of providers with a real server on this machine: requests of each kind, and results of faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.http_server import http_server
 pytestmark = pytest.mark.integration
 
 PYTHON = re.compile(r"\{'|\w(Error|Exception)\(|b'|<class|object at 0x")
-"""What a Python value looks like in a text."""
+"""Matches the representation of a Python value in a text."""
 ANYWHERE = re.compile(".*")
 KEY = "canary-key-0123456789"
 
@@ -137,7 +137,7 @@ def signing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer(server: HTTPServer, body: Json | str, *, status: int = 200, headers: dict[str, str] | None = None) -> None:
-    """The same to every request."""
+    """Give the same answer to every request."""
     data = body if isinstance(body, str) else json.dumps(body)
     given = {"content-type": "application/json", **(headers or {})}
     server.expect_request(ANYWHERE).respond_with_data(data, status=status, headers=given)
@@ -185,7 +185,7 @@ async def test_every_provider_kind_sends_its_wire_with_its_key_and_reads_the_ans
     (heard,) = [request for request, _ in server.log]
     sent = heard.get_data(as_text=True)
     assert all(word in sent for word in ("hello", "Be brief.", "search"))
-    if kind != "bedrock":  # Its SDK brings its own HTTP client, and signs with what the environment holds.
+    if kind != "bedrock":  # Its SDK has its own HTTP client, and signs with values of the environment.
         assert KEY in str(heard.headers), "the key is sent as this wire sends it"
         assert reply.key == 0
         assert heard.headers["x-team"] == "desk"

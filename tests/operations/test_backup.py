@@ -1,4 +1,4 @@
-"""Backups: everything at one moment, in one file, brought back whole into a store of either kind, or not at all."""
+"""Backups: a consistent copy in one file, restored completely into a store of either kind, or not at all."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Address = Callable[[str], str]
 
 @pytest.fixture
 def address(tmp_path: Path, request: pytest.FixtureRequest) -> Address:
-    """The address of a store of a kind, where nothing is yet."""
+    """The address of a new store of each kind."""
 
     def of(kind: str) -> str:
         number = len([*tmp_path.glob("*.used")])
@@ -51,7 +51,7 @@ def installed(url: str, tmp_path: Path, *, name: str = "files") -> Pointsman:
 
 
 async def lived_in(app: Pointsman, settings: Settings) -> ExecutionId:
-    """Have one of everything in a store; the execution that waits for Ada."""
+    """Create an object of each kind in a store; return the execution that waits for Ada."""
     await app.save(Workflow.parse(GATED))
     await app.save(Workflow.parse(GATED.replace("Write about", "Sing of")))
     await app.save(Workflow.parse(flows.CHAIN.replace("id: chain", "id: chain\nenabled: false")))
@@ -130,7 +130,7 @@ async def test_a_backup_is_restored_completely_and_continues_in_both_kinds_of_st
 
 @pytest.mark.integration
 async def test_a_backup_is_consistent_during_writes(tmp_path: Path) -> None:
-    """What is begun meanwhile is in it as a whole, or not at all."""
+    """An execution that starts meanwhile is in it as a whole, or not at all."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         for _ in range(3):
             await (await app.start(Workflow.parse(flows.CHAIN), {})).settled()
@@ -226,7 +226,7 @@ async def test_a_changed_backup_is_refused_before_any_write(tmp_path: Path, chan
 
 @pytest.mark.integration
 async def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path) -> None:
-    """Another file, a store that is in use, a backup that a newer version made."""
+    """A file of another program, an open store, and a backup of a newer version."""
     async with installed(f"sqlite:///{tmp_path / 'store.db'}", tmp_path) as app:
         await app.save(Workflow.parse(flows.CHAIN))
         await app.storage.back_up(tmp_path / "newer")
@@ -242,7 +242,7 @@ async def test_a_file_that_is_not_a_backup_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 async def test_a_damaged_store_is_not_backed_up(tmp_path: Path) -> None:
-    """Neither a broken chain nor a broken seal is copied as if it were whole."""
+    """A broken hash chain or a broken seal must not be copied as if it were valid."""
     path = tmp_path / "store.db"
     async with installed(f"sqlite:///{path}", tmp_path) as app:
         await lived_in(app, app.settings)

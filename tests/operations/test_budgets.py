@@ -1,4 +1,4 @@
-"""What executions may spend, who says so, and how near they came: also those that stand still, and across restarts."""
+"""Budgets of executions, their sources, and the use of limits: also for waiting executions, and across restarts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ nodes: [{id: say, type: agent, config: {prompt: Say it}}]
 
 
 def flow(name: str, *nodes: str, policy: str = "stop") -> str:
-    """Agents one after the other."""
+    """Return agents in sequence."""
     made = ", ".join(f"{{id: {one}, type: agent, config: {{prompt: Speak}}}}" for one in nodes)
     edges = ", ".join(f"{{source: {a}, target: {b}}}" for a, b in itertools.pairwise(nodes))
     return DOCUMENT % (name, policy, made, edges)

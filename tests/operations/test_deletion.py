@@ -1,4 +1,4 @@
-"""Deleting executions, conversations and memories: for good, across a restart; and what retention lets go."""
+"""Deletion of executions, conversations and memory is permanent, also across a restart; and retention."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def in_files(path: Path, text: str) -> list[str]:
 
 
 def calling() -> Workflow:
-    """Calls another workflow, and remembers what it was given."""
+    """Return a workflow that calls another one and stores the result in memory."""
     kept: JsonObject = {"scope": "session", "operation": "set", "key": "given", "value": "input.text"}
     nodes: list[Json] = [
         {"id": "call", "type": "workflow", "config": {"workflow": "report", "input": {"inner": "input"}}},

@@ -1,4 +1,4 @@
-"""What the doctor says of a deployment: files that others can read, keys without an end, proxies, files left over."""
+"""Findings of `doctor` about a deployment: readable files, keys without expiry, proxies, leftover files."""
 
 from __future__ import annotations
 

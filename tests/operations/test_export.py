@@ -1,4 +1,4 @@
-"""An execution in one file: it goes on in another store, and a file that was tampered with brings nothing in."""
+"""An execution in a file continues in another store, and a manipulated file is refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BIG = "a large document " * 10_000
 
 
 def calling() -> Workflow:
-    """Calls a workflow that asks a person, and then says what it was given."""
+    """Return a workflow that calls one with a gate and ends with its result."""
     nodes: list[Json] = [
         {"id": "call", "type": "workflow", "config": {"workflow": "ask"}},
         {"id": "say", "type": "transform", "config": {"set": {"said": "input.text"}}},
@@ -52,7 +52,7 @@ async def exported(app: Pointsman, execution: ExecutionId, path: Path) -> Path:
 
 
 async def finished(app: Pointsman, execution: ExecutionId) -> str:
-    """Answered at the gate of its sub-workflow; its status then."""
+    """Answer the gate of its sub-workflow and return the final status."""
     handle = await app.open(execution)
     await handle.settled()
     await handle.answer("gate", "approve")
@@ -61,7 +61,7 @@ async def finished(app: Pointsman, execution: ExecutionId) -> str:
 
 @pytest.fixture
 async def file(tmp_path: Path) -> Path:
-    """A waiting execution of another store."""
+    """Export a waiting execution of another store."""
     (tmp_path / "one").mkdir()
     settings = Settings.model_validate({"providers": {"own": {"base_url": "http://127.0.0.1:1/", "keys": [KEY]}}})
     async with opened(tmp_path / "one", HandClock(), settings=settings) as app:
@@ -136,7 +136,7 @@ def change(file: Path, how: Callable[[bytes], bytes]) -> None:
 
 
 def sealed(lines: list[bytes]) -> bytes:
-    """Lines of one's own making, chained and sealed as if they had been exported."""
+    """Return the lines chained and sealed like an export."""
     tally, chains, made = Tally(), Chains(), list[bytes]()
     for line in lines:
         value = json.loads(line)

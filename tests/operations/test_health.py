@@ -1,4 +1,4 @@
-"""What the doctor finds, and what `verify` finds between the lists and the journals."""
+"""Findings of `doctor`, and of `verify` between lists and journals."""
 
 from __future__ import annotations
 

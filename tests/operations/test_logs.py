@@ -1,4 +1,4 @@
-"""Logs: what is said on which level and in which form, and what never is."""
+"""Logs: levels, formats, and data that is never logged."""
 
 from __future__ import annotations
 

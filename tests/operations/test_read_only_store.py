@@ -1,4 +1,4 @@
-"""A store that can only be read: everything that reads works, everything that writes says why it does not."""
+"""A read-only store: all reads work, and all writes are refused with the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def primary() -> Iterator[postgres.Cluster]:
 
 
 def frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing in the folder can be written; root, who may write everywhere, is told so too."""
+    """Refuse all writes in the folder, also for root, who may otherwise write everywhere."""
     really = os.access
     for path in (*folder.iterdir(), folder):
         path.chmod(path.stat().st_mode & ~0o222)
@@ -45,11 +45,11 @@ def frozen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return really(path, mode) and not (inside and mode & os.W_OK)
 
     monkeypatch.setattr(os, "access", access)
-    os.chmod(folder, 0o755)  # For who tidies up.
+    os.chmod(folder, 0o755)  # So that pytest can delete it.
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    # Root writes into the index of the log although it may not.
+    # Root writes into the index of the log although the folder is read-only.
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
 
 
@@ -96,7 +96,7 @@ async def test_a_read_only_file_can_be_read(left: str, tmp_path: Path, monkeypat
     async with Pointsman(f"sqlite:///{there}/s.db", settings=QUIET, model="scripted") as app:
         execution = await app.start(FLOW, {"x": 1})
         await execution.settled()
-        for end in left.split():  # As a crash leaves it.
+        for end in left.split():  # As after a crash.
             shutil.copy(there / f"s.db{end}", here / f"s.db{end}")
         if left:
             shutil.copy(there / "s.db", here / "s.db")
@@ -154,7 +154,7 @@ async def test_a_database_that_becomes_read_only_under_a_process_is_not_ready(cl
         cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while (found := await readiness(app.context, Lifecycle())).writable:  # noqa: ASYNC110 - the server tells nobody
+                while (found := await readiness(app.context, Lifecycle())).writable:  # noqa: ASYNC110 - no notification
                     await asyncio.sleep(0.02)
         finally:
             cluster.sql("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
@@ -192,7 +192,7 @@ async def test_a_standby_server_is_read_and_follows_what_the_primary_writes(prim
 
 
 async def until_there(url: str, execution: str, rows: int) -> None:
-    """What the primary wrote comes to the standby a moment later, its tables too."""
+    """Wait until the standby has received the tables and rows of the primary."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             try:

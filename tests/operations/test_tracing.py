@@ -1,4 +1,5 @@
-"""Traces: the same whoever tells them, whole across restarts, and no span stays open while people are waited for."""
+"""Traces: independent of the exporting process, complete across restarts, and without open spans while people are
+asked."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ tools: {look: {result: fog}, post: {results: [{fail: {message: full}}]}}
 
 
 class Heard:
-    """What a collector was told."""
+    """The spans that a collector received."""
 
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []

@@ -1,4 +1,4 @@
-"""What ended is added up and found again: by whoever looks, across restarts, once."""
+"""Usage of ended executions is added up once, by any process, across restarts, and can be queried."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_usage_of_a_deleted_execution_stays_and_its_words_are_deleted(tmp_path: 
 
 
 def test_an_execution_deleted_during_the_rollup_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keeper takes in what ended beside people who delete: that must not end it."""
+    """The leader adds up ended executions while users delete some, which must not end it."""
 
     async def run() -> tuple[int, list[bool]]:
         async with installation(SCRIPT) as app:

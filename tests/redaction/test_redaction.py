@@ -1,4 +1,4 @@
-"""Redaction: secrets are found in every encoding, at every place, and nothing else is changed."""
+"""Redaction masks secrets in every encoding and at every position, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_tree_without_the_secret_is_not_changed(tree: Json) -> None:
 
 
 def test_the_cost_is_linear_in_the_text() -> None:
-    """Also for texts that look like the beginning of a secret, and for nested escapes."""
+    """Also for texts with beginnings of secrets, and for nested escapes."""
     redaction = redaction_of(frozenset({"a" * 40, TOKEN}))
 
     def seconds(text: str) -> float:

@@ -1,4 +1,4 @@
-"""Work and tool calls that people must agree to first, in whole installations that are opened again."""
+"""Work and tool calls that need an approval, in whole apps that are opened again."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ rules:
 
 
 class Till:
-    """What the tools did."""
+    """The effects of the tools."""
 
     def __init__(self, script: str = SCRIPT) -> None:
         self.script = script
@@ -79,7 +79,7 @@ class Till:
         self.clock: Clock | None = None
 
     def open(self, url: str) -> Pointsman:
-        """An installation, as another process would make one."""
+        """Open an app like another process."""
 
         @tool(requires_approval=True)
         async def transfer(to: str, amount: int) -> str:
@@ -284,7 +284,7 @@ def test_an_approval_covers_only_its_call() -> None:
 
 
 def test_edited_arguments_do_not_cover_another_tool() -> None:
-    """A repeated attempt may call another tool with just the arguments that a person gave the first one."""
+    """A repeated attempt may call another tool with exactly the arguments that a person gave for the first one."""
     of = digest_of_call("transfer", {"to": "ada", "amount": 5})
     verdict = CallVerdict(number=2, approved=True, arguments={"to": "ben", "amount": 1}, of=of, tool="transfer")
     command = Execute(step=Step("pay"), attempt=1, work="agent", input={}, verdicts=(verdict,))
@@ -308,7 +308,7 @@ def test_edited_arguments_do_not_cover_another_tool() -> None:
 
 
 def test_edited_arguments_of_a_client_tool_must_match_its_schema() -> None:
-    """A person corrects a call that the model got wrong; the corrected call goes to the caller."""
+    """A person corrects a wrong call of the model; the corrected call goes to the caller."""
     wrong: JsonObject = {"to": "ada"}
     verdict = CallVerdict(
         number=2,

@@ -1,4 +1,4 @@
-"""What is soon done again says in the log why it was not done, unless the store is only away."""
+"""Background work that fails and is retried logs the reason, unless the store is only unreachable."""
 
 from __future__ import annotations
 

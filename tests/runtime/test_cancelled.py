@@ -1,4 +1,4 @@
-"""Steps that are stopped take nothing along."""
+"""A stopped step affects no other work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_work_stopped_before_its_start_does_not_start() -> None:
 
 
 def test_a_step_resumed_while_its_stopped_attempt_ends_is_executed() -> None:
-    """A sandbox or a connection takes its time to be closed; people do not wait for that."""
+    """The end of a sandbox or a connection takes time; users do not wait for it."""
     hands: list[str] = []
 
     async def work(command: Execute) -> Json:

@@ -1,4 +1,4 @@
-"""Tools that the caller carries out: the step waits for what came of them, as long as it takes, over restarts."""
+"""Client tools, which the caller runs: the step waits for the results without a limit, over restarts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ rules:
 
 
 class World:
-    """Installations one after the other, and what their own tool did."""
+    """Apps in sequence, and the effects of their own tool."""
 
     def __init__(self, folder: Path) -> None:
         self.url = f"sqlite:///{folder}/store.db"

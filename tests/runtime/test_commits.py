@@ -1,4 +1,4 @@
-"""Rows reach the journal in order, whoever waits for them and however long the disk takes."""
+"""Rows reach the journal in order, independent of waiters and of the speed of the disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXECUTION = ExecutionId("exec-commits")
 
 
 class SlowLedger:
-    """A journal whose first append waits to be let go."""
+    """A journal whose first append waits until a test releases it."""
 
     def __init__(self, ledger: StoreJournal) -> None:
         self._ledger = ledger
@@ -51,7 +51,7 @@ async def test_rows_that_arrive_during_a_write_are_written_after_it() -> None:
 
 
 async def test_a_single_row_is_pending_until_its_acknowledgement() -> None:
-    """It may be in the journal already: whoever finds it there has not found the row of another process."""
+    """It may already be in the journal: a reader that finds it has not found a row of another process."""
     ledger = SlowLedger((await open_store("memory:")).journal)
     commits = Commits(EXECUTION, committed=lambda _: None, lost=lambda _: None)
     written = asyncio.ensure_future(commits.now(ledger, Row(1, 1.0, (WarningRaised(code="c", message="m"),)), None))

@@ -1,4 +1,4 @@
-"""When rows reach the disk: before the next step, shortly after it, or when the execution comes to rest."""
+"""Durability modes: rows are written before the next step, shortly after it, or when the execution is settled."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def rows_of(runtime: LocalRuntime) -> int:
 
 
 async def behind_while_running(durability: str, tmp_path: Path, *, asked: str = "") -> list[int]:
-    """Before each step: how many of the rows decided so far are not in the store yet."""
+    """Return, before each step, how many rows are not in the store yet."""
     document = chain(*STEPS, config={"durability": durability} if durability else {})
     shelf, behind = Shelf(chain=document), list[int]()
 
@@ -176,7 +176,7 @@ async def test_an_orderly_close_loses_no_decision() -> None:
 
 
 class FullJournal(MemoryJournal):
-    """Takes the first row, and then nothing more."""
+    """Accepts the first row and refuses all others."""
 
     async def append(
         self,
@@ -228,7 +228,7 @@ async def test_a_driver_that_loses_its_journal_stops_and_notifies_waiters(durabi
 
 
 class LateJournal(MemoryJournal):
-    """Has the row of the second step long before it says so."""
+    """Acknowledges the row of the second step long after it has written it."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -263,7 +263,7 @@ async def test_a_row_seen_before_its_acknowledgement_is_not_foreign() -> None:
 
 
 async def losing(driver: Driver) -> None:
-    """Another process has written the row behind its last one."""
+    """Let another process write the next row."""
     driver.on_foreign_row(driver.state.seq + 1)
     await driver.until(lambda: False)
 
@@ -288,7 +288,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 def killed_after(lines: int, notes: Path, command: list[str]) -> None:
-    """Run a process, and kill it once it has left so many notes."""
+    """Run a process, and kill it once it has written that many notes."""
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     try:
         while notes.read_text().count("\n") < lines and process.poll() is None:
@@ -303,7 +303,7 @@ def long_chain(durability: str) -> JsonObject:
 
 
 def noting(notes: Path):
-    """Work that leaves a line in a file each time it is done."""
+    """Return work that writes a line to a file each time."""
 
     async def note(command: Execute) -> Json:
         with notes.open("a") as file:

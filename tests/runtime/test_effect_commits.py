@@ -1,5 +1,6 @@
-"""A call's answer is durable before the next call or with the step's row: one commit for each call, and no call repeats
-that was not in flight."""
+"""The answer of a call is durable before the next call or with the row of the step: one commit per call, and only calls
+in flight are repeated.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ rules:
   - {node: think, call: 2, toolCalls: [{name: pay, arguments: {what: food}}]}
   - {node: think, text: all is paid}
 """
-"""An agent that calls two tools at once, then one, and answers: three requests and three calls."""
+"""An agent that calls two tools in parallel, then one, and then answers: three requests and three calls."""
 DOCUMENT: JsonObject = {
     "id": "paying",
     "nodes": [
@@ -94,7 +95,7 @@ class CountedEffects(MemoryEffects):
 
 
 class World:
-    """A store that outlives its processes, and what was really called."""
+    """A store that outlives its processes, and the real calls."""
 
     def __init__(self) -> None:
         self.writes = Writes()
@@ -141,7 +142,7 @@ async def test_each_call_costs_one_commit_and_a_tool_step_no_more() -> None:
     assert world.writes.log == [
         "row",
         "row with 1 answer",
-        *["answer"] * 5,  # two requests and three calls of tools; the third request has no calls
+        *["answer"] * 5,  # Two requests and three tool calls; the third request has no calls.
         "row with 1 answer",
         "row with 1 answer",
     ]

@@ -1,4 +1,4 @@
-"""What an attempt has paid for is answered from the store when the attempt runs again, and from nowhere else."""
+"""A repeated attempt gets the recorded answers of its own paid calls from the store, and no others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 
 
 class Paying:
-    """Asks for some effects in order, and hangs in front of those that are not allowed yet."""
+    """Requests some effects in order, and hangs before those that are not allowed yet."""
 
     def __init__(self, *asks: tuple[EffectKind, str], hangs_at: int | None = None) -> None:
         self.asks = asks
@@ -33,7 +33,7 @@ class Paying:
         self.hangs = asyncio.Event()
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
-        """Nothing but its definition and its input decides a result."""
+        """A result depends only on the definition and the input."""
         return None
 
     async def has(self, need: str) -> bool:
@@ -63,7 +63,7 @@ def runtime_over(store: Store, paying: Paying, durability: str = "step") -> tupl
 
 
 async def broken_off(address: str, *asks: tuple[EffectKind, str], durability: str = "step") -> None:
-    """An attempt that has done all its effects but the last when its process ends."""
+    """Run an attempt whose process ends after all effects but the last."""
     store = await open_sqlite(address)
     paying = Paying(*asks, hangs_at=len(asks))
     runtime, shelf = runtime_over(store, paying, durability)

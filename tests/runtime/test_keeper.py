@@ -1,4 +1,4 @@
-"""The keeper: executions that wait are only rows, and go on all the same."""
+"""The leader: waiting executions are rows in the store, and continue in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.runtime.world import Doing, Shelf, Work, chain, make_runtime, named, 
 
 
 def flow(*nodes: JsonObject, name: str = "flow", **more: Json) -> JsonObject:
-    """Nodes one after another."""
+    """Return nodes in sequence."""
     ids = [node["id"] for node in nodes]
     return {
         "id": name,
@@ -55,7 +55,7 @@ async def here(store: Store, work: Work = named) -> tuple[LocalRuntime, Doing, L
 
 
 async def looks(keeper: Leader, times: int = 3) -> None:
-    """Let the keeper look a few times, without any time passing in between."""
+    """Let the leader look a few times without any time passing."""
     for _ in range(times):
         await keeper.look()
         for _ in range(20):
@@ -95,7 +95,7 @@ def test_a_timer_fires_after_its_process_has_ended(tmp_path: Path) -> None:
         runtime, doing, keeper = await here(second)
         keeps = asyncio.create_task(keeper.run())
         while not (await runtime.load(execution)).ended:
-            # The thread that writes takes no part in virtual time: it gets a turn before time goes on.
+            # The writing thread is not part of virtual time: it gets a turn before time advances.
             await asyncio.to_thread(lambda: None)
             await runtime.clock.sleep_until(runtime.clock.now() + 60)
         assert (await runtime.load(execution)).status == "completed"

@@ -1,4 +1,4 @@
-"""The keeper among troubles: stores that are away, executions and chores that cannot go on."""
+"""Faults of the leader: unreachable stores, executions and background work that cannot continue."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_store_outage_during_resuming_is_reported_once() -> None:
 
 
 class Due:
-    """A chore that is due until it is done, which it is behind all that it raises."""
+    """Background work that is due until it is done; it completes after its errors."""
 
     def __init__(self, *raises: Exception) -> None:
         self.fired: list[float] = []

@@ -1,4 +1,4 @@
-"""What the list says of an execution that two processes have at hand."""
+"""The list entry of an execution that two processes have opened."""
 
 from __future__ import annotations
 

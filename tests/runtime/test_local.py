@@ -1,4 +1,4 @@
-"""Executions in one process: work is done, stopped, timed, taken up again; children and events find their way."""
+"""Executions in one process: work, cancellation, timers, recovery, sub-workflows and events."""
 
 from __future__ import annotations
 

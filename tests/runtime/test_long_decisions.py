@@ -1,4 +1,4 @@
-"""A decision about many steps without work: other tasks get turns, and nobody sees or disturbs the unfinished one."""
+"""A decision about many steps without work: other tasks get turns, and the unfinished decision is invisible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS = 60
 
 
 def transforms(count: int = STEPS, operations: int = 1, *, then: JsonObject | None = None) -> JsonObject:
-    """A chain of transforms, each of which counts up in `n`; `then` follows."""
+    """Return a chain of transforms that each increment `n`; `then` follows."""
     counting: list[Json] = [{"increment": "state.n"}] * operations
     nodes: list[Json] = [
         {"id": f"t{number}", "type": "transform", "config": {"operations": counting}} for number in range(count)
@@ -41,7 +41,7 @@ def transforms(count: int = STEPS, operations: int = 1, *, then: JsonObject | No
 
 @pytest.fixture
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each part of a decision end as soon as it may."""
+    """Let each part of a decision end as early as possible."""
     monkeypatch.setattr(drivers, "PART_S", 0.0)
 
 

@@ -1,5 +1,5 @@
-"""The summary of a parent that is not driven here: a child that ends wakes it without undoing what another process
-wrote."""
+"""The summary of a parent that another process drives: a child that ends wakes it, and preserves the other process's
+changes."""
 
 from __future__ import annotations
 

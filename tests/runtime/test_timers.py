@@ -1,4 +1,4 @@
-"""Timers that ring while the disk is busy with another row: none is lost, and nothing that has begun is taken along."""
+"""Timers that fire while the disk writes another row: none is lost, and no running work is cancelled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def wait(name: str, duration: str) -> JsonObject:
 
 
 async def status_after(document: JsonObject) -> str:
-    """How it ends on a lazy disk, where each tool takes 12 ms."""
+    """Return the final status on a slow disk, where each tool takes 12 ms."""
 
     async def work(command: Execute) -> Json:
         await asyncio.sleep(0.012)
@@ -40,7 +40,7 @@ def test_a_wait_that_ends_before_it_is_stored_is_followed_by_the_next() -> None:
 
 
 def test_an_earlier_timer_does_not_cancel_a_firing_one() -> None:
-    """The long wait rings while the result of the tool is written; behind that a nearer timer is set."""
+    """The long wait fires while the result of the tool is written; then a nearer timer is set."""
     nodes: list[Json] = [{"id": "p", "type": "parallel"}, tool("t"), wait("near", "5ms"), wait("long", "25ms")]
     edges: list[Json] = [
         {"source": "p", "target": "t"},

@@ -1,4 +1,4 @@
-"""Saved workflows as tools of agents: each call is an execution below the one that calls, and outlives restarts."""
+"""Saved workflows as tools of agents: each call is a sub-workflow, and survives restarts."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ async def test_a_tool_node_that_calls_its_own_workflow_fails_with_a_code(world: 
 
 @pytest.mark.parametrize("moment", ["begun", "ended"])
 async def test_a_process_killed_around_a_call_starts_its_workflow_once(world: World, moment: str) -> None:
-    """Killed right after the row that asks for the sub-workflows, or right after a sub-workflow's last row."""
+    """It is killed directly after the row that starts the sub-workflows, or after the last row of a sub-workflow."""
     await world.save(GREET)
     died = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES, world.url, SCRIPT, HOST, moment)
     await asyncio.wait_for(died.wait(), timeout=60)

@@ -1,4 +1,4 @@
-"""A world for the runtime: executors that do what a test says, and plans made of small documents."""
+"""A world for the runtime: executors with given behaviour, and plans from small documents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def chain(*names: str, **more: Json) -> JsonObject:
 
 
 class Doing:
-    """The executor of every kind of work: remembers what it was asked, and does what `work` does."""
+    """The executor of every kind of work: records its commands and calls `work`."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -48,7 +48,7 @@ class Doing:
         self.cancelled: list[str] = []
 
     def basis(self, command: Execute, spec: WorkSpec) -> Json:
-        """Nothing but its definition and its input decides a result."""
+        """A result depends only on the definition and the input."""
         return None
 
     async def has(self, need: str) -> bool:
@@ -100,7 +100,7 @@ class Shelf:
 
 
 async def named(command: Execute) -> Json:
-    """The usual work: the result is the node's name."""
+    """The default work: the result is the node's name."""
     return command.step.node
 
 

@@ -1,4 +1,5 @@
-"""Thousands of broken documents: each gets problems with places, none a traceback. The scorecard runs many more.
+"""Thousands of broken documents: each has problems with positions, none causes a traceback. The scorecard runs many
+more.
 
 python -m tests.soak.documents [COUNT] [SEED]
 """
@@ -26,7 +27,7 @@ SHOWN = 12
 
 @dataclass
 class Figures:
-    """What became of the documents."""
+    """The results of the documents."""
 
     documents: int = 0
     refused: int = 0
@@ -34,12 +35,12 @@ class Figures:
     codes: Counter[str] = field(default_factory=Counter[str])
     slowest_s: float = 0.0
     misplaced: list[str] = field(default_factory=list[str])
-    """Problems without a line, a column, a message: there must be none."""
+    """Problems without a line, a column or a message: there must be none."""
 
 
 @cache
 def facts() -> CheckFacts:
-    """An installation with nothing but what ships with the product."""
+    """Return an installation without packages or settings."""
     tools = KnownTools(ToolRegistry(plugins=False))
     return CheckFacts(
         agents={},
@@ -54,7 +55,7 @@ def facts() -> CheckFacts:
 
 
 def examined(data: bytes, figures: Figures) -> None:
-    """Read, check and, if nothing forbids it, compile one document. Whatever it raises is a bug."""
+    """Read, check and, if it is valid, compile one document. Any exception is a bug."""
     began = time.process_time()
     source = Workflow.parse(data, name="broken")
     problems = check_workflow(source, facts()).problems
@@ -76,7 +77,7 @@ def examined(data: bytes, figures: Figures) -> None:
 
 
 def examine(count: int, seed: int) -> Figures:
-    """Break and examine so many documents. Raises with the seed of the one that raised."""
+    """Break and examine that many documents. Raises with the seed of the document that raised."""
     good = good_documents()
     figures = Figures()
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Documents as nobody should write them: good ones, broken in one to four ways; the same way for the same seed."""
+"""Broken documents: valid ones with one to four defects; the same ones for the same seed."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ HOSTILE: Final[tuple[Json, ...]] = (
     [[[[[[[[]]]]]]]],
     {"type": "agent|fanout|..."},
 )
-"""Values that have no business where they are put."""
+"""Values that are invalid at most places."""
 
 BYTES: Final = (b"\x00", b"\xff", b"\xef\xbb\xbf", b"{", b"}", b'"', b"\\", b",", b"//", b"/*", b"&a *a", b"\n---\n")
 
 
 def good_documents() -> list[bytes]:
-    """Every workflow document of the repository, as bytes, in the order of the paths."""
+    """Return every workflow document of the repository as bytes, in the order of the paths."""
     files = sorted(
         path
         for source in SOURCES
@@ -55,7 +55,7 @@ def good_documents() -> list[bytes]:
 
 
 def mutated(good: list[bytes], random: Random) -> bytes:
-    """One document, broken."""
+    """Return one broken document."""
     data = random.choice(good)
     for _ in range(random.randint(1, 4)):
         data = random.choice((_in_bytes, _in_values, _in_values, _in_encoding))(data, random)
@@ -63,7 +63,7 @@ def mutated(good: list[bytes], random: Random) -> bytes:
 
 
 def _in_bytes(data: bytes, random: Random) -> bytes:
-    """Cut, doubled, or with something put in."""
+    """Cut, duplicate or insert bytes."""
     if not data:
         return random.choice(BYTES)
     at, end = sorted((random.randrange(len(data)), random.randrange(len(data))))
@@ -78,7 +78,7 @@ def _in_bytes(data: bytes, random: Random) -> bytes:
 
 
 def _in_encoding(data: bytes, random: Random) -> bytes:
-    """In another encoding than the one expected, where it is text at all."""
+    """Use another encoding, if it is text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -88,7 +88,7 @@ def _in_encoding(data: bytes, random: Random) -> bytes:
 
 
 def _in_values(data: bytes, random: Random) -> bytes:
-    """With one value replaced, dropped, doubled, renamed or moved, where it is JSON."""
+    """Replace, remove, duplicate, rename or move one value, if it is JSON."""
     try:
         document = cast(Json, json.loads(data))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Events become bytes and come back exactly, or not at all; old shapes are lifted, never rewritten."""
+"""Events are encoded to bytes and decoded exactly, or refused; old shapes are upgraded on reading, never rewritten."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from pointsman.values import ExecutionId, Json, JsonObject
 
 
 class Began(Struct, frozen=True, tag_field="kind", tag="began"):
-    """An event of today."""
+    """A current event."""
 
     input: Json = None
 
 
 class Ended(Struct, frozen=True, tag_field="kind", tag="ended"):
-    """Another one."""
+    """Another current event."""
 
     output: Json = None
     attempt: int = 1

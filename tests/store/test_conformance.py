@@ -1,4 +1,4 @@
-"""Every store that ships obeys every rule."""
+"""Every shipped store obeys every rule."""
 
 from __future__ import annotations
 

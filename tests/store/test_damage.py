@@ -1,4 +1,4 @@
-"""One bit is flipped in the file: whatever value it changed, `verify` finds it. `POINTSMAN_LONG=1`: 300 bits."""
+"""One flipped bit in the file: `verify` reports every changed value. `POINTSMAN_LONG=1`: 300 bits."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.integration
 
 FLIPS = 300 if os.environ.get("POINTSMAN_LONG") else 40
 DERIVED = ("summaries", "awaited", "gates", "gate_people", "keeper", "sqlite_sequence", "deleted_executions")
-"""What follows from the journals, or says who is at work: not compared here."""
+"""Tables that follow from the journals, or describe running processes: not compared here."""
 OUTLIVING = ("usage",)
-"""What an execution cost stays when it is deleted."""
+"""The usage of an execution remains after its deletion."""
 
 
 @pytest.fixture
 async def whole(tmp_path: Path) -> bytes:
-    """The bytes of a store with something in every table."""
+    """Return the bytes of a store with rows in every table."""
     path, noise = tmp_path / "whole.db", Random(5).randbytes
     async with opened(f"sqlite:///{path}") as store:
         for execution in (ONE, ExecutionId("exec-two")):
@@ -51,7 +51,7 @@ async def whole(tmp_path: Path) -> bytes:
 
 
 def contents(path: Path) -> dict[str, list[tuple[object, ...]]] | None:
-    """Everything that is stored, as somebody would read it; None where it cannot be read."""
+    """Return everything stored, as a reader reads it; None if it cannot be read."""
     connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     try:
         tables = [

@@ -1,4 +1,4 @@
-"""A keeper that was superseded without knowing it: a zombie. It writes nothing after the new one's first row."""
+"""A leader that was superseded without its knowledge writes nothing after the first row of the new one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def a_zombie_is_refused(url: str, take_over: Takeover) -> None:
                 await write
         await asyncio.wait_for(kept.lost.wait(), PATIENCE_S)
         await kept.release()
-        if old.claims is None:  # On PostgreSQL it writes from here on like a process that does not lead.
+        if old.claims is None:  # On PostgreSQL it continues to write like a process that is not the leader.
             with pytest.raises(LeaderSuperseded):
                 await old.journal.append(ONE, row_of(2))
         assert [row.seq for row in await rows_in(old.journal, ONE)] == [1], "reading goes on"
@@ -61,7 +61,7 @@ async def a_zombie_is_refused(url: str, take_over: Takeover) -> None:
 
 
 async def no_row_follows_the_takeover(url: str, take_over: Takeover) -> None:
-    """The old keeper writes for sixteen executions as fast as it can while the new one takes over."""
+    """The old leader writes for sixteen executions as fast as possible while the new one takes over."""
     async with opened(url) as old, opened(url) as new:
         await old.lead("old")
         executions = [ExecutionId(f"exec-{number}") for number in range(16)]
@@ -122,7 +122,7 @@ async def test_a_leader_that_loses_its_session_stays_leader_without_a_rival(
         before = await asyncio.to_thread(cluster.value, f"SELECT pid {HELD}")
         await asyncio.to_thread(cluster.sql, BREAK)
         while await asyncio.to_thread(cluster.value, f"SELECT pid {HELD}") in ("", before):
-            pass  # Each look takes its time.
+            pass  # Each look takes time.
         await store.journal.append(ONE, row_of(1))
         assert not kept.lost.is_set()
 
@@ -191,7 +191,7 @@ async def test_a_stopped_leader_of_a_postgresql_store_loses_its_role(
 
 
 async def a_stopped_leader_loses_its_role(url: str, does: str) -> None:
-    """SIGSTOP keeps its locks and its connections. When it goes on it writes nothing more, and steps down."""
+    """SIGSTOP keeps its locks and connections. After SIGCONT it writes nothing more and steps down."""
     leader = await asyncio.to_thread(_leading, url, does)
     try:
         async with opened(url) as store:

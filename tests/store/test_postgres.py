@@ -1,4 +1,4 @@
-"""The PostgreSQL store when things go wrong around it: typed errors, reading goes on, nothing acknowledged is lost."""
+"""Faults of the PostgreSQL store: typed errors, reads continue, nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
 
 
 async def run(url: str, *statements: str) -> None:
-    """Statements of somebody else, in the schema of the store."""
+    """Run statements of another program in the schema of the store."""
     given, _, schema = url.partition("&schema=")
     async with await psycopg.AsyncConnection.connect(given, autocommit=True) as connection:
         await connection.execute(f"SET search_path = {schema}".encode())
@@ -56,7 +56,7 @@ async def seqs(store: Store, execution: ExecutionId = ONE) -> list[int]:
 
 
 def failing(state: str) -> tuple[str, ...]:
-    """Statements that make the server refuse every row with an error of that kind."""
+    """Return statements that make the server refuse every row with an error of that kind."""
     body = f"BEGIN RAISE EXCEPTION 'no row today' USING ERRCODE = '{state}'; END"
     return (
         f"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$",
@@ -160,7 +160,7 @@ async def test_a_database_restart_under_load_loses_and_repeats_nothing(how: str,
 async def test_the_store_determines_the_result_of_a_commit_whose_connection_was_lost(
     lost: str, cluster: postgres.Cluster, tmp_path: Path
 ) -> None:
-    """Behind a wire that is cut: after the server was asked, or before."""
+    """The connection is cut after or before the server received the commit."""
     async with Unreliable(cluster.folder) as wire, opened(cluster.url(host=str(wire.folder))) as store:
         for seq in range(1, 4):
             await store.journal.append(ONE, row_of(seq))

@@ -1,4 +1,4 @@
-"""Deleting in SQLite: nothing is left on the disk, in slices, whoever else is at work, and after a crash."""
+"""Deletion in SQLite: nothing remains on the disk; it works in slices, beside other writers, and across a crash."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def in_files(path: Path, text: str) -> list[str]:
 
 
 async def fill(store: Store, execution: ExecutionId, text: str, rows: int = 30) -> None:
-    """Rows of every size: as they are, compressed, in pieces; effects."""
+    """Write rows of every size (plain, compressed, in pieces) and effects."""
     for seq in range(1, rows + 1):
         size = (10, 5_000, 100_000)[seq % 3]
         await store.journal.append(execution, row_of(seq, {"plain": text, "more": f"{text} {seq}" * (size // 10)}))
@@ -39,7 +39,7 @@ async def fill(store: Store, execution: ExecutionId, text: str, rows: int = 30) 
 
 
 class Interrupted(Exception):
-    """Instead of the end of a process."""
+    """Simulates the end of a process."""
 
 
 def interrupted_after(slices: int) -> Callable[..., bool]:

@@ -1,4 +1,4 @@
-"""The SQLite store when things go wrong around it: typed errors, reading goes on, nothing acknowledged is lost."""
+"""Faults of the SQLite store: typed errors, reads continue, nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 
 def settle(store: SqliteStore, setting: str) -> None:
-    """Change a setting of the idle connection that writes."""
+    """Change a setting of the idle writing connection."""
     writing = store.journal._writer._connection  # pyright: ignore[reportPrivateUsage] - the fault comes from inside
     writing.execute(setting).fetchall()
 
@@ -127,7 +127,7 @@ async def test_one_bad_request_does_not_affect_others_of_its_commit(store: Sqlit
 
 @contextmanager
 def gathered(store: SqliteStore) -> Generator[None, None, None]:
-    """Hold the writer's thread up, so that everything asked for meanwhile is committed together."""
+    """Delay the writer's thread, so that all pending requests are committed together."""
     go = threading.Event()
 
     def hold(_: Transaction) -> None:
@@ -256,7 +256,7 @@ async def test_a_single_execution_uses_the_writer_thread_only_on_a_slow_disk(
     monkeypatch.setattr(writer, "AT_ONCE_IN_A_ROW_S_MAX", in_a_row)
     for seq in range(1, 101):
         await store.journal.append(ONE, row_of(seq))
-    # The first four, while it is not sure to be alone; then one whenever others have waited long enough for the loop.
+    # The first four, while it may not be alone; then one each time others have waited long enough for the loop.
     asked = store.journal._writer._asked  # pyright: ignore[reportPrivateUsage] - a matter of cost, seen nowhere else
     assert asked == through_the_thread
     assert await seqs(store) == list(range(1, 101))

@@ -1,4 +1,4 @@
-"""Built-in tools: what reaches outside is off until the settings allow it, and says what would switch it on."""
+"""Built-in tools: those with outside access are off until the settings allow them, and name the setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands: programs of the operator's choice, run in the sandbox with the arguments of a call."""
+"""Commands: programs that the operator allows, run in the sandbox with the arguments of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fetch_page`: what a page says, from hosts that are meant, whatever the page does to its reader."""
+"""`fetch_page`: the text of a page, from allowed hosts, for any hostile page."""
 
 from __future__ import annotations
 

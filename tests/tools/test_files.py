@@ -1,4 +1,4 @@
-"""Files of an execution: in a directory of its own, out of which no path, link, device or race leads."""
+"""Files of an execution: no path, link, device or race leads out of its directory."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_links_are_not_followed_at_any_position(root: Path, tmp_path: Path) -> N
         assert refusal_of_read(files, path).code == "file-refused"
     for path in ("link", "way/new", "up/new"):
         assert refusal_of_write(files, path).code == "file-refused"
-    files.write("twin", b"mine")  # a new file takes the name, the other one keeps its content
+    files.write("twin", b"mine")  # The new file replaces the name; the other file keeps its content.
     assert (outside / "secret").read_text() == "secret"
     assert [one.name for one in outside.iterdir()] == ["secret"]
     assert [file.path for file in files.files()] == ["a/real", "twin"]
@@ -118,7 +118,7 @@ def test_devices_pipes_and_directories_are_refused_as_files(root: Path) -> None:
     files = jail(root)
     files.write("a/real", b"x")
     mine = root / "exec-1"
-    os.mkfifo(mine / "pipe")  # opening one would wait for a writer
+    os.mkfifo(mine / "pipe")  # Opening it would wait for a writer.
     if os.getuid() == 0:
         os.mknod(mine / "zero", stat.S_IFCHR | 0o600, os.makedev(1, 5))
         assert refusal_of_read(files, "zero").code == "file-refused"

@@ -1,4 +1,4 @@
-"""Whatever a tool does, its call ends in a typed failure, and the execution lives on and says so."""
+"""Any behaviour of a tool ends its call with a typed failure, and the execution continues and reports it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ANSWERS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 async def told(evil: Tool, code: str) -> None:
-    """Both by an agent, which is told and goes on, and by a node, which fails."""
+    """Call it from an agent, which receives the failure and continues, and from a node, which fails."""
     agent: JsonObject = {"id": "a", "type": "agent", "config": {"prompt": "Go.", "tools": ["evil"]}}
     alone: JsonObject = {"id": "a", "type": "tool", "config": {"tool": "evil"}}
     script = parse_script(
@@ -86,7 +86,7 @@ async def test_a_hostile_tool_ends_only_its_call(name: str) -> None:
 
     @tool
     async def evil() -> Any:
-        """Does harm."""
+        """Misbehave."""
         return answer()
 
     await told(evil, code)
@@ -95,7 +95,7 @@ async def test_a_hostile_tool_ends_only_its_call(name: str) -> None:
 async def test_a_hanging_tool_times_out() -> None:
     @tool(timeout_s=0.01)
     async def evil() -> None:
-        """Never answers."""
+        """Never answer."""
         await asyncio.Event().wait()
 
     await told(evil, "tool-timeout")
@@ -104,7 +104,7 @@ async def test_a_hanging_tool_times_out() -> None:
 async def test_a_large_number_is_unchanged() -> None:
     @tool
     async def evil() -> int:
-        """A number of 31 digits."""
+        """Return a number of 31 digits."""
         return 10**30 + 1
 
     async with Pointsman("memory:", settings=Settings(), tools=[evil]) as app:

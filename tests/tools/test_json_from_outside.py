@@ -61,7 +61,7 @@ def test_a_web_response_over_a_limit_is_unreadable(text: str) -> None:
 async def test_a_tool_result_over_a_limit_fails_the_call(value: list[Json]) -> None:
     @tool
     def many() -> list[Json]:
-        """Return much."""
+        """Return many values."""
         return value
 
     registry = ToolRegistry([many], plugins=False)

@@ -1,4 +1,4 @@
-"""Tools: found by name, called with arguments that were checked, bounded in time and size."""
+"""The registry of tools: lookup by name, checked arguments, limits of time and size."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def web_search(query: str, limit: Annotated[int, Field(ge=1, description="
 
 @tool(idempotent=True)
 def when(day: date, idempotency_key: str, context: ToolContext) -> str:
-    """Say a day."""
+    """Return a day."""
     return (
         f"{day:%d.%m.%Y} {idempotency_key} {context.execution} {threading.current_thread() is threading.main_thread()}"
     )
@@ -46,43 +46,43 @@ def when(day: date, idempotency_key: str, context: ToolContext) -> str:
 
 @tool(timeout_s=0)
 async def endless() -> None:
-    """Never answers."""
+    """Never answer."""
     await asyncio.Event().wait()
 
 
 @tool(output_bytes_max=10)
 async def talkative() -> str:
-    """Says too much."""
+    """Return too much."""
     return "x" * 20
 
 
 @tool
 async def broken() -> None:
-    """Breaks."""
+    """Raise."""
     raise KeyError("lost")
 
 
 @tool
 async def times_out_inside() -> None:
-    """Has a timeout of its own."""
+    """Raise its own timeout."""
     raise TimeoutError("upstream")
 
 
 @tool
 async def picky() -> None:
-    """Says itself what went wrong."""
+    """Raise a specific failure."""
     raise ToolFailed(Failure(code="quota-spent", message="no more today", retryable=False))
 
 
 @tool
 async def odd() -> Any:
-    """Answers what is not JSON."""
+    """Return a value that is not JSON."""
     return threading.Lock()
 
 
 @tool
 async def infinite() -> list[float | None]:
-    """Answers a number that JSON does not have."""
+    """Return a number that JSON does not have."""
     return [None, float("inf")]
 
 
@@ -258,7 +258,7 @@ def test_functions_are_tools() -> None:
 async def test_a_store_outage_does_not_fail_the_tool() -> None:
     @tool
     async def reads() -> None:
-        """Reads the store."""
+        """Read the store."""
         raise StoreUnreachable("the server is away")
 
     with pytest.raises(StoreUnreachable):
@@ -282,7 +282,7 @@ class Listing:
         return None
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing: there is no connection."""
 
 
 async def test_listing_a_source_again_removes_only_the_tools_of_that_source() -> None:

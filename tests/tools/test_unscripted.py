@@ -1,4 +1,4 @@
-"""Tools nobody registered, where the scripted model plays."""
+"""Unregistered tools with the scripted model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`web_search`: each engine is asked in its own way, and answers in one."""
+"""`web_search`: each engine has its own request and a common result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events reach the executions that wait for them, and start workflows: once each, also after a restart."""
+"""Events reach waiting executions and start workflows, once each, also after a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications reach their address at least once, also over crashes; what is not taken is tried again, and shown."""
+"""Notifications are delivered at least once, also across crashes; failed deliveries are retried and listed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECRET = "a secret of more than sixteen characters"
 
 @dataclass
 class Address:
-    """An HTTP server that answers as a test says, and remembers what it was told."""
+    """An HTTP server with given answers, which records the requests."""
 
     url: str
     status: int = 204

@@ -1,4 +1,4 @@
-"""Calls of webhooks that were refused: kept for whoever looks, in whatever process, and never more than a few."""
+"""Refused webhook calls: the store lists a limited number of them for all processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def forge(app: Pointsman, *paths: str) -> None:
 
 
 async def kept(app: Pointsman, path: str = "issues") -> int | None:
-    """What the store has of it; None: nothing."""
+    """Return the number in the store; None: no entry."""
     entry = await app.store.entries.find(KIND, path)
     if entry is None:
         return None
@@ -39,7 +39,8 @@ async def kept(app: Pointsman, path: str = "issues") -> int | None:
 
 
 async def until(app: Pointsman, many: int) -> None:
-    """Threads write in real time: another thread gets its turn before virtual time goes on."""
+    """Wait until the store has that many. Threads write in real time: another thread gets a turn before virtual time
+    advances."""
     while await kept(app) != many:
         await asyncio.to_thread(lambda: None)
         await app.clock.sleep_until(app.clock.now() + HELD_S)

@@ -1,4 +1,4 @@
-"""Schedules start executions when they are due: once each, also after crashes, and as their policies say."""
+"""Schedules start executions when they are due: once each, also across crashes, and according to their policies."""
 
 from __future__ import annotations
 

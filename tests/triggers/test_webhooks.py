@@ -1,4 +1,4 @@
-"""Webhooks: only who knows the secret is heard, what comes twice counts once, and nothing tells which paths exist."""
+"""Webhooks: only signed calls are accepted, duplicates count once, and no answer reveals which paths exist."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def test_a_webhook_with_a_secret_refuses_unsigned_calls(tmp_path: Path) ->
 
 
 async def test_webhooks_of_two_schemes_can_share_a_secret(tmp_path: Path) -> None:
-    """What is signed for the one is no call of the other, also where it can be divided or read in another way."""
+    """A text signed for one scheme is not a call of the other, also if it can be split or read in another way."""
     clock, form = HandClock(), {"Content-Type": "application/x-www-form-urlencoded"}
     async with opened(tmp_path, clock) as app:
         await app.save(noting("plain", triggers=[hook()]))

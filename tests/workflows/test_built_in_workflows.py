@@ -1,4 +1,4 @@
-"""Workflows that come with the product: beside the saved ones, told apart, called, cloned, and never changed."""
+"""Built-in workflows: listed beside saved ones, marked, callable, clonable, and immutable."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ async def test_built_in_workflows_are_called_by_nodes_and_as_tools(tmp_path: Pat
 async def test_a_registered_tool_takes_precedence_over_a_built_in_workflow(tmp_path: Path) -> None:
     @tool
     async def iterate(items: list[int], instruction: str) -> str:
-        """My own."""
+        """Return my own result."""
         return f"{instruction}: {len(items)}"
 
     async with Pointsman("memory:", tools=[iterate], model="scripted") as app:
@@ -169,7 +169,7 @@ async def test_a_registered_tool_takes_precedence_over_a_built_in_workflow(tmp_p
 
 
 async def test_research_as_a_tool_continues_after_its_process_ended(tmp_path: Path) -> None:
-    """The first process ends once the sub-workflow has begun; the second one finishes both, and starts no other."""
+    """The first process ends once the sub-workflow has begun; the second one finishes both and starts no other."""
     script = load_script(EXAMPLES / "built-in" / "script.yaml")
     desk = Workflow.load(EXAMPLES / "built-in" / "desk.yaml")
     async with installation(tmp_path, script=script) as app:

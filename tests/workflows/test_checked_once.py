@@ -1,4 +1,4 @@
-"""A workflow is checked once for each state of the installation that its check depends on."""
+"""A workflow is checked once for each state of the installation on which its check depends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def same_text(text: str) -> str:
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of the workflows that were checked."""
+    """Record the ids of the checked workflows."""
     found: list[str] = []
 
     def counted(source: Workflow, facts: CheckFacts) -> CheckResult:

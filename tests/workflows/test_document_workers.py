@@ -1,4 +1,4 @@
-"""Documents of callers are worked on in processes of their own: within limits, and one at a time for each caller."""
+"""Documents of callers are processed by worker processes: within limits, and one at a time for each caller."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spin(_: str = "") -> None:
 
 
 def meet(folder: str) -> None:
-    """Wait until another worker has come, too."""
+    """Wait until another worker has arrived too."""
     Path(folder, str(os.getpid())).touch()
     while len(os.listdir(folder)) < 2:
         time.sleep(0.005)

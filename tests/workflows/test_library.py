@@ -1,4 +1,4 @@
-"""Saved workflows: revisions, what is switched off, what belongs to whom, and where definitions come from."""
+"""Saved workflows: revisions, disabled ones, owners, and the sources of definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of models: without a provider, of an unknown provider, misspelt; and those that may be anything."""
+"""Names of models: without a provider, of an unknown provider, misspelt, and arbitrary ones."""
 
 from __future__ import annotations
 

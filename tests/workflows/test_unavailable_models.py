@@ -1,5 +1,6 @@
-"""A model that cannot be called from an installation is an error before the first step; the scripted model never stands
-in for it unasked."""
+"""A model that cannot be called from an installation is an error before the first step; the scripted model never
+replaces it without a request.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def agent(**config: Json) -> JsonObject:
 
 
 async def refusal(workflow: Workflow, settings: Settings | None = None) -> PointsmanError:
-    """Why it is not started. Nothing was written, and `check` warns of the same."""
+    """Return why it is not started. Nothing was written, and `check` warns of the same."""
     async with Pointsman("memory:", settings=settings or Settings()) as app:
         with pytest.raises(PointsmanError) as caught:
             await app.start(workflow)

@@ -1,4 +1,4 @@
-"""Every verb of workflows, agents and tools: the role it requires, what strangers learn, and its audit entry."""
+"""Every verb of workflows, agents and tools: its role, its answers to strangers, and its audit entry."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ OPEN: Final = {
     "AgentVerbs.list",
     "ToolVerbs.list",
 }
-"""Verbs without an object: a stranger may call them, and sees nothing of the owner's."""
+"""Verbs without an object: a stranger may call them, and sees no object of the owner."""
 ENTRIES: Final = {
     "WorkflowVerbs.save": "id=letter, revision=2",
     "WorkflowVerbs.replace": "workflow=letter",

@@ -1,4 +1,4 @@
-"""What models are shown of a workflow that is a tool."""
+"""The description of a workflow as a tool for models."""
 
 from __future__ import annotations
 

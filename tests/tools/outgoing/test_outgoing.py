@@ -1,4 +1,5 @@
-"""A call goes where the operator lets it, whatever names, redirects and answers say; and it always ends."""
+"""A call reaches only addresses that the operator allows, whatever names, redirects and answers contain, and it always
+ends."""
 
 from __future__ import annotations
 
@@ -192,7 +193,7 @@ async def test_a_trickling_response_times_out(head: bytes) -> None:
         while True:
             writer.write(b"x")
             await writer.drain()
-            await asyncio.sleep(0.01)  # Slower than any bound on bytes, faster than any bound on one read.
+            await asyncio.sleep(0.01)  # Slower than any limit of bytes, faster than any limit of one read.
 
     async with peering() as peer:
         peer.answers["/"] = dripping

@@ -1,4 +1,4 @@
-"""Programs that mean harm, by what comes of them."""
+"""Hostile programs, by the failure that they cause."""
 
 from __future__ import annotations
 
@@ -126,4 +126,4 @@ HARMLESS: Final[dict[str, tuple[str, object]]] = {
     "a text that evaluates": ("eval('1 + 1')", 2),
     "arguments that are code": ("word", "__import__('os').system('id')"),
 }
-"""What the program is -> the program, its result."""
+"""Description of the program -> the program, its result."""

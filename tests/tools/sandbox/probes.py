@@ -1,7 +1,7 @@
-"""What a program in a box tries, once nothing but the box holds it: `python -I -S probes.py WORLD [alone]`.
+"""The attempts of a program to leave its sandbox: `python -I -S probes.py WORLD [alone]`.
 
-It prints one JSON object, probe -> what came of it: the name of an error, or what it got hold of. The world tells it of
-things outside: a file, a directory, a socket, a process. `alone`: the box has no programs and no list of processes.
+It prints one JSON object, probe -> its result: the name of an error, or what it reached. WORLD describes objects
+outside: a file, a directory, a socket, a process. `alone`: the sandbox has no programs and no list of processes.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CALLS = {
     "memfd_secret": (447, 447),
     "a call nobody knows": (500, 500),
 }
-"""By their numbers, with arguments that would do no harm if they got through."""
+"""System calls by number, with arguments that are harmless if the call is allowed."""
 
 
 def tried(what: Callable[[], object]) -> str:
@@ -92,7 +92,7 @@ def written(path: str) -> str:
 
 
 def opened(path: str) -> str:
-    """For writing, which is enough to know, and does nothing yet."""
+    """Open for writing, which changes nothing."""
     os.close(os.open(path, os.O_WRONLY))
     return path
 
@@ -206,7 +206,7 @@ def programs(world: dict[str, str]) -> dict[str, str]:
 
 
 def rights() -> str:
-    """The capabilities it has, or could come to have."""
+    """Return the capabilities that it has or could obtain."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     sets = (ctypes.c_uint32 * 6)()
     if LIBC.capget(header, sets):

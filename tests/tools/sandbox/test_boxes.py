@@ -1,4 +1,4 @@
-"""What a box holds by itself: programs that need no interpreter to be let down by, in each box of this machine."""
+"""What a sandbox enforces alone, without an interpreter's restrictions, for each sandbox of this machine."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ NOTHING: Final = {
     "where": "/",
     "look a name up": "[Errno -2] Name or service not known",
 }
-"""What came of probes that end in something else than an error of the kernel."""
+"""Results of probes that end in something other than a kernel error."""
 
 each_box = pytest.mark.parametrize("box", BOXES)
 
 
 class World:
-    """What is outside: a file, a directory, a process, a socket that hears whoever reaches it."""
+    """Objects outside: a file, a directory, a process, a socket that accepts connections."""
 
     def __init__(self, directory: Path) -> None:
         self.file = directory / "file"
@@ -96,7 +96,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 async def ran(box: BoxName, program: str, *arguments: str, given: bytes = b"", **bounds: float) -> ProcessResult:
-    """A shell script in a box."""
+    """Run a shell script in a sandbox."""
     job = Job(program="/bin/sh", arguments=("-c", program, "sh", *arguments), bounds=_bounds(**bounds))
     return await bounded(box_or_skip(box), job, given)
 
@@ -253,7 +253,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_every_kind_of_file_counts(flood: str) -> None:
-    """Each takes memory of the kernel, also an empty one."""
+    """Each takes kernel memory, also an empty one."""
     program = (
         "import os\nkept = []\nn = 0\n"
         f"while n < 20000:\n try:\n  {FLOODS[flood]}\n except OSError:\n  break\n n += 1\nprint(n)"
@@ -301,7 +301,7 @@ async def test_uncounted_kernel_memory_cannot_be_allocated(box: BoxName, call: s
 
 @each_box
 async def test_socket_pairs_hold_little_memory(box: BoxName) -> None:
-    """Their buffers are memory of the kernel, which no limit of the process counts."""
+    """Their buffers are kernel memory, which no limit of the process counts."""
     program = """
 import socket
 pairs, bytes_held = [], 0
@@ -326,7 +326,7 @@ except OSError:
 
 
 async def test_processes_are_limited_and_end_with_the_first() -> None:
-    # While the bomb has taken all there is the shell can start nothing itself: it counts.
+    # While the bomb has used up all processes, the shell itself can start none: it counts.
     bomb = "f() { f | f & }; f; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo survived"
     ended = await ran("bubblewrap", bomb, processes=8)
     assert ended.output == b"survived\n"
@@ -424,7 +424,7 @@ for preference in ("bubblewrap", "auto"):
     except SandboxMissing as why:
         print(why)
 """
-"""Selects a sandbox after it has lost the right to namespaces and mounts, as in a container with Docker's profile."""
+"""Selects a sandbox after losing the right to namespaces and mounts, like a container with Docker's profile."""
 
 
 def filter_of_containers() -> bytes:
@@ -498,7 +498,7 @@ def test_each_system_call_is_listed_once_and_has_a_number() -> None:
 
 
 def _running(mark: str) -> list[int]:
-    """The processes of this machine that have become `sleep` with that argument."""
+    """Return the processes of this machine that run `sleep` with that argument."""
     found: list[int] = []
     for one in Path("/proc").iterdir():
         try:
@@ -510,11 +510,11 @@ def _running(mark: str) -> list[int]:
 
 
 async def _until_running(mark: str, *, expected: bool) -> None:
-    while bool(_running(mark)) is not expected:  # noqa: ASYNC110 - the kernel sets no event of ours
+    while bool(_running(mark)) is not expected:  # noqa: ASYNC110 - the kernel sends no event
         await asyncio.sleep(0.005)
 
 
 def _status(mark: str) -> dict[str, str]:
-    """What the kernel says of it."""
+    """Return its status in /proc."""
     (pid,) = _running(mark)
     return dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)

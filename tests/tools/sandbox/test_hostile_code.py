@@ -1,4 +1,4 @@
-"""Code that means harm: each program ends, with a failure that has a name, and leaves nothing behind."""
+"""Hostile code: each program ends with a named failure and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def interpreter() -> AsyncIterator[Interpreter]:
 
 
 def children(parent: int | str = "self") -> set[int]:
-    """The processes it has started and not buried."""
+    """Return its child processes that have not been reaped."""
     return {int(pid) for task in Path(f"/proc/{parent}/task").iterdir() for pid in _children_of(task)}
 
 
@@ -44,7 +44,7 @@ def _children_of(thread: Path) -> list[str]:
 
 
 def family(process: int) -> set[int]:
-    """It and all below it."""
+    """Return it and all its descendants."""
     return {process}.union(*map(family, children(process)))
 
 
@@ -53,7 +53,7 @@ def is_interpreter(process: int) -> bool:
 
 
 def has_begun(process: int) -> bool:
-    """It is the interpreter, or a box around one."""
+    """Return whether it is the interpreter, or a sandbox around one."""
     try:
         return any(map(is_interpreter, family(process)))
     except OSError:
@@ -61,7 +61,7 @@ def has_begun(process: int) -> bool:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110 - the kernel sets no event of ours
+    while not holds():  # noqa: ASYNC110 - the kernel sends no event
         await asyncio.sleep(0)
 
 
@@ -80,7 +80,7 @@ async def came_of(interpreter: Interpreter, source: str) -> str:
 async def test_hostile_programs_end_with_a_named_failure(interpreter: Interpreter, code: str) -> None:
     programs = HOSTILE[code]
     came = await asyncio.gather(*(came_of(interpreter, source) for source in programs.values()))
-    # What takes all memory also takes long: which limit it meets first is up to the machine.
+    # Code that takes all memory also takes long: which limit applies first depends on the machine.
     may = {"code-over-limit": {"code-over-limit", "timeout"}}.get(code, {code})
     assert {name: got for name, got in zip(programs, came, strict=True) if got not in may} == {}
     assert (await interpreter.run("1 + 1", {})).value == 2
@@ -198,7 +198,7 @@ async def test_an_interpreter_has_only_its_pipes_open(box: BoxName) -> None:
     ],
 )
 async def test_code_that_works_and_sleeps_past_its_limit_fails(source: str) -> None:
-    """Work and sleep count together, by the clock on the wall."""
+    """Work and sleep count together, in real time."""
     interpreter = Interpreter(CodeLimits(seconds=Seconds(0.5)))
     try:
         with pytest.raises(CodeFailed) as caught:

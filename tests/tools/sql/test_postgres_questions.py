@@ -1,4 +1,4 @@
-"""Questions to a real PostgreSQL: the server itself refuses everything but reading, by a role without rights."""
+"""Queries on a real PostgreSQL: the server itself refuses everything but reads, through a role without rights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.tools.sql.asking import asked, asking, refusal
 def cluster() -> postgres.Cluster:
     cluster = postgres.shared_cluster()
     with (cluster.folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a run share the server
+        fcntl.flock(lock, fcntl.LOCK_EX)  # The workers of a run share the server.
         if cluster.value("SELECT to_regclass('sql_tool_orders') IS NULL") == "t":
             _make(cluster)
     return cluster

@@ -1,4 +1,4 @@
-"""Questions to SQLite: one statement that reads; anything else is refused before it runs, and nothing runs for long."""
+"""Queries on SQLite: one reading statement; anything else is refused before it runs, and no query runs for long."""
 
 from __future__ import annotations
 

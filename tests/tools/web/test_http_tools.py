@@ -1,4 +1,4 @@
-"""HTTP tools: what leaves is what was described, with the arguments in their places and nowhere else."""
+"""HTTP tools: the request is the described one, with arguments in their places only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""OpenAPI documents become tools with checked arguments; what they cannot become is said; hostile ones end."""
+"""OpenAPI documents become tools with checked arguments; unsupported parts are reported; hostile documents are
+refused."""
 
 from __future__ import annotations
 
