@@ -1,10 +1,10 @@
-"""Builds the web app into the package, when its sources are newer than what is there. Also: `python hatch_build.py`.
+"""Builds the web app into the package if its sources are newer than the build. Also: `python hatch_build.py`.
 
-    POINTSMAN_UI=auto     build where npm is there, else say what is missing (the default)
-    POINTSMAN_UI=require  fail where it cannot be built
-    POINTSMAN_UI=skip     leave it
+    POINTSMAN_UI=auto     build if npm is installed, otherwise print what is missing (the default)
+    POINTSMAN_UI=require  fail if it cannot be built
+    POINTSMAN_UI=skip     do not build
 
-A wheel brings the built app along: who installs one needs no Node. An editable install builds nothing by itself.
+A wheel contains the built app, so its users need no Node. An editable install builds nothing by itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NODE_MAJOR_MIN: Final = 20
 
 
 class UiNotBuilt(Exception):
-    """The web app could not be built. The message says what to do."""
+    """The web app could not be built. The message states what to do."""
 
 
 class WebAppHook(BuildHookInterface[Any]):
@@ -42,7 +42,8 @@ class WebAppHook(BuildHookInterface[Any]):
 
 
 def build_ui(wish: str) -> str:
-    """What was done, in a sentence. Raises `UiNotBuilt`: with `require`, or where building itself failed."""
+    """Return a sentence about the result. Raises `UiNotBuilt` if the build failed, or with `require` if it is
+    impossible."""
     if wish not in ("auto", "require", "skip"):
         raise UiNotBuilt(f"POINTSMAN_UI is auto, require or skip, not {wish!r}")
     if wish == "skip":

@@ -1,4 +1,4 @@
-"""`python -m bench`: measure every shape in a process of its own, in turns, and write RESULTS.md."""
+"""`python -m bench`: measure every shape in a separate process, in turns, and write RESULTS.md."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def measure(cell: Cell, models: Mapping[int, str], new_address: NewAddress | Non
 
 
 def ask(module: str, arguments: list[str], answer: type[T]) -> T:
-    """Return the answer of a module of this package, run in a process of its own."""
+    """Return the answer of a module of this package, which runs in a separate process."""
     return answer_of([sys.executable, "-m", f"bench.{module}", *arguments], answer)
 
 

@@ -1,8 +1,8 @@
-"""`make bench-check`, or `python -m bench.checking [NODES,…] [SHAPE …]`: what reading and checking a document cost.
+"""`make bench-check`, or `python -m bench.checking [NODES,…] [SHAPE …]`: the cost of reading and checking a document.
 
-For each shape of document and each size: CPU time in microseconds for each node or edge, whichever are more, and the
-memory that the check needs at its peak. Each document has a process of its own, without the garbage collector: the
-worker processes of a server collect between documents.
+For each shape and size of document: CPU time in microseconds per node or per edge, whichever are more, and the peak
+memory of the check. Each document has a separate process without the garbage collector, because the worker processes of
+a server collect between documents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPELLED: Final = tuple(f"chain in {name}" for name in (*DIALECTS, "YAML"))
 
 
 class Cost(NamedTuple):
-    """What one document cost."""
+    """The cost of one document."""
 
     parts: int
     """Nodes or edges, whichever are more."""
@@ -43,7 +43,7 @@ class Cost(NamedTuple):
 
 
 def cpu_us(work: Callable[[], object], per: int) -> float:
-    """CPU time in microseconds for each of so many."""
+    """Return the CPU time of the work in microseconds, divided by `per`."""
     began = time.process_time()
     work()
     return (time.process_time() - began) * 1e6 / per

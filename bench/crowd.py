@@ -1,4 +1,4 @@
-"""What agents that all speak at once cost a browser that watches them: a part of `python -m bench.web --executions`."""
+"""Cost of many streaming agents for a browser that shows them: a part of `python -m bench.web --executions`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.async_api import Browser
 from bench.watching import FRAMES, WINDOW, counters, spread
 
 CROWDS: Final = (8, 300)
-"""As many branches of so many steps each."""
+"""Number of steps of each branch."""
 STEPS: Final = 10
 WATCHED_S: Final = 5.0
 BEGINS_MS: Final = 3000
@@ -42,7 +42,7 @@ class Crowded(NamedTuple):
 
 
 def speaking(branches: int) -> str:
-    """A wait, then so many branches, all at once."""
+    """Return a workflow with a wait, and then that many branches in parallel."""
     last = STEPS - 1
     nodes = [{"id": f"say{at}", "type": "agent", "config": {"prompt": "Speak."}} for at in range(STEPS)]
     chain = [{"source": f"say{at}", "target": f"say{at + 1}"} for at in range(last)]

@@ -48,7 +48,7 @@ its code yet, and what only large rows need is loaded with the first."""
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What one process found out. Times in µs."""
+    """The measurements of one process. Times in µs."""
 
     shape: str
     size: int
@@ -198,7 +198,7 @@ class Answers:
 
 
 class Tool:
-    """`answer` gives 1, `count` how often it was asked, `wide` an object of as many keys as the size says."""
+    """`answer` returns 1, `count` the number of its calls, `wide` an object with as many keys as the size."""
 
     def __init__(self, size: int) -> None:
         self._wide: JsonObject = {f"key_{number}": number for number in range(size)}
@@ -210,7 +210,7 @@ class Tool:
 
 
 class Agent:
-    """Asks for a tool as often as the size says, then is content. Says something else each time."""
+    """Calls a tool as often as the size, then answers, each time with another text."""
 
     def __init__(self, size: int) -> None:
         self._rounds = size

@@ -1,6 +1,6 @@
 """`python -m bench.growth`: growth curves of a server, over real sockets; writes GROWTH.md and its plots.
 
-Each point is a fresh `pointsman serve` on a store of its own: executions parked at gates, agents that stream at once
+Each point is a fresh `pointsman serve` on a new store: executions that wait at gates, agents that stream concurrently
 from a model server, subscribers of one execution, schedules.
 """
 
@@ -60,7 +60,7 @@ async def in_batches(count: int, deed: Callable[[int], Awaitable[object]]) -> No
 
 
 async def park(folder: str, count: int) -> None:
-    """Leave so many executions at their gates."""
+    """Start that many executions and leave them at their gates."""
     async with Pointsman(f"sqlite:///{folder}/store.db", settings=Settings(model="scripted")) as app:
         workflow = Workflow.parse(GATE)
 
@@ -102,7 +102,7 @@ def gates(count: int) -> tuple[float, ...]:
 
 
 async def speak(one: Server, count: int) -> tuple[float, ...]:
-    """Let so many agents speak at once, each to a subscriber."""
+    """Let that many agents stream concurrently, each to a subscriber."""
     line = await Line.open(one.port)
     executions = [await begun(line, "speak") for _ in range(count)]
     subscribers: list[Line] = []
@@ -158,7 +158,7 @@ def subscribers(count: int) -> tuple[float, ...]:
 
 
 async def plan(folder: str, count: int) -> None:
-    """Save so many schedules of one workflow, due in an hour."""
+    """Save that many schedules of one workflow, due in an hour."""
     async with Pointsman(f"sqlite:///{folder}/store.db", settings=Settings(model="scripted")) as app:
         await app.save(Workflow.parse(ONE))
         await in_batches(count, lambda number: app.schedule("one", id=f"plan-{number}", every=3600.0))

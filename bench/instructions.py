@@ -42,7 +42,7 @@ VALGRIND: Final = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegr
 
 
 async def perform(shape: str, size: int, store: str, runs: int) -> int:
-    """Run a shape once to warm up, then so many times. Return the calls of node functions in one run."""
+    """Run a shape once to warm up, then `runs` times. Return the calls of node functions in one run."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         async with cases()[shape](size, Place(store, Path(folder), "")) as run:
             await run()

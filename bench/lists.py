@@ -1,7 +1,7 @@
-"""`python -m bench.lists`: what lists cost where there is much, over real sockets; writes its part of SERVER.md.
+"""`python -m bench.lists`: the cost of lists with many entries, over real sockets; writes its part of SERVER.md.
 
-A store is filled through the same verbs that everybody uses, then a server of its own answers. What is told is its CPU
-and the bytes of one answer, the second time it is asked: nothing is to be worked out anew.
+A store is filled through the public verbs, then a separate server answers. The figures are its CPU time and the bytes
+of one answer, at the second request, when nothing has to be computed again.
 """
 
 from __future__ import annotations

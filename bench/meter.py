@@ -70,7 +70,7 @@ async def add_one(number: int) -> int:
 
 
 async def wide(keys: int) -> dict[str, int]:
-    """Return an object with so many keys."""
+    """Return an object with that many keys."""
     CALLS.count += 1
     return {f"key_{number}": number for number in range(keys)}
 

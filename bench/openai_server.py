@@ -38,7 +38,7 @@ _END: Final = b"\r\n\r\n"
 
 
 class Canned(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server replies."""
+    """Configuration of the replies."""
 
     rounds: int = 1
     """Tool results after which the conversation gets its final text."""

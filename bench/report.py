@@ -161,7 +161,7 @@ The mode of durability `async`: a crash may take the last tenth of a second, and
 CPU of this process; what the server spends is not counted. It is on the same machine, behind a socket. A bare commit
 (one small row, `psycopg`) took {cpu} µs of CPU and {wall} µs on the wall.""",
 }
-"""What is said before the figures of a store."""
+"""Text before the figures of a store."""
 
 
 def _steps(found: Found, store: str) -> str:

@@ -25,7 +25,7 @@ class Resumed(msgspec.Struct, frozen=True):
 
 
 async def resumed(steps: int, address: str) -> Resumed:
-    """A loop of so many steps is run in memory; its rows are put into a file and read from there."""
+    """Run a loop of that many steps in memory, copy its rows into a file, and resume from there."""
     shape = read_shapes()["loop"]
     rounds = steps // 2
     memory = await open_store("memory:")

@@ -1,7 +1,7 @@
-"""`python -m bench.serving`: what the server costs, over real sockets; writes SERVER.md.
+"""`python -m bench.serving`: the cost of the server, over real sockets; writes SERVER.md.
 
-The clients run in this process and take CPU too, so what is told of the server is its own CPU beside the times that
-clients see. Where `wrk` is there, it asks too: clients that cost next to nothing show how many requests a server takes.
+The clients run in this process and use CPU too, so the figures are the server's own CPU time, and the times that
+clients measure. If `wrk` is installed, it is used as well: such cheap clients show the maximum rate of the server.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Ask: TypeAlias = Callable[["Line", int], Awaitable[None]]
 
 
 class Asked(NamedTuple):
-    """One operation with so many clients."""
+    """One operation with a number of clients."""
 
     operation: str
     clients: int
@@ -70,7 +70,7 @@ class Asked(NamedTuple):
 
 
 class Streamed(NamedTuple):
-    """One execution with so many subscribers."""
+    """One execution with a number of subscribers."""
 
     subscribers: int
     cpu_us: float
@@ -78,7 +78,7 @@ class Streamed(NamedTuple):
     kb: float
     """Of the server, per subscriber."""
     last_ms: float
-    """From the signal until the last subscriber heard the end."""
+    """From the signal until the last subscriber received the end."""
 
 
 class Line:
@@ -136,7 +136,7 @@ class Server:
             said.write_text(script, encoding="utf-8")
             command += ["--script", str(said)]
         log = Path(folder) / "log"
-        with log.open("wb") as told:  # A pipe that nobody reads would stop it once it is full.
+        with log.open("wb") as told:  # A full pipe without a reader would stop it.
             self.process = subprocess.Popen(
                 [*command, "--store", f"sqlite:///{folder}/store.db"],
                 stderr=told,

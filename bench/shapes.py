@@ -25,7 +25,7 @@ class Shape(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str
     counts: str
-    """What the size counts."""
+    """The unit of the size."""
     sizes: dict[str, list[int]]
     """The sizes to measure of the engine alone, by store."""
     quick: dict[str, list[int]]

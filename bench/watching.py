@@ -1,4 +1,4 @@
-"""What long executions cost a browser that watches them: a part of `python -m bench.web`."""
+"""Cost of long executions for a browser that shows them: a part of `python -m bench.web`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Watched(NamedTuple):
 
 
 def turning(steps: int) -> str:
-    """A loop of so many steps, a wait, and a slower loop while somebody watches."""
+    """Return a loop of that many steps, a wait, and a slower loop for the browser to show."""
     return f"""\
 pointsman: 1
 id: turning-{steps}

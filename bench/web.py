@@ -1,7 +1,7 @@
-"""`python -m bench.web`: what the web app weighs and what large workflows cost a browser; writes WEB.md.
+"""`python -m bench.web`: the size of the web app, and the cost of large workflows for a browser; writes WEB.md.
 
-A real Chromium before a real server. CPU is that of the page's main thread, as the browser's own counters tell; it is
-software that draws here, so frame times are those of a machine without a graphics card.
+A real Chromium with a real server. CPU is that of the page's main thread, from the browser's own counters. Rendering is
+done in software, so frame times are those of a machine without a graphics card.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ABOUT: Final = (
 
 
 class Weight(NamedTuple):
-    """What a first visit loads, gzip -9."""
+    """The files of a first visit, after gzip -9."""
 
     page: str
     scripts_kb: float
@@ -56,7 +56,7 @@ class Opened(NamedTuple):
 
 
 def layered(nodes: int) -> str:
-    """A workflow of so many nodes: ranks of eight, each node leads to two of the next rank."""
+    """Return a workflow of that many nodes: ranks of eight, each node leads to two of the next rank."""
     made = [{"id": f"n{at}", "type": "transform", "config": {"set": {f"x{at}": "1"}}} for at in range(nodes)]
     edges = [
         {"source": f"n{at}", "target": f"n{to}"}

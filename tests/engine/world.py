@@ -70,7 +70,7 @@ class World:
     def __init__(self, plan: Plan) -> None:
         self.simulation = Simulation(plan, seed=1, checked=True)
 
-    # What happens --------------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------------
 
     def tell(self, report: Report) -> None:
         self.simulation.tell(report)
@@ -206,7 +206,7 @@ class World:
         """Answer everything outstanding in some order."""
         return self.simulation.go_on()
 
-    # What is to see ------------------------------------------------------------------------------------------------
+    # Views ---------------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> ExecutionState:

@@ -357,7 +357,7 @@ async def test_a_step_with_a_missing_secret_waits_for_a_worker_that_has_it(url: 
         assert await (await worker.open(execution.id)).settled() == "completed"
 
 
-# What else a worker may lack --------------------------------------------------------------------------------------
+# Other requirements of a worker ------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What calls cost where the operator says so, and where the list does."""
+"""Costs of calls with the operator's prices, and with those of the price list."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ async def test_an_unknown_execution_is_not_exported(tmp_path: Path) -> None:
         assert not (tmp_path / "execution.jsonl").exists()
 
 
-# What is wrong with files --------------------------------------------------------------------------------------------
+# Invalid files -------------------------------------------------------------------------------------------------------
 
 
 def change(file: Path, how: Callable[[bytes], bytes]) -> None:

@@ -15,7 +15,7 @@ async def ticking() -> AsyncGenerator[None, None]:
     """Keep a timer pending at all times, so that virtual time advances no faster than real work."""
 
     async def tick() -> None:
-        while True:  # noqa: ASYNC110 - it waits for nothing: that time goes on is the point
+        while True:  # noqa: ASYNC110 - its purpose is that time advances
             await asyncio.sleep(TICK_S)
 
     ticks = asyncio.create_task(tick())

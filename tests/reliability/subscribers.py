@@ -119,7 +119,7 @@ class Crowd:
     async def heard(self, count: int) -> None:
         """Return when each has received that many events."""
         async with asyncio.timeout(PATIENCE_S):
-            while any(len(one.ids) < count for one in self.listeners):  # noqa: ASYNC110 - sockets tell nobody
+            while any(len(one.ids) < count for one in self.listeners):  # noqa: ASYNC110 - no notification
                 await asyncio.sleep(0.05)
 
     async def finish(self) -> None:

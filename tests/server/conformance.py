@@ -52,7 +52,7 @@ def validator_for(method: str, path: str, status: str, media: str) -> Any:
 
 
 def faults(method: str, path: str, status: int, media: str, body: bytes) -> list[str]:
-    """What differs between an answer and the document."""
+    """Return the differences between an answer and the document."""
     operation = operation_of(method, path)
     if operation is None or media not in SENT_AS_JSON or status in UNDESCRIBED:
         return []

@@ -1,4 +1,4 @@
-"""Stores are found by their address; what cannot be opened says why and what to do."""
+"""Stores are opened by their addresses; an error states why a store cannot be opened and what to do."""
 
 from __future__ import annotations
 

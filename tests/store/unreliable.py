@@ -10,11 +10,11 @@ from typing import Self
 
 SOCKET = ".s.PGSQL.5432"
 ROWS = b"INSERT INTO rows"
-"""What is asked on the connection that is cut. Later the server knows the question by its number."""
+"""The statement whose connection is cut. The server later knows the statement by its number."""
 
 
 class Unreliable:
-    """A socket that passes everything on, until it is told to cut."""
+    """A socket that forwards everything until it is cut."""
 
     def __init__(self, server: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pointsman-wire-"))

@@ -159,7 +159,7 @@ def test_a_refused_call_of_an_agent_fails_the_test(
 
 @pytest.mark.parametrize("tool", ["shop", "web_search", "shop__find"])
 def test_a_call_of_a_tool_that_only_the_users_settings_have_fails_the_test(tmp_path: Path, tool: str) -> None:
-    """The settings of the user do not count in a test: there the tool is unknown or disabled, and the agent goes on."""
+    """The user's settings do not apply in a test: the tool is unknown or disabled there, and the agent continues."""
     agent, calls = AGENT.replace("shop", tool), CALLS.replace("shop", tool)
     [why] = failures(tmp_path, agent, calls)
     assert "outside-refused" in why

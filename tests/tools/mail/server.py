@@ -77,7 +77,7 @@ def _lets_in(server: SMTP, session: Session, envelope: Envelope, mechanism: str,
 
 @asynccontextmanager
 async def mail_server(folder: Path, *, tls: str = "none", login: bool = False) -> AsyncGenerator[MailServer]:
-    """`tls`: `none`, `starttls` or `tls`; with `login` only who says the password is let in."""
+    """`tls`: `none`, `starttls` or `tls`; with `login`, clients must send the password."""
     found = MailServer(folder)
     authority = trustme.CA()
     authority.cert_pem.write_to_path(found.certificates)

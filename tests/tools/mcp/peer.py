@@ -24,7 +24,7 @@ def add(a: int, b: int) -> int:
 
 @server.tool(name="who.am/i")
 def who() -> dict[str, Any]:
-    """What it sees of the environment."""
+    """Return the visible environment."""
     return {"token": os.environ.get("TOKEN", ""), "home": "HOME" in os.environ, "leaked": os.environ.get("LEAKED", "")}
 
 
