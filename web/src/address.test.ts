@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { daysOf, listOf, oneOf, saysSomething, understood, wordsOf } from "./address";
+import { daysOf, hasFilters, listOf, oneOf, understood, wordsOf } from "./address";
 
-describe("what an address says", () => {
+describe("query of an address", () => {
   const read = understood((search) => ({
     ...wordsOf(search),
     ...daysOf(search, "since"),
@@ -9,15 +9,15 @@ describe("what an address says", () => {
     ...oneOf("sort", search.sort, ["name", "saved"]),
   }));
 
-  it("is nothing where the page does not understand it", () => {
+  it("is empty for values that the page does not understand", () => {
     const told = read({ q: { a: 1 }, since: "never", tag: [{}, null, true], sort: "constructor", other: 1 });
     expect(Object.values(told).every((value) => value === undefined)).toBe(true);
     expect(Object.keys(told).sort()).toEqual(["other", "q", "since", "sort", "tag"]);
-    expect(saysSomething(told)).toBe(false);
+    expect(hasFilters(told)).toBe(false);
     expect(read({ since: "2026-99-99" })).toEqual({ since: undefined });
   });
 
-  it("is what it says, where numbers are texts, and as long as words are", () => {
+  it("keeps numbers as text and limits lengths", () => {
     expect(read({ q: 7, since: "2026-03-01", tag: [1, "a"], sort: "saved" })).toEqual({
       q: "7",
       since: "2026-03-01",

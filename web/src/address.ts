@@ -1,23 +1,24 @@
-/** What an address says behind its question mark, as far as a page understands it: anybody can write an address. */
+/** Parse the query of an address, as far as a page understands it. Anyone can write an address, so unknown values are
+ * dropped. */
 
 type Search = Record<string, unknown>;
 
-/** What is looked for, and how things are called. */
+/** Maximum lengths of search text and of names. */
 const WORDS_MAX = 200;
 const NAME_MAX = 500;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** The router hands on as it stands what a page leaves out: so that is said to be nothing. */
+/** Wrap a parser so that unknown parameters become undefined; otherwise the router would keep them. */
 export function understood<T extends object>(read: (search: Search) => T): (search: Search) => T {
   return (search) => ({ ...Object.fromEntries(Object.keys(search).map((name) => [name, undefined])), ...read(search) });
 }
 
-/** Whether it says anything. */
-export function saysSomething(search: object): boolean {
+/** Return whether any filter is set. */
+export function hasFilters(search: object): boolean {
   return Object.values(search).some((value) => value !== undefined);
 }
 
-/** A number is a text that looks like one. */
+/** The router parses text that looks like a number; convert it back. */
 const textIn = (value: unknown) =>
   (typeof value === "string" && value !== "") || typeof value === "number" ? String(value).slice(0, NAME_MAX) : null;
 
@@ -29,7 +30,7 @@ export function textsOf<Name extends string>(search: Search, ...names: Name[]): 
   return Object.fromEntries(found) as { [name in Name]?: string };
 }
 
-/** What is looked for. */
+/** The search text. */
 export function wordsOf(search: Search): { q?: string } {
   const { q } = textsOf(search, "q");
   return q === undefined ? {} : { q: q.slice(0, WORDS_MAX) };
@@ -40,7 +41,7 @@ export function daysOf<Name extends string>(search: Search, ...names: Name[]): {
   return textsOf(search, ...names.filter((name) => isDay(search[name])));
 }
 
-/** One text, or several. */
+/** One text or several. */
 export function listOf<Name extends string>(name: Name, value: unknown): { [one in Name]?: string[] } {
   const found = [value].flat().flatMap((one) => textIn(one) ?? []);
   return (found.length === 0 ? {} : { [name]: found }) as { [one in Name]?: string[] };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BrowserStorage } from "./browserStorage";
 
-/** A browser with room for so many letters. */
+/** A browser storage with room for this many letters. */
 function storage(room: number): Storage {
   const kept = new Map<string, string>();
   return {
@@ -14,8 +14,8 @@ function storage(room: number): Storage {
   } as unknown as Storage;
 }
 
-describe("what the browser keeps", () => {
-  it("is known until the page is left where the browser keeps nothing", () => {
+describe("browser storage", () => {
+  it("keeps values in memory if the browser stores nothing", () => {
     const shelf = new BrowserStorage(() => {
       throw new DOMException("denied", "SecurityError");
     });
@@ -26,7 +26,7 @@ describe("what the browser keeps", () => {
     expect(shelf.read("a")).toBe(null);
   });
 
-  it("is the latest, also where there was room only for what was before", () => {
+  it("returns the latest value, even if only an earlier one could be stored", () => {
     const shelf = new BrowserStorage(() => room);
     const room = storage(3);
     expect(shelf.write("a", "one")).toBe(true);

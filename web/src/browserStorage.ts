@@ -1,8 +1,9 @@
-/** What this browser keeps for the app. What it refuses to keep, or has no room for, is known until the page is left. */
+/** Storage of the browser. Values that the browser refuses to store, or has no room for, are kept in memory until the
+ * page is left. */
 export class BrowserStorage {
   private readonly held = new Map<string, string | null>();
 
-  /** `open`: a browser may refuse even to say what it keeps. */
+  /** `open` may throw: a browser can refuse access to its storage. */
   constructor(private readonly open: () => Storage) {}
 
   read(key: string): string | null {
@@ -15,7 +16,7 @@ export class BrowserStorage {
     }
   }
 
-  /** Null: nothing any more. False where it is gone with the page. */
+  /** Store a text, or delete it with null. Returns false if the value is in memory only. */
   write(key: string, text: string | null): boolean {
     try {
       if (text === null) this.open().removeItem(key);
@@ -27,13 +28,13 @@ export class BrowserStorage {
     return this.lasts(key);
   }
 
-  /** Whether what is known by this name outlives the page. */
+  /** Return whether the value survives the page. */
   lasts(key: string): boolean {
     return (this.held.get(key) ?? null) === null;
   }
 }
 
-/** For all windows, for good. */
+/** For all windows, permanently. */
 export const browserStorage = new BrowserStorage(() => localStorage);
-/** For this window alone, as long as it is there. */
+/** For this window only, until it is closed. */
 export const windowStorage = new BrowserStorage(() => sessionStorage);

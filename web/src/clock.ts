@@ -1,8 +1,9 @@
 /**
- * What time it is on the server: by its answers, where the clock of this machine is wrong.
+ * The server's time, estimated from its responses if the clock of this machine is wrong.
  *
- * An answer says its time in whole seconds, and it was given some time between asking and hearing: so the difference of
- * the clocks lies between two bounds, which come closer with each answer. A clock that fits between them is right.
+ * A response carries the time in whole seconds, taken at some moment between request and arrival. So each response
+ * bounds the difference of the clocks from both sides, and the bounds narrow with each response. If zero lies between
+ * the bounds, the local clock is taken as right.
  */
 import { useSyncExternalStore } from "react";
 
@@ -11,12 +12,13 @@ let most = Number.POSITIVE_INFINITY;
 let shift = 0;
 const listeners = new Set<() => void>();
 
-/** What an answer says in its `Date`; by the clock of this machine, in seconds, when it was asked for and heard. */
-export function hearTime(date: string | null, asked: number, heard: number): void {
+/** Update the bounds from the `Date` of a response; `asked` and `heard` are local times in seconds, before and after
+ * the request. */
+export function updateServerTime(date: string | null, asked: number, heard: number): void {
   const told = Date.parse(date ?? "") / 1000;
   if (Number.isNaN(told)) return;
   const [from, to] = [told - heard, told + 1 - asked];
-  // One of the clocks was set meanwhile: what was known is of the past.
+  // One of the clocks was set meanwhile: the old bounds are invalid.
   const isSet = from > most || to < least;
   least = isSet ? from : Math.max(least, from);
   most = isSet ? to : Math.min(most, to);
@@ -26,7 +28,7 @@ export function hearTime(date: string | null, asked: number, heard: number): voi
   for (const listener of listeners) listener();
 }
 
-/** Unix seconds, as the server counts them. */
+/** The server's time in Unix seconds. */
 export function now(): number {
   return Date.now() / 1000 + shift;
 }
@@ -36,7 +38,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The same for who asks by it before anything was answered: told again when the difference is known. */
+/** The server's time in a component; renders again when the estimated difference changes. */
 export function useNow(): number {
   useSyncExternalStore(subscribe, () => shift);
   return now();

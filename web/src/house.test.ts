@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 const COMPONENT_LINES_MAX = 120;
 const FILES = import.meta.glob<string>("./**/*.{ts,tsx}", { eager: true, query: "?raw", import: "default" });
 
-/** Path below src/ -> its syntax tree. Generated types are left out. */
+/** Syntax trees by path below src/, without generated types. */
 const SOURCES = new Map(
   Object.entries(FILES)
     .filter(([path]) => !path.endsWith(".d.ts"))
@@ -22,7 +22,7 @@ const SOURCES = new Map(
 );
 const PRODUCT = [...SOURCES].filter(([path]) => !path.includes(".test.") && !path.startsWith("testing/"));
 
-/** File -> the files that it imports: types, re-exports, and imports on demand included. */
+/** The imports of each file, including types, re-exports and dynamic imports. */
 const IMPORTS = new Map([...SOURCES].map(([path, source]) => [path, importsOf(path, source)]));
 
 function importsOf(path: string, source: ts.SourceFile): string[] {
@@ -52,7 +52,7 @@ function each(node: ts.Node, visit: (node: ts.Node) => void): void {
   ts.forEachChild(node, (child) => each(child, visit));
 }
 
-/** Functions with a name, wherever they are defined. */
+/** All named functions, at any depth. */
 function functionsOf(source: ts.SourceFile): { name: string; node: ts.FunctionLikeDeclaration }[] {
   const found: { name: string; node: ts.FunctionLikeDeclaration }[] = [];
   each(source, (node) => {
@@ -107,7 +107,7 @@ it("finds every file that an import names", () => {
   expect(missing).toEqual([]);
 });
 
-/** Each folder may import itself and those before it. */
+/** Each folder may import itself and the folders before it. */
 const GRAPH = ["model", "layout", "routing", "render"];
 
 it("builds the graph in layers: model, layout, routing, render", () => {
@@ -153,7 +153,7 @@ it("assigns nothing to objects while a component renders", () => {
   expect(found).toEqual([]);
 });
 
-/** Assignments to a member of an object that the body itself performs, not a function inside of it. */
+/** Assignments to members of objects in the body itself, not in functions inside it. */
 function assignmentsIn(body: ts.Block): string[] {
   const found: string[] = [];
   const visit = (node: ts.Node) => {

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { loadPart, useServerAway } from "./loadPart";
 
-describe("a part of the app", () => {
+describe("lazy part of the app", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("is asked for again until the server is there, and who waits is told", async () => {
+  it("is loaded again until the server responds, and the app reports that it is away", async () => {
     const heard: boolean[] = [];
     const stop = useServerAway.subscribe((now) => void heard.push(now.isAway));
     let asked = 0;
@@ -22,7 +22,7 @@ describe("a part of the app", () => {
     stop();
   });
 
-  it("that a server which is there does not have is refused at once", async () => {
+  it("fails at once if the server responds but does not have it", async () => {
     const read = vi.fn(() => Promise.reject(new Error("of another version")));
     await expect(loadPart(read, () => Promise.resolve(true))).rejects.toThrow("of another version");
     expect(read).toHaveBeenCalledTimes(1);

@@ -1,14 +1,14 @@
-/** Reads the parts of the app that pages are made of, also over a line that is away for a while. */
+/** Load lazy parts of the app, even while the server is unreachable for a while. */
 import { create } from "zustand";
 
 const AGAIN_MS = 1000;
 
-/** Whether a part is asked for again because nobody answers. */
+/** True while a part cannot be loaded because the server does not respond. */
 export const useServerAway = create<{ isAway: boolean }>()(() => ({ isAway: false }));
 
-/** Resolves with what is read once the server is there. Rejects where it is there, and the part is not: then the app is
- * an older one than the server has, and the router loads it anew. Done while nobody answers, that would put an error
- * of the browser in the place of the app and of all that it keeps. */
+/** Load a part, waiting until the server responds. Throws if the server responds but does not have the part: it then
+ * has a newer version of the app, and the router reloads the page. A reload while the server is away would replace the
+ * app and its state with an error page of the browser. */
 export async function loadPart<T>(read: () => Promise<T>, answers: () => Promise<boolean> = isThere): Promise<T> {
   try {
     return await read();

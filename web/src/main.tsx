@@ -4,13 +4,13 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { makeClient } from "./api/client";
 import "./app.css";
-import { tellCutText } from "./components/cutText";
+import { addTooltipsToCutText } from "./components/cutTextTooltips";
 import { startLanguages } from "./i18n";
 import { makeRouter } from "./router";
 import { paint, theme } from "./theme";
 
 paint(theme());
-tellCutText(document);
+addTooltipsToCutText(document);
 await startLanguages();
 
 const root = document.getElementById("root");

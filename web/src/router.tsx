@@ -223,10 +223,10 @@ const tree = root.addChildren([
 ]);
 
 function Broken({ error, reset }: { error: unknown; reset: () => void }) {
-  return <PageFailed error={error} again={reset} />;
+  return <PageFailed error={error} onRetry={reset} />;
 }
 
-/** What breaks on one page leaves the menu around it: the others are still there. `history`: absent, the browser's. */
+/** An error on one page keeps the menu around it. `history`: the browser's if absent. */
 export function makeRouter(history?: RouterHistory) {
   return createRouter({
     routeTree: tree,

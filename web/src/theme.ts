@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says. */
+/** Light, dark, or the system's theme. */
 import { browserStorage } from "./browserStorage";
 
 export type Theme = "system" | "light" | "dark";

@@ -32,7 +32,8 @@ SwaggerUI({
   docExpansion: "none",
   defaultModelsExpandDepth: -1,
   syntaxHighlight: { activated: false },
-  // Requests are shown, not sent: a key does not belong on this page, and the only server is the one that sent it.
+  // The page shows requests but sends none: users must not enter a key here, and the only server is the one that serves
+  // the page.
   supportedSubmitMethods: [],
   validatorUrl: null,
   plugins: [

@@ -1,9 +1,9 @@
-/** What the pages read is kept by one client; what it does when the server refuses is the same on every page. */
+/** The query client of the app, with the handling of refused requests that all pages share. */
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { ApiError } from "./http";
 
 export function makeClient(): QueryClient {
-  /** What let somebody in opens nothing any more: they are asked who they are, whatever page they are on. */
+  /** The session is no longer valid: refetch `me`, so that the shell shows the login form. */
   function onError(why: unknown): void {
     if (why instanceof ApiError && why.status === 401 && !(client.getQueryState(["me"])?.error instanceof ApiError))
       void client.invalidateQueries({ queryKey: ["me"] });
@@ -14,7 +14,7 @@ export function makeClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 2_000,
-        // What was refused stays refused; a server that is away is asked again.
+        // A refusal is final; an unreachable server is tried again.
         retry: (failures, why) => why instanceof ApiError && why.isAway && failures < 5,
       },
     },

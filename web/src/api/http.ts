@@ -1,6 +1,6 @@
-/** One way to ask the server: JSON there and back, and problem documents (RFC 9457) as errors. */
+/** Requests to the server: JSON bodies and responses, problem documents (RFC 9457) as errors. */
 
-import { hearTime } from "@/clock";
+import { updateServerTime } from "@/clock";
 
 export interface Problem {
   code: string;
@@ -18,76 +18,77 @@ export class ApiError extends Error {
   readonly code: string;
   readonly hint: string;
   readonly problems: Problem[];
-  /** Of a trial that cannot be: which node it is about, and in which way. */
-  readonly unfit: { node: string; why: string } | null;
+  /** For a partial run that cannot start: the node it fails at, and the reason. */
+  readonly unfit: { node: string; error: string } | null;
 
   constructor(
     status: number,
-    told: { detail?: string; code?: string; hint?: string; problems?: Problem[]; node?: string; why?: string },
+    problem: { detail?: string; code?: string; hint?: string; problems?: Problem[]; node?: string; error?: string },
   ) {
-    super(told.detail || `HTTP ${status}`);
+    super(problem.detail || `HTTP ${status}`);
     this.status = status;
-    this.code = told.code ?? "unreachable";
-    this.hint = told.hint ?? "";
-    this.problems = told.problems ?? [];
-    this.unfit = told.node && told.why ? { node: told.node, why: told.why } : null;
+    this.code = problem.code ?? "unreachable";
+    this.hint = problem.hint ?? "";
+    this.problems = problem.problems ?? [];
+    this.unfit = problem.node && problem.error ? { node: problem.node, error: problem.error } : null;
   }
 
-  /** The server did not answer at all. */
+  /** The server did not respond at all. */
   get isAway(): boolean {
     return this.status === 0;
   }
 }
 
-/** What was asked for by its name is not there. */
-export function isGone(why: unknown): boolean {
-  return why instanceof ApiError && (why.status === 404 || isNoName(why));
+/** The named thing does not exist. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 404 || isUnknownName(error));
 }
 
-/** Nothing is called so, and nothing can be: the server does not look for it. */
-export function isNoName(why: ApiError | null): boolean {
-  return why?.code === "not-found" || (why?.status === 422 && why.message.startsWith("path/"));
+/** The name is not valid, so nothing can have it; the server does not search for it. */
+export function isUnknownName(error: ApiError | null): boolean {
+  return error?.code === "not-found" || (error?.status === 422 && error.message.startsWith("path/"));
 }
 
-export interface Question {
+export interface RequestOptions {
   method?: string;
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   text?: string;
   headers?: Record<string, string>;
   signal?: AbortSignal;
 }
 
-export interface Answer<T> {
+export interface ApiResponse<T> {
   value: T;
   etag: string | null;
 }
 
-/** For a change of what was read with this ETag: where somebody else changed it since, nothing is written. */
-export const over = (etag: string | null): Pick<Question, "headers"> => (etag ? { headers: { "if-match": etag } } : {});
+/** Headers of a conditional change: the server rejects it if the resource no longer has this ETag. */
+export const ifMatch = (etag: string | null): Pick<RequestOptions, "headers"> =>
+  etag ? { headers: { "if-match": etag } } : {};
 
-export async function answerOf<T>(path: string, question: Question = {}): Promise<Answer<T>> {
-  const headers = new Headers(question.headers);
-  let body = question.text;
-  if (question.body !== undefined) {
+export async function apiResponse<T>(path: string, options: RequestOptions = {}): Promise<ApiResponse<T>> {
+  const headers = new Headers(options.headers);
+  let body = options.text;
+  if (options.body !== undefined) {
     headers.set("content-type", "application/json");
-    body = JSON.stringify(question.body);
+    body = JSON.stringify(options.body);
   }
   let response: Response;
   const asked = Date.now() / 1000;
   try {
     response = await fetch(path, {
-      method: question.method ?? (body === undefined ? "GET" : "POST"),
+      method: options.method ?? (body === undefined ? "GET" : "POST"),
       headers,
       credentials: "same-origin",
       ...(body === undefined ? {} : { body }),
-      ...(question.signal ? { signal: question.signal } : {}),
+      ...(options.signal ? { signal: options.signal } : {}),
     });
-  } catch (why) {
-    if (question.signal?.aborted) throw why;
+  } catch (error) {
+    if (options.signal?.aborted) throw error;
     throw new ApiError(0, { detail: "The server does not answer.", code: "unreachable" });
   }
-  hearTime(response.headers.get("date"), asked, Date.now() / 1000);
+  updateServerTime(response.headers.get("date"), asked, Date.now() / 1000);
   if (!response.ok) throw await errorOf(response);
   const etag = response.headers.get("etag");
   if (response.status === 204) return { value: undefined as T, etag };
@@ -95,16 +96,16 @@ export async function answerOf<T>(path: string, question: Question = {}): Promis
   return { value: (isJson ? await response.json() : await response.text()) as T, etag };
 }
 
-export async function ask<T>(path: string, question?: Question): Promise<T> {
-  return (await answerOf<T>(path, question)).value;
+export async function apiRequest<T>(path: string, options?: RequestOptions): Promise<T> {
+  return (await apiResponse<T>(path, options)).value;
 }
 
 export async function errorOf(response: Response): Promise<ApiError> {
-  const told = await response.json().catch(() => ({ detail: response.statusText }));
-  return new ApiError(response.status, told);
+  const problem = await response.json().catch(() => ({ detail: response.statusText }));
+  return new ApiError(response.status, problem);
 }
 
-/** A query string of what is there. */
+/** Build a query string; empty values are left out. */
 export function query(values: Record<string, string | number | readonly string[] | null | undefined>): string {
   const found = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {

@@ -1,8 +1,8 @@
-/** Things of a list by their names: however long the list is, only these are asked for. */
-import { ask, query } from "./http";
+/** Load entries of a list by name, however long the list is. */
+import { apiRequest, query } from "./http";
 import { portions } from "./names";
 
-/** Those that are there. `list`: what the answer calls them; `by`: what the question calls their names. */
+/** Return the entries that exist. `list` is the field of the response, `by` the query parameter with the names. */
 export async function allNamed<T>(
   path: string,
   list: string,
@@ -12,7 +12,7 @@ export async function allNamed<T>(
 ): Promise<T[]> {
   const told = await Promise.all(
     portions([...new Set(names)]).map((some) =>
-      ask<Record<string, T[]>>(`${path}${query({ [by]: some, limit: some.length })}`, { signal }),
+      apiRequest<Record<string, T[]>>(`${path}${query({ [by]: some, limit: some.length })}`, { signal }),
     ),
   );
   return told.flatMap((one) => one[list] ?? []);

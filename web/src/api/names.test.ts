@@ -5,7 +5,7 @@ import { freeId, portions, workflowName } from "./names";
 afterEach(() => vi.unstubAllGlobals());
 
 describe("names of workflows", () => {
-  it("that are wanted at the same moment are one question, and who is not there is nobody", async () => {
+  it("share one request per tick and are null for unknown ids", async () => {
     const asked: string[] = [];
     vi.stubGlobal("fetch", async (path: string) => {
       asked.push(path);
@@ -17,7 +17,7 @@ describe("names of workflows", () => {
     expect(found).toEqual([{ id: "a b", name: "A" }, null, { id: "a b", name: "A" }]);
   });
 
-  it("that are free are found by one question, and where nothing answers whoever saves will be told", async () => {
+  it("find a free id by one request, and return the id itself if the request fails", async () => {
     const asked = vi.fn(async () => Response.json({ workflows: [{ id: "tide" }, { id: "tide-2" }], next: null }));
     vi.stubGlobal("fetch", asked);
     expect(await freeId("tide")).toBe("tide-3");
@@ -27,7 +27,7 @@ describe("names of workflows", () => {
     expect(await freeId("tide")).toBe("tide");
   });
 
-  it("are asked for in portions that an address has room for", () => {
+  it("are requested in portions that fit into an address", () => {
     const ids = Array.from({ length: 120 }, (_, at) => `id-${at}`);
     expect(portions(ids).map((one) => one.length)).toEqual([50, 50, 20]);
     expect(portions([..."abc"].map((one) => one.repeat(3_000))).map((one) => one.length)).toEqual([1, 1, 1]);

@@ -1,12 +1,12 @@
-/** How workflows are called, asked for by their ids: those that are wanted at the same moment are one question. */
+/** Names of workflows by id. Lookups made in the same tick share one request. */
 import { queryOptions } from "@tanstack/react-query";
-import { ask, query } from "./http";
+import { apiRequest, query } from "./http";
 import type { WorkflowEntry } from "./views";
 
-/** An address has its bounds. */
+/** Keep the address within usual length limits. */
 const IDS_MAX = 50;
 const LETTERS_MAX = 4_000;
-/** So many workflows of one name are told apart by numbers. */
+/** At most this many numbered variants of an id are tried. */
 const NUMBERS = 49;
 
 type Named = Pick<WorkflowEntry, "name" | "names">;
@@ -27,7 +27,9 @@ function askAll(): void {
   wanted.clear();
   for (const ids of portions([...all.keys()])) {
     const askers = (id: string) => all.get(id) ?? [];
-    ask<{ workflows: WorkflowEntry[] }>(`/api/workflows${query({ id: ids, disabled: "true", limit: IDS_MAX })}`).then(
+    apiRequest<{ workflows: WorkflowEntry[] }>(
+      `/api/workflows${query({ id: ids, disabled: "true", limit: IDS_MAX })}`,
+    ).then(
       ({ workflows }) => {
         const found = new Map(workflows.map((one) => [one.id, one]));
         for (const id of ids) for (const asker of askers(id)) asker.tell(found.get(id) ?? null);
@@ -53,11 +55,12 @@ export function portions(ids: readonly string[]): string[][] {
   return found;
 }
 
-/** Null where it is not there any more, or not for who looks. */
+/** Null if the workflow does not exist or the user may not see it. */
 export const workflowName = (id: string) =>
   queryOptions({ queryKey: ["workflows", "name", id], queryFn: () => named(id), staleTime: 30_000 });
 
-/** The id, or the id with the first number that nothing is called by; whoever saves it is told where that was wrong. */
+/** Return the id, or the id with the first number that is free. If the lookup fails, the id is returned and saving it
+ * reports the conflict. */
 export async function freeId(id: string): Promise<string> {
   const tried = [id, ...Array.from({ length: NUMBERS }, (_, at) => `${id}-${at + 2}`)];
   const found = await Promise.all(tried.map(named)).catch(() => []);

@@ -1,8 +1,8 @@
-/** What the server answers, as far as the pages use it. */
+/** Types of the server's responses, as far as the pages use them. */
 import type { Problem } from "./http";
 import type { components } from "./schema";
 
-/** By their names in the server's OpenAPI document. */
+/** Schemas by their names in the OpenAPI document. */
 export type Schemas = components["schemas"];
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -24,24 +24,24 @@ export interface WorkflowEntry {
   id: string;
   revision: number;
   name: string;
-  /** By language, where the document has more than one. */
+  /** By language, if the document has more than one. */
   names: Record<string, string> | null;
   version: string | null;
   dialect: string;
-  /** Null where it ships with the product. */
+  /** Null for built-in workflows. */
   createdAt: number | null;
   author: string;
   digest: string;
   enabled: boolean;
-  /** Ships with the product: to be run and cloned, not changed. */
+  /** Built-in workflows can be run and cloned, but not changed. */
   builtIn: boolean;
   description: Text | null;
   tags: string[];
 }
 
-/** In the list of all: with the execution that began last. */
+/** An entry of the catalogue, with its latest execution. */
 export interface CatalogueEntry extends WorkflowEntry {
-  /** Of what is listed: who deletes it deletes that, and nothing that was saved since. */
+  /** ETag of the listed version; sent with a deletion, which then fails if the workflow has changed. */
   etag: string;
   lastExecution?: ExecutionEntry | null;
 }
@@ -52,10 +52,10 @@ export interface WorkflowDetail extends WorkflowEntry {
   problems: Problem[];
 }
 
-/** What the server finds in the graph of a workflow. `known`: the nodes that it has seen. */
+/** The server's analysis of the graph. `known` lists the nodes it covers. */
 export type DefinitionGraph = Schemas["GraphView"] & { known?: readonly string[] };
 
-/** A workflow in the native dialect, as far as a picture needs it. */
+/** A workflow in the native dialect, as far as the graph needs it. */
 export interface Definition {
   id: string;
   name?: Text;
@@ -63,7 +63,7 @@ export interface Definition {
   input?: JsonObject;
   nodes: DefinitionNode[];
   edges: DefinitionEdge[];
-  /** Not part of the document: the server sends it beside. */
+  /** Not part of the document: the server sends it separately. */
   graph?: DefinitionGraph;
   [key: string]: unknown;
 }
@@ -94,7 +94,7 @@ export interface ExecutionEntry {
   updatedAt: number;
   parent: string | null;
   sessionId: string | null;
-  /** The scripted model answers in it. */
+  /** The execution used the scripted model. */
   scripted: boolean;
 }
 
@@ -119,19 +119,19 @@ export interface Failure {
 export interface GateOption {
   value: string;
   label?: string;
-  /** By language, where its workflow says it in several. */
+  /** By language, if the workflow has several. */
   labels?: { [language: string]: string };
   [key: string]: Json | undefined;
 }
 
 export interface Gate {
-  /** The sub-workflow that asks, where it is another one. */
+  /** The child execution that opened the gate, if it is not this one. */
   executionId?: string;
   gateId: string;
   nodeId: string;
   nodeName?: Text | null;
   message: string;
-  /** By language, where its workflow says it in several. */
+  /** By language, if the workflow has several. */
   messages?: { [language: string]: string } | null;
   options: GateOption[];
   form: JsonObject | null;
@@ -139,7 +139,7 @@ export interface Gate {
   editable: string[];
   /** The present values of the editable fields. */
   values: JsonObject;
-  /** Names what is asked and shown: an answer sends it back. */
+  /** Identifies the question and the shown data; an answer sends it back. */
   digest: string;
   approvers: { quorum: number; rejectQuorum: number; groups?: string[]; users?: string[]; delegable: boolean } | null;
   about: Json;
@@ -154,17 +154,17 @@ export interface Gate {
   delegated: Record<string, string>;
 }
 
-/** A gate in a list; the whole gate stands in its execution. */
+/** A gate in the inbox; the execution has the complete gate. */
 export interface InboxGate {
   executionId: string;
-  /** The sub-workflow that asks, where it is another one. */
+  /** The child execution that opened the gate, if it is not this one. */
   inside: string | null;
   workflowId: string;
   gateId: string;
   nodeId: string;
   nodeName?: Text | null;
   message: string;
-  /** By language, where its workflow says it in several. */
+  /** By language, if the workflow has several. */
   messages?: { [language: string]: string } | null;
   item: string | null;
   round: number | null;
@@ -180,7 +180,7 @@ export interface Execution {
   workflowId: string;
   version: string | null;
   status: ExecutionStatus;
-  /** The scripted model answers in it: what its agents say is made up. */
+  /** The execution used the scripted model: its agents' output is not real. */
   scripted: boolean;
   phase: string | null;
   model: string | null;
@@ -195,10 +195,10 @@ export interface Execution {
   awaiting: { nodeId: string; event: Json }[];
   waitingFor: Schemas["NeededWorker"][];
   timers: Schemas["TimerView"][];
-  /** How its gates were closed, oldest first; `cause`: an answer, or that their time was up. */
+  /** How its gates were closed, oldest first. `cause` is an answer or a deadline. */
   answers: { nodeId: string; step: string; action: string; by: string; cause: string; at: number }[];
   errors: Failure[];
-  /** What stopped it, and what would be enough to go on. */
+  /** The limit that stopped the execution, with a value that would let it continue. */
   limit?: Schemas["LimitView"] | null;
   warnings: Failure[];
   usage: Usage;
@@ -209,7 +209,7 @@ export interface Execution {
   artifacts: { name: string; mediaType?: string; size?: number }[];
 }
 
-/** A fact of the journal: its place is `seq.n`. */
+/** An event of the journal; `seq.n` is its position. */
 export interface JournalEvent {
   seq: number;
   n: number;
@@ -228,7 +228,7 @@ export interface EventPage {
 
 export const ENDED: ReadonlySet<ExecutionStatus> = new Set(["completed", "failed", "cancelled"]);
 
-/** Who looks. */
+/** The current user. */
 export interface Me {
   name: string;
   role: "viewer" | "operator" | "editor" | "admin";

@@ -5,7 +5,7 @@ const KINDS = {
   plain: "border border-line-strong bg-surface hover:bg-sunken",
   quiet: "text-ink-soft hover:bg-sunken hover:text-ink",
   danger: "border border-failed/50 text-failed hover:bg-failed-soft",
-  /** The same of one of many, in the row of a list: not so loud. */
+  /** A weaker form of `danger`, for a button in each row of a list. */
   mild: "text-failed hover:bg-failed-soft",
 } as const;
 

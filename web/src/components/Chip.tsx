@@ -8,7 +8,7 @@ const LOOKS = {
   bad: "bg-failed-soft text-failed",
 } as const;
 
-/** A word or two about something, beside its name. */
+/** A short label beside a name. */
 export function Chip(props: { look?: keyof typeof LOOKS; title?: string | undefined; children: ReactNode }) {
   return (
     <span

@@ -1,8 +1,8 @@
-/** A field to type a few letters into, and what they may mean: by arrows and Enter, or by a click. */
+/** A search field with a list of matching choices. Arrow keys and Enter or a click choose. */
 import type { LucideIcon } from "lucide-react";
 import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { matching } from "./matching";
+import { bestMatches } from "./matching";
 
 export interface Choice {
   id: string;
@@ -11,38 +11,38 @@ export interface Choice {
   /** How it is called in the document, where `about` does not say so. */
   code?: string;
   icon?: LucideIcon;
-  /** Also found by this. */
+  /** Additional text that the search matches. */
   text?: string;
-  /** It is there and cannot be chosen, for this reason. */
-  refusal?: string | undefined;
+  /** Why the choice is disabled; undefined if it is enabled. */
+  disabledReason?: string | undefined;
 }
 
 const SHOWN_MAX = 60;
 
-/** What can be chosen is before what cannot, however well that is named. */
-const refusedLast = (found: readonly Choice[]): Choice[] =>
-  [...found.filter((one) => !one.refusal), ...found.filter((one) => one.refusal)].slice(0, SHOWN_MAX);
+/** Enabled choices come before disabled ones, whatever their score. */
+const disabledLast = (found: readonly Choice[]): Choice[] =>
+  [...found.filter((one) => !one.disabledReason), ...found.filter((one) => one.disabledReason)].slice(0, SHOWN_MAX);
 
 export function Chooser(props: {
   label: string;
   choices: readonly Choice[];
   onChoose: (id: string) => void;
-  /** What is pointed at, while somebody moves through the list. */
+  /** Called with the highlighted choice while the user moves through the list. */
   onMove?: (id: string) => void;
 }) {
   const { t } = useTranslation();
   const { label, choices, onChoose, onMove } = props;
   const id = useId();
-  const [wanted, setWanted] = useState("");
+  const [searchText, setWanted] = useState("");
   const [at, setAt] = useState(0);
-  const words = wanted.trim();
+  const words = searchText.trim();
   const found = useMemo(
-    () => refusedLast(matching(words, choices, (one) => [one.name, one.about, one.id, one.text ?? ""])),
+    () => disabledLast(bestMatches(words, choices, (one) => [one.name, one.about, one.id, one.text ?? ""])),
     [words, choices],
   );
   const list = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  // Whoever opened this wants to type.
+  // Focus the field, so that the user can type at once.
   useEffect(() => field.current?.focus(), []);
   const here = Math.min(at, found.length - 1);
   useEffect(() => {
@@ -55,7 +55,7 @@ export function Chooser(props: {
     if (one) onMove?.(one.id);
   };
   const choose = (one: Choice | undefined) => {
-    if (one && !one.refusal) onChoose(one.id);
+    if (one && !one.disabledReason) onChoose(one.id);
   };
   return (
     <div>
@@ -67,7 +67,7 @@ export function Chooser(props: {
         aria-label={label}
         aria-activedescendant={found[here] ? `${id}-${here}` : undefined}
         placeholder={label}
-        value={wanted}
+        value={searchText}
         autoComplete="off"
         spellCheck={false}
         onChange={(event) => {
@@ -92,14 +92,14 @@ export function Chooser(props: {
         className="mt-2 max-h-[46vh] overflow-auto"
       >
         {found.map((one, nth) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys
           <div
             key={one.id}
             id={`${id}-${nth}`}
             role="option"
             tabIndex={-1}
             aria-selected={nth === here}
-            aria-disabled={one.refusal !== undefined}
+            aria-disabled={one.disabledReason !== undefined}
             onClick={() => choose(one)}
             onMouseMove={() => nth === here || setAt(nth)}
             className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-md px-2.5 py-1 aria-disabled:cursor-default aria-disabled:opacity-60 aria-selected:bg-accent-soft"
@@ -109,7 +109,7 @@ export function Chooser(props: {
               <bdi>{one.name}</bdi>
             </span>
             <span className="min-w-0 flex-1 truncate text-xs text-ink-soft">
-              {one.refusal ?? one.about}
+              {one.disabledReason ?? one.about}
               {one.code ? (
                 <>
                   {" · "}

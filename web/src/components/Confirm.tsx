@@ -4,23 +4,23 @@ import { Dialog } from "./Dialog";
 import { DialogActions } from "./DialogActions";
 import { ErrorMessage } from "./StatusMessage";
 
-/** Asks before something cannot be taken back; stays open, with the reason, where it fails. */
+/** Ask before an action that cannot be undone. Stays open and shows the error if the action fails. */
 export function Confirm(props: {
   title: string;
   about: string;
-  /** What the button says: the deed itself, not "OK". */
-  deed: string;
-  /** Nothing is lost by it. */
+  /** Label of the button: the action itself, not "OK". */
+  confirmLabel: string;
+  /** The action loses nothing: the button is not shown as dangerous. */
   isHarmless?: boolean;
-  /** What the way out says, where the deed itself is to cancel. */
-  keep?: string | undefined;
-  act: () => Promise<unknown>;
-  /** Once it is done: what else follows. */
+  /** Label of the other button, if the action itself is a cancellation. */
+  cancelLabel?: string | undefined;
+  action: () => Promise<unknown>;
+  /** Called after the action has succeeded. */
   onDone?: () => unknown;
   onClose: () => void;
 }) {
-  const act = useMutation({
-    mutationFn: props.act,
+  const action = useMutation({
+    mutationFn: props.action,
     onSuccess: async () => {
       await props.onDone?.();
       props.onClose();
@@ -28,14 +28,18 @@ export function Confirm(props: {
   });
   return (
     <Dialog open onClose={props.onClose} title={props.title} about={props.about}>
-      {act.isError ? (
+      {action.isError ? (
         <div className="mb-3">
-          <ErrorMessage why={act.error} />
+          <ErrorMessage error={action.error} />
         </div>
       ) : null}
-      <DialogActions onClose={props.onClose} keep={props.keep}>
-        <Button kind={props.isHarmless ? "primary" : "danger"} disabled={act.isPending} onClick={() => act.mutate()}>
-          {props.deed}
+      <DialogActions onClose={props.onClose} cancelLabel={props.cancelLabel}>
+        <Button
+          kind={props.isHarmless ? "primary" : "danger"}
+          disabled={action.isPending}
+          onClick={() => action.mutate()}
+        >
+          {props.confirmLabel}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,23 +1,23 @@
 import type { ReactNode } from "react";
 
-/** What is known of one thing, by name. What is undefined or null is left out. */
+/** Named facts about one thing. Values that are undefined, null or empty are left out. */
 export function DescriptionList(props: { facts: Readonly<Record<string, ReactNode>> }) {
   return (
     <dl className="grid grid-cols-[minmax(7rem,max-content)_1fr] gap-x-6 gap-y-1.5">
       {Object.entries(props.facts)
-        .filter(([, told]) => told !== null && told !== undefined && told !== "")
-        .map(([name, told]) => (
+        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .map(([name, value]) => (
           <div key={name} className="col-span-2 grid grid-cols-subgrid">
             <dt className="text-ink-faint">{name}</dt>
-            <dd className="min-w-0 wrap-anywhere">{told}</dd>
+            <dd className="min-w-0 wrap-anywhere">{value}</dd>
           </div>
         ))}
     </dl>
   );
 }
 
-/** A part of a page with its heading. */
-export function Part(props: { title: string; about?: string; actions?: ReactNode; children: ReactNode }) {
+/** A section of a page with its heading. */
+export function PageSection(props: { title: string; about?: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="mt-8 first:mt-0">
       <div className="mb-2 flex flex-wrap items-center gap-3">

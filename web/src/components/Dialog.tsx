@@ -11,17 +11,18 @@ export function Dialog(props: {
   title: string;
   about?: string;
   wide?: boolean;
-  /** Moves the focus when the dialog closes; false: it returns to where it was. */
-  goOn?: () => boolean;
+  /** Moves the focus when the dialog closes and returns true; if it returns false, the focus returns to where it
+   * was. */
+  moveFocus?: () => boolean;
   children: ReactNode;
 }) {
   const { t } = useTranslation();
-  // The focus returns to where it was when the dialog opened.
+  // The focus returns to the element that had it when the dialog opened.
   const [opened, setOpened] = useState<{ isOpen: boolean; from: Element | null }>({ isOpen: false, from: null });
   if (props.open !== opened.isOpen)
     setOpened({ isOpen: props.open, from: props.open ? document.activeElement : opened.from });
-  const end = useRef<() => void>(undefined);
-  useEffect(() => () => end.current?.(), []);
+  const stopWaiting = useRef<() => void>(undefined);
+  useEffect(() => () => stopWaiting.current?.(), []);
   return (
     <Parts.Root open={props.open} onOpenChange={(open) => open || props.onClose()}>
       <Parts.Portal>
@@ -29,11 +30,11 @@ export function Dialog(props: {
         <Parts.Content
           onOpenAutoFocus={(event) => {
             event.preventDefault();
-            end.current = focusFirstField(event.currentTarget as HTMLElement);
+            stopWaiting.current = focusFirstField(event.currentTarget as HTMLElement);
           }}
           onCloseAutoFocus={(event) => {
             event.preventDefault();
-            if (props.goOn?.()) return;
+            if (props.moveFocus?.()) return;
             if (opened.from instanceof HTMLElement) opened.from.focus();
           }}
           {...(props.about ? {} : { "aria-describedby": undefined })}

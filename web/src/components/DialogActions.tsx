@@ -2,11 +2,11 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "./Button";
 
-/** What a dialog offers, at the end of it and always in sight: the way out, then what it is for. */
+/** The buttons at the end of a dialog, always visible: "Cancel", then the action. */
 export function DialogActions(props: {
   onClose?: () => void;
-  /** What the way out says, where "Cancel" would be taken for the deed. */
-  keep?: string | undefined;
+  /** Label of the closing button, if "Cancel" could be mistaken for the action. */
+  cancelLabel?: string | undefined;
   children: ReactNode;
 }) {
   const { t } = useTranslation();
@@ -14,7 +14,7 @@ export function DialogActions(props: {
     <div className="sticky -bottom-4 z-10 -mx-4 -mb-4 mt-3 flex flex-wrap justify-end gap-2 bg-raised px-4 pt-2 pb-4 shadow-[0_-6px_6px_var(--raised)]">
       {props.onClose ? (
         <Button onClick={props.onClose} data-way-out>
-          {props.keep ?? t("dialog.cancel")}
+          {props.cancelLabel ?? t("dialog.cancel")}
         </Button>
       ) : null}
       {props.children}

@@ -3,20 +3,18 @@ import { useTranslation } from "react-i18next";
 import { Confirm } from "./Confirm";
 import { Dialog } from "./Dialog";
 
-/**
- * A dialog in which somebody writes what is kept nowhere else: a key or a click beside it asks before that is lost.
- * "Cancel" does not ask: it says what it does.
- */
+/** A dialog with input that is stored nowhere else: Escape or a click outside asks before it discards the input.
+ * "Cancel" does not ask: its label is clear. */
 export function DraftDialog({ children, onClose, ...its }: ComponentProps<typeof Dialog>) {
   const { t } = useTranslation();
-  const isWritten = useRef(false);
-  const [isAsking, ask] = useState(false);
+  const hasInput = useRef(false);
+  const [isAsking, setAsking] = useState(false);
   return (
     <>
-      <Dialog {...its} onClose={() => (isWritten.current ? ask(true) : onClose())}>
+      <Dialog {...its} onClose={() => (hasInput.current ? setAsking(true) : onClose())}>
         <div
           onInput={() => {
-            isWritten.current = true;
+            hasInput.current = true;
           }}
         >
           {children}
@@ -26,10 +24,10 @@ export function DraftDialog({ children, onClose, ...its }: ComponentProps<typeof
         <Confirm
           title={t("dialog.discard")}
           about={t("dialog.discardAbout")}
-          deed={t("dialog.discardDeed")}
-          keep={t("dialog.goOn")}
-          act={async () => onClose()}
-          onClose={() => ask(false)}
+          confirmLabel={t("dialog.discardDeed")}
+          cancelLabel={t("dialog.goOn")}
+          action={async () => onClose()}
+          onClose={() => setAsking(false)}
         />
       ) : null}
     </>

@@ -1,4 +1,4 @@
-/** What went wrong: in the language of the page where its code has words, and exactly, as the server says it. */
+/** An error: a translation if its code has one, followed by the server's message. */
 import { useTranslation } from "react-i18next";
 import { useServerTexts } from "@/i18n/given";
 import { CodeText } from "./CodeText";
@@ -13,18 +13,18 @@ export function ErrorDetail(props: { code: string; message: string; hint?: strin
           <span className={`block break-words ${look}`}>
             <CodeText text={meaning} />
           </span>
-          <InEnglish text={message} look="text-sm text-ink-soft" />
+          <ServerText text={message} look="text-sm text-ink-soft" />
         </>
       ) : (
-        <InEnglish text={message} look={look} />
+        <ServerText text={message} look={look} />
       )}
-      <InEnglish text={props.hint ?? ""} look="text-sm text-ink-soft" />
+      <ServerText text={props.hint ?? ""} look="text-sm text-ink-soft" />
     </>
   );
 }
 
-/** A text of the server, which is read out in English whatever the language of the page. */
-export function InEnglish({ text, look }: { text: string; look: string }) {
+/** A text of the server. It is in English, so it is marked as English for screen readers. */
+export function ServerText({ text, look }: { text: string; look: string }) {
   const { i18n } = useTranslation();
   if (!text) return null;
   return (

@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { execution } from "@/api/queries";
+import { RelativeTime } from "./RelativeTime";
 import { useWorkflowName } from "./useWorkflowName";
-import { When } from "./When";
 
-/** To another execution, by what it executes and when it began; its id to who points at it, or where that is all one may know. */
+/** A link to an execution, labelled with its workflow and start time; the id is the tooltip. If the caller may not read
+ * the execution, the id is the label. */
 export function ExecutionLink({ id }: { id: string }) {
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const known = useQuery({ ...execution(id), retry: false, staleTime: 30_000 }).data;
   return (
     <Link
@@ -17,7 +18,7 @@ export function ExecutionLink({ id }: { id: string }) {
     >
       {known ? (
         <>
-          <bdi>{called(known.workflowId)}</bdi>, <When at={known.startedAt} told={id} />
+          <bdi>{workflowName(known.workflowId)}</bdi>, <RelativeTime at={known.startedAt} title={id} />
         </>
       ) : (
         id

@@ -8,12 +8,12 @@ const KINDS = {
 } as const;
 const SIZES = { usual: "size-8", small: "size-6" } as const;
 
-/** How a square with an icon looks: also of links that are one. */
+/** The style of a square with an icon, for buttons and links. */
 export function iconLook(kind: keyof typeof KINDS = "quiet", size: keyof typeof SIZES = "usual"): string {
   return `inline-flex shrink-0 items-center justify-center rounded-md disabled:opacity-40 ${SIZES[size]} ${KINDS[kind]}`;
 }
 
-/** A button that is an icon: `name` says what it does, to who hears it and to who points at it. */
+/** A button with an icon only; `name` is its accessible name and tooltip. */
 export function IconButton({
   icon: Icon,
   name,
@@ -26,11 +26,11 @@ export function IconButton({
 }: Omit<ButtonHTMLAttributes<HTMLButtonElement>, "name" | "children"> & {
   icon: LucideIcon;
   name: string;
-  /** The key that does the same, where there is one. */
+  /** The keyboard shortcut for the same action, if there is one. */
   keys?: string;
   kind?: keyof typeof KINDS;
   size?: keyof typeof SIZES;
-  /** What it did is under way: its icon turns. */
+  /** The action is running: the icon spins. */
   isBusy?: boolean;
 }) {
   return (

@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { LabelledField } from "./LabelledField";
 
-/** What a text says as JSON; undefined: it is none. */
+/** Parse JSON; undefined if the text is invalid. */
 export function jsonIn(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
@@ -11,7 +11,7 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/** A value written as JSON. */
+/** A field for a JSON value. */
 export function JsonField(props: {
   name: string;
   about?: string;
@@ -22,7 +22,7 @@ export function JsonField(props: {
   const { t } = useTranslation();
   const isWrong = props.text.trim() !== "" && jsonIn(props.text) === undefined;
   return (
-    <LabelledField name={props.name} about={props.about} wrong={isWrong ? t("json.wrong") : undefined}>
+    <LabelledField name={props.name} about={props.about} error={isWrong ? t("json.wrong") : undefined}>
       {(its) => (
         <textarea
           {...its}

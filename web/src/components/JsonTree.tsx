@@ -1,4 +1,4 @@
-/** A JSON value as a tree: objects and lists open and close, long ones show more on demand. */
+/** A JSON value as a tree: objects and lists expand and collapse, long ones show more on demand. */
 import { ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";

@@ -2,11 +2,11 @@ import { type ReactNode, useId } from "react";
 
 export const BOX = "w-full rounded-md border border-line-strong bg-surface px-2 py-1.5";
 
-/** A field with its label, what it means and what is wrong with it; the field is told of all three. */
+/** A field with its label, description and error. The children attach the accessibility attributes to the input. */
 export function LabelledField(props: {
   name: string;
   about?: string | undefined;
-  wrong?: ReactNode;
+  error?: ReactNode;
   required?: boolean;
   children: (its: {
     id: string;
@@ -17,7 +17,7 @@ export function LabelledField(props: {
   }) => ReactNode;
 }) {
   const id = useId();
-  const told = [props.wrong ? `${id}-wrong` : "", props.about ? `${id}-about` : ""].filter(Boolean).join(" ");
+  const descriptionIds = [props.error ? `${id}-wrong` : "", props.about ? `${id}-about` : ""].filter(Boolean).join(" ");
   return (
     <div>
       <label htmlFor={id} className="mb-0.5 block font-medium">
@@ -32,13 +32,13 @@ export function LabelledField(props: {
       {props.children({
         id,
         className: BOX,
-        "aria-describedby": told || undefined,
-        "aria-invalid": Boolean(props.wrong),
+        "aria-describedby": descriptionIds || undefined,
+        "aria-invalid": Boolean(props.error),
         required: props.required === true,
       })}
-      {props.wrong ? (
+      {props.error ? (
         <p id={`${id}-wrong`} className="mt-0.5 text-sm text-failed">
-          {props.wrong}
+          {props.error}
         </p>
       ) : null}
       {props.about ? (

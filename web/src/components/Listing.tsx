@@ -1,23 +1,23 @@
-/** A list as a table; on a phone each row is a card whose cells say what they are: a name, and what stands in one box. */
+/** A list as a table. On a phone each row is a card, and each cell shows the name of its column. */
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "./Button";
 import "./listing.css";
 
 export interface Column<T> {
-  /** What the column is called, above it or, on a card, before the value. */
+  /** Title of the column; on a card it precedes the value. */
   name: string;
-  /** Null: nothing is there to be said; a card leaves it out. */
+  /** Null if there is no value; a card then omits the cell. */
   cell: (one: T) => ReactNode;
-  /** Numbers stand at the right. */
+  /** Align to the right, as for numbers. */
   isNumber?: boolean;
-  /** As narrow as its content: buttons. */
+  /** As narrow as its content, for buttons. */
   isNarrow?: boolean;
 }
 
-/** The first column names the entry, mostly as a link to it. */
+/** A table with one row per entry. The first column names the entry, usually as a link. */
 export function Listing<T>(props: {
-  /** What is listed, for who hears it. */
+  /** Accessible name of the table. */
   name: string;
   entries: readonly T[];
   keyOf: (one: T) => string;
@@ -31,7 +31,7 @@ export function Listing<T>(props: {
       <thead>
         <tr>
           {props.columns.map((column) => (
-            <th key={column.name} scope="col" className={dressOf(column)}>
+            <th key={column.name} scope="col" className={classOf(column)}>
               {column.isNarrow ? <span className="sr-only">{column.name}</span> : column.name}
             </th>
           ))}
@@ -44,7 +44,7 @@ export function Listing<T>(props: {
             {others.map((column) => {
               const shown = column.cell(one);
               return (
-                <td key={column.name} data-name={column.isNarrow ? undefined : column.name} className={dressOf(column)}>
+                <td key={column.name} data-name={column.isNarrow ? undefined : column.name} className={classOf(column)}>
                   {shown === null || column.isNarrow ? shown : <div>{shown}</div>}
                 </td>
               );
@@ -56,19 +56,19 @@ export function Listing<T>(props: {
   );
 }
 
-function dressOf<T>(column: Column<T>): string | undefined {
+function classOf<T>(column: Column<T>): string | undefined {
   return [column.isNumber ? "number" : "", column.isNarrow ? "narrow" : ""].filter(Boolean).join(" ") || undefined;
 }
 
-/** The way to the next page of a list, where there is one. */
-export function More(props: {
-  asked: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
+/** A button that loads the next page of a list, if there is one. */
+export function LoadMore(props: {
+  query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
 }) {
   const { t } = useTranslation();
-  if (!props.asked.hasNextPage) return null;
+  if (!props.query.hasNextPage) return null;
   return (
     <div className="mt-3 text-center">
-      <Button onClick={() => void props.asked.fetchNextPage()} disabled={props.asked.isFetchingNextPage}>
+      <Button onClick={() => void props.query.fetchNextPage()} disabled={props.query.isFetchingNextPage}>
         {t("listing.more")}
       </Button>
     </div>

@@ -4,29 +4,27 @@ import { KeyRound, LogIn } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
-import { login, ways } from "@/api/queries";
+import { login, loginOptions } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { Button } from "./Button";
 import { ErrorMessage } from "./StatusMessage";
 
 const PAGE = "/login";
 
-/**
- * Asks who it is: by a key, or by the identity provider where there is one. The server answers with a cookie that no
- * script can read; a key is kept nowhere.
- */
+/** Log in with a key or through the identity provider. The server answers with a cookie that no script can read; the
+ * page does not store the key. */
 export function Login() {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const known = useQuery(ways());
+  const options = useQuery(loginOptions());
   const [key, setKey] = useState("");
-  const asked = new URLSearchParams(location.search);
+  const parameters = new URLSearchParams(location.search);
   const here = location.pathname === PAGE;
-  const to = here ? (asked.get("to") ?? "/workflows") : location.pathname + location.search;
-  const why = here ? asked.get("why") : null;
-  const provider = known.data?.provider;
-  const enter = useMutation<Me, ApiError, string>({
+  const to = here ? (parameters.get("to") ?? "/workflows") : location.pathname + location.search;
+  const reason = here ? parameters.get("why") : null;
+  const provider = options.data?.provider;
+  const logIn = useMutation<Me, ApiError, string>({
     mutationFn: login,
     onSuccess: async () => {
       if (here) await navigate({ href: /^\/(?![/\\])/.test(to) ? to : "/", replace: true });
@@ -39,16 +37,16 @@ export function Login() {
         className="rounded-lg border border-line bg-surface p-6"
         onSubmit={(event) => {
           event.preventDefault();
-          enter.mutate(key.trim());
+          logIn.mutate(key.trim());
         }}
       >
         <h1 className="flex items-center gap-2 text-lg font-semibold">
           <KeyRound className="size-5 text-ink-faint" aria-hidden /> {t("login.title")}
         </h1>
         <p className="mt-1 text-ink-soft">{t(provider ? "login.aboutBoth" : "login.about")}</p>
-        {why ? (
+        {reason ? (
           <p role="alert" className="mt-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
-            {t([`login.why.${why}`, "login.why.other"])}
+            {t([`login.why.${reason}`, "login.why.other"])}
           </p>
         ) : null}
         {provider ? (
@@ -74,16 +72,16 @@ export function Login() {
             className="mt-1 h-9 w-full rounded-md border border-line-strong bg-surface px-2 font-mono"
           />
         </label>
-        {enter.isError ? (
+        {logIn.isError ? (
           <div className="mt-3">
-            <ErrorMessage why={enter.error} />
+            <ErrorMessage error={logIn.error} />
           </div>
         ) : null}
         <Button
           kind={provider ? "plain" : "primary"}
           type="submit"
           className="mt-4 h-9 w-full justify-center"
-          disabled={!key || enter.isPending}
+          disabled={!key || logIn.isPending}
         >
           {t("login.enter")}
         </Button>

@@ -1,4 +1,4 @@
-/** The address of the question who one is, which is asked around every page. Whoever is in already goes on. */
+/** The route /login. The shell shows the login form on every page; logged-in users are redirected. */
 import { useQuery } from "@tanstack/react-query";
 import { Navigate } from "@tanstack/react-router";
 import { me } from "@/api/queries";

@@ -1,10 +1,11 @@
-/** What models write, as elements: no HTML of theirs, no pictures from elsewhere. Blocks that are finished stay as they are. */
+/** Render Markdown that models write: without their HTML and without images from other hosts. Finished blocks are not
+ * rendered again. */
 import { Check, Copy as CopyIcon } from "lucide-react";
 import { memo, type ReactNode, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { putInClipboard } from "./clipboard";
+import { copyToClipboard } from "./clipboard";
 import "./markdown.css";
 
 const PLUGINS = [remarkGfm];
@@ -15,14 +16,14 @@ export default function Markdown({ text }: { text: string }) {
   return (
     <div className="markdown">
       {blocks.map((block, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: text only grows, and a block is what stands at its place
+        // biome-ignore lint/suspicious/noArrayIndexKey: text only grows, and blocks keep their positions
         <Block key={at} text={block} />
       ))}
     </div>
   );
 }
 
-/** While text comes in, only its last block is read again. */
+/** Memoized: while text streams in, only the last block changes. */
 const Block = memo(function Block({ text }: { text: string }) {
   return (
     <ReactMarkdown remarkPlugins={PLUGINS} components={PARTS} skipHtml>
@@ -31,7 +32,8 @@ const Block = memo(function Block({ text }: { text: string }) {
   );
 });
 
-/** Parts that can be read by themselves: between blank lines, outside of fences; what is indented belongs to what is before. */
+/** Split into blocks that can be rendered separately: at blank lines outside of fences; indented lines stay with the
+ * block before. */
 export function blocksOf(text: string): string[] {
   const found: string[] = [];
   let block: string[] = [];
@@ -57,7 +59,7 @@ const PARTS: Components = {
       {children}
     </a>
   ),
-  // Nothing is fetched because a model says so.
+  // An image becomes a link: the page must not fetch an address because a model wrote it.
   img: ({ src, alt }) => (
     <a href={typeof src === "string" ? src : ""} target="_blank" rel="noreferrer noopener nofollow">
       {alt || src}
@@ -76,14 +78,14 @@ function Code({ children }: { children: ReactNode }) {
   const box = useRef<HTMLPreElement>(null);
   const [done, setDone] = useState(false);
   const copy = async () => {
-    if (!(await putInClipboard(box.current?.textContent ?? "")))
+    if (!(await copyToClipboard(box.current?.textContent ?? "")))
       return void getSelection()?.selectAllChildren(box.current as Node);
     setDone(true);
     setTimeout(() => setDone(false), 2_000);
   };
   return (
     <div className="relative">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable element must be reachable by keyboard */}
       <pre ref={box} tabIndex={0}>
         {children}
       </pre>

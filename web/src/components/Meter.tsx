@@ -1,4 +1,5 @@
-/** How much of something is used: a bar whose colour says when to look. The words beside it say the same, for all. */
+/** A bar that shows how much of something is used. Its colour is a warning; the text beside it carries the same
+ * information. */
 export function Meter({ part, warnAt = 0.8 }: { part: number; warnAt?: number }) {
   const look = part >= 1 ? "bg-failed" : part >= warnAt ? "bg-waiting" : "bg-accent";
   return (

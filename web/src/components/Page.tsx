@@ -3,11 +3,11 @@ import { ChevronLeft } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTitle } from "./useTitle";
 
-/** The frame of a page of lists and forms: where one is, what it is for, what can be done. */
+/** The frame of a page of lists and forms: title, description and actions. */
 export function Page(props: {
   title: string;
   about?: ReactNode;
-  /** The list that it is one of. */
+  /** Link to the list that contains this entry. */
   back?: { to: string; name: string };
   actions?: ReactNode;
   children: ReactNode;

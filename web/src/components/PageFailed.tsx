@@ -1,25 +1,25 @@
 import { useRouter } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
-import { isGone } from "@/api/http";
+import { isNotFound } from "@/api/http";
 import { Page } from "./Page";
 import { ErrorMessage } from "./StatusMessage";
 
-/** Instead of a page: which it would have been, why it is not there, and the ways on. */
+/** Shown instead of a page that could not be loaded: its title, the error, and links to continue. */
 export function PageFailed(props: {
   error: unknown;
-  /** What was looked for. */
+  /** The requested name or id. */
   name?: string;
-  /** Where others like it are. */
+  /** The list of things of the same kind. */
   back?: { to: string; name: string };
-  again?: () => void;
+  onRetry?: () => void;
 }) {
   const { t } = useTranslation();
   const router = useRouter();
-  const gone = isGone(props.error);
-  const again = props.again ?? (() => void router.invalidate());
+  const gone = isNotFound(props.error);
+  const onRetry = props.onRetry ?? (() => void router.invalidate());
   return (
     <Page title={props.name ?? t("told.failed")} {...(props.back ? { back: props.back } : {})}>
-      <ErrorMessage why={props.error} isGone={gone} {...(gone ? {} : { again })} />
+      <ErrorMessage error={props.error} isGone={gone} {...(gone ? {} : { onRetry: onRetry })} />
     </Page>
   );
 }

@@ -1,24 +1,25 @@
 import type { ReactNode } from "react";
-import { isGone } from "@/api/http";
+import { isNotFound } from "@/api/http";
 import { ErrorMessage, Loading } from "./StatusMessage";
 
-interface Asked<T> {
+interface QueryState<T> {
   data: T | undefined;
   error: unknown;
   refetch: () => unknown;
 }
 
-/** What was asked of the server: under way, failed with a way to ask again, or there. What was there stays shown. */
-export function QueryResult<T>(props: { asked: Asked<T>; children: (value: T) => ReactNode }) {
-  const { data, error, refetch } = props.asked;
+/** Render a query: loading, failed with a retry button, or its data. Data that was loaded before stays visible after an
+ * error. */
+export function QueryResult<T>(props: { query: QueryState<T>; children: (value: T) => ReactNode }) {
+  const { data, error, refetch } = props.query;
   return (
     <>
       {error ? (
         <div className="mb-3">
           <ErrorMessage
-            why={error}
-            isGone={isGone(error)}
-            {...(isGone(error) ? {} : { again: () => void refetch() })}
+            error={error}
+            isGone={isNotFound(error)}
+            {...(isNotFound(error) ? {} : { onRetry: () => void refetch() })}
           />
         </div>
       ) : data === undefined ? (

@@ -6,7 +6,7 @@ import { rowsOf } from "./schemaRows";
 
 const CHOICES_SHOWN = 12;
 
-/** What a JSON Schema asks for, as a table. */
+/** The fields of a JSON Schema as a table. */
 export function SchemaTable({ schema, name }: { schema: JsonObject; name: string }) {
   const { t } = useTranslation();
   const rows = rowsOf(schema);
@@ -32,9 +32,9 @@ export function SchemaTable({ schema, name }: { schema: JsonObject; name: string
           cell: (one) => {
             const more = [
               one.choices.length > 0 ? t("tools.oneOf", { values: listed(one.choices) }) : "",
-              one.otherwise === undefined || one.otherwise === null
+              one.defaultValue === undefined || one.defaultValue === null
                 ? ""
-                : t("tools.default", { value: JSON.stringify(one.otherwise) }),
+                : t("tools.default", { value: JSON.stringify(one.defaultValue) }),
             ].filter(Boolean);
             if (!one.about && more.length === 0) return null;
             return (

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { ready } from "@/api/queries";
 import { Chip } from "./Chip";
 
-/** A banner on every page of a server whose agents are all answered by the scripted model. */
+/** A banner on every page of a server where the scripted model answers all agents. */
 export function ScriptedServer() {
   const { t } = useTranslation();
   const known = useQuery(ready);
@@ -14,7 +14,7 @@ export function ScriptedServer() {
   );
 }
 
-/** A banner above what the scripted model made up in one execution. */
+/** A banner above output of the scripted model. */
 export function ScriptedOutput(props: { scripted: boolean | undefined }) {
   const { t } = useTranslation();
   if (!props.scripted) return null;
@@ -25,7 +25,7 @@ export function ScriptedOutput(props: { scripted: boolean | undefined }) {
   );
 }
 
-/** A badge beside an execution that the scripted model answers in. */
+/** A badge for an execution that used the scripted model. */
 export function ScriptedBadge(props: { scripted: boolean | undefined }) {
   const { t } = useTranslation();
   if (!props.scripted) return null;

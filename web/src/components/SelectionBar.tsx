@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { Button } from "./Button";
 import type { Selection } from "./useSelection";
 
-/** Above a list: tick all of it, and what can be done to what is ticked. */
+/** A bar above a list: a checkbox for all entries, and the actions on the selected ones. */
 export function SelectionBar(props: { selection: Selection; listed: readonly string[]; children: ReactNode }) {
   const { t } = useTranslation();
   const { selection, listed } = props;
@@ -40,7 +40,7 @@ export function SelectionBar(props: { selection: Selection; listed: readonly str
   );
 }
 
-export function Tick(props: { selection: Selection; id: string; label: string }) {
+export function SelectionCheckbox(props: { selection: Selection; id: string; label: string }) {
   return (
     <label className="flex size-6 shrink-0 cursor-pointer items-center justify-center">
       <input

@@ -10,20 +10,20 @@ import { LANGUAGE_NAMES, LANGUAGES, type Language, speak } from "@/i18n";
 import { useServerAway } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
 import { paint, type Theme, theme } from "@/theme";
+import { useFirstKey } from "./firstKeyState";
 import { IconButton } from "./IconButton";
 import { Login } from "./Login";
-import { useEntering } from "./loginState";
 import { MorePages } from "./MorePages";
 import { ScriptedServer } from "./Scripted";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 
-/** What stands around every page: where to go, language, theme. */
+/** The frame of every page: navigation, language, theme. */
 export function Shell() {
   const { t } = useTranslation();
   const known = useQuery(me());
   const isOut = known.error instanceof ApiError && known.error.status === 401;
-  const isEntering = useEntering((now) => now.isEntering);
+  const isCreatingFirstKey = useFirstKey((now) => now.isCreatingFirstKey);
   const open = useQuery(inbox(known.isSuccess));
   useBoard(known.isSuccess ? known.data.name : isOut ? "" : undefined);
   return (
@@ -40,34 +40,34 @@ export function Shell() {
           <span className="max-sm:sr-only">Pointsman</span>
         </Link>
         <nav aria-label={t("shell.pages")} className="flex items-center gap-1">
-          <Place to="/workflows" icon={<Workflow className="size-4" />} name={t("shell.workflows")} />
-          <Place to="/executions" icon={<ListChecks className="size-4" />} name={t("shell.executions")} />
-          <Place
+          <NavigationLink to="/workflows" icon={<Workflow className="size-4" />} name={t("shell.workflows")} />
+          <NavigationLink to="/executions" icon={<ListChecks className="size-4" />} name={t("shell.executions")} />
+          <NavigationLink
             to="/inbox"
             icon={<Inbox className="size-4" />}
             name={t("shell.inbox")}
-            count={counted(open.data?.length ?? 0)}
+            count={inboxCount(open.data?.length ?? 0)}
           />
-          <Place to="/chat" icon={<MessageCircle className="size-4" />} name={t("shell.chat")} />
+          <NavigationLink to="/chat" icon={<MessageCircle className="size-4" />} name={t("shell.chat")} />
           <MorePages />
         </nav>
         <div className="ml-auto flex items-center gap-1">
-          {known.data && !isOut ? <Who me={known.data} /> : null}
+          {known.data && !isOut ? <CurrentUser me={known.data} /> : null}
           <LanguageSwitch />
           <ThemeSwitch />
         </div>
       </header>
-      <Away />
+      <ServerAwayMessage />
       <ScriptedServer />
       <main id="page" className="min-h-0 flex-1 overflow-auto" tabIndex={-1}>
-        {isOut && !isEntering ? <Login /> : <Outlet />}
+        {isOut && !isCreatingFirstKey ? <Login /> : <Outlet />}
       </main>
     </div>
   );
 }
 
-/** The page that was gone to cannot be read yet: the one before stays meanwhile. */
-function Away() {
+/** Shown while the next page cannot be loaded; the previous page stays visible. */
+function ServerAwayMessage() {
   const { t } = useTranslation();
   const { isAway } = useServerAway();
   return (
@@ -77,10 +77,10 @@ function Away() {
   );
 }
 
-/** Of more than an inbox shows at once nobody needs to know how many there are. */
-const counted = (found: number) => (found === INBOX_MAX ? `${found}+` : found === 0 ? "" : String(found));
+/** The inbox loads at most INBOX_MAX entries, so a larger count is shown as "INBOX_MAX+". */
+const inboxCount = (found: number) => (found === INBOX_MAX ? `${found}+` : found === 0 ? "" : String(found));
 
-function Place(props: {
+function NavigationLink(props: {
   to: "/workflows" | "/executions" | "/inbox" | "/chat";
   icon: ReactNode;
   name: string;
@@ -100,8 +100,8 @@ function Place(props: {
   );
 }
 
-/** Who looks; and out again, where a key let them in. */
-function Who({ me: one }: { me: Me }) {
+/** The current user, with a logout button after a login with a key. */
+function CurrentUser({ me: one }: { me: Me }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const leave = useMutation({ mutationFn: logout, onSuccess: () => client.resetQueries() });
@@ -120,7 +120,7 @@ function Who({ me: one }: { me: Me }) {
 function LanguageSwitch() {
   const { t, i18n } = useTranslation();
   const next = LANGUAGES[(LANGUAGES.indexOf(i18n.language as Language) + 1) % LANGUAGES.length] ?? "en";
-  // What is read out begins with what stands there: who speaks to a computer says what they see.
+  // The accessible name starts with the visible text, so that speech input can name it.
   const name = t("shell.language", { language: LANGUAGE_NAMES[i18n.language as Language], code: i18n.language });
   return (
     <button

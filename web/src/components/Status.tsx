@@ -12,7 +12,7 @@ import {
 } from "lucide-react";
 import { useTranslation } from "react-i18next";
 
-/** How a status looks wherever it stands: executions, steps, nodes. Never by colour alone. */
+/** Icon and colour of a status, the same for executions, steps and nodes. The icon makes it readable without colour. */
 const LOOKS = {
   pending: { icon: Circle, ink: "text-idle", soft: "bg-idle-soft" },
   running: { icon: LoaderCircle, ink: "text-running", soft: "bg-running-soft" },

@@ -1,39 +1,39 @@
-/** What people are told: that something failed and what to do, that nothing is there, that something is under way. */
+/** Messages for errors, empty lists and loading. */
 import { CircleAlert, LoaderCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError, isNoName, type Problem } from "@/api/http";
-import { ErrorDetail, InEnglish } from "./ErrorDetail";
+import { ApiError, isUnknownName, type Problem } from "@/api/http";
+import { ErrorDetail, ServerText } from "./ErrorDetail";
 
 export function ErrorMessage(props: {
-  why: unknown;
-  again?: () => void;
-  /** It is not there: how others would ask for a list of those that are helps nobody who looks at a page. */
+  error: unknown;
+  onRetry?: () => void;
+  /** The thing does not exist. The hint would explain how API callers list such things, so it is hidden. */
   isGone?: boolean;
 }) {
   const { t } = useTranslation();
-  const why = props.why;
-  const told = why instanceof ApiError ? why : null;
-  const hint = props.isGone ? "" : (told?.hint ?? "");
+  const error = props.error;
+  const apiError = error instanceof ApiError ? error : null;
+  const hint = props.isGone ? "" : (apiError?.hint ?? "");
   return (
     <div role="alert" className="flex gap-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
       <CircleAlert className="mt-0.5 size-4 shrink-0" />
       <div className="min-w-0">
-        {told?.isAway ? (
+        {apiError?.isAway ? (
           <p className="font-medium break-words">{t("told.away")}</p>
-        ) : props.isGone && isNoName(told) ? (
+        ) : props.isGone && isUnknownName(apiError) ? (
           <p className="font-medium">{t("told.noSuch")}</p>
         ) : (
           <ErrorDetail
-            code={told?.code ?? ""}
-            message={why instanceof Error ? why.message : String(why)}
+            code={apiError?.code ?? ""}
+            message={error instanceof Error ? error.message : String(error)}
             hint={hint}
             look="font-medium"
           />
         )}
-        {told && told.problems.length > 1 ? <ProblemList problems={told.problems} /> : null}
-        {props.again ? (
-          <button type="button" onClick={props.again} className="mt-1 underline">
+        {apiError && apiError.problems.length > 1 ? <ProblemList problems={apiError.problems} /> : null}
+        {props.onRetry ? (
+          <button type="button" onClick={props.onRetry} className="mt-1 underline">
             {t("told.again")}
           </button>
         ) : null}
@@ -59,7 +59,7 @@ export function ProblemList(props: { problems: readonly Problem[]; onPick?: (pro
             {one.line === null ? null : <span className="text-ink-faint"> :{one.line}</span>}
             <ErrorDetail code={one.code} message={one.message} look="text-ink" />
           </button>
-          <InEnglish text={one.hint} look="text-ink-soft" />
+          <ServerText text={one.hint} look="text-ink-soft" />
         </li>
       ))}
     </ul>

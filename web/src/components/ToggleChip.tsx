@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** A word that narrows a list while it is pressed. */
+/** A toggle that filters a list while it is pressed. */
 export function ToggleChip(props: { isOn: boolean; onPress: () => void; children: ReactNode }) {
   return (
     <button

@@ -1,38 +1,39 @@
 import { type InputHTMLAttributes, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { textIn } from "@/i18n";
-import { Suggesting } from "./Suggesting";
-import { useFoundWorkflows } from "./useFoundWorkflows";
+import { SuggestionInput } from "./SuggestionInput";
 import { useWorkflowName } from "./useWorkflowName";
+import { useWorkflowSearch } from "./useWorkflowSearch";
 
 const WORDS_MAX = 200;
 
 type Field = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "onChange" | "list" | "role">;
 
-/** One of the workflows that are there, looked for as its name is typed; an emptied field is none of them. */
+/** A field to choose one workflow by its name or id. An empty field means no workflow. */
 export function WorkflowPicker({
   value,
   onChange,
   ...field
 }: Field & { value: string; onChange: (id: string) => void }) {
   const { i18n } = useTranslation();
-  const called = useWorkflowName();
-  const { entries, note, search } = useFoundWorkflows({ disabled: true });
+  const workflowName = useWorkflowName();
+  const { entries, note, search } = useWorkflowSearch({ disabled: true });
   const [typed, setTyped] = useState<string | null>(null);
   const found = entries.map(({ id, names, name }) => {
     const text = textIn(names ?? name, i18n.language, id);
     return { id, name: text, about: text === id ? "" : id };
   });
-  const meant = found.find((one) => one.id === typed?.trim()) ?? found.find((one) => one.name === typed?.trim());
+  const matchingEntry =
+    found.find((one) => one.id === typed?.trim()) ?? found.find((one) => one.name === typed?.trim());
   const choose = (id: string) => {
     setTyped(null);
     if (id !== value) onChange(id);
   };
   return (
-    <Suggesting
+    <SuggestionInput
       {...field}
       maxLength={WORDS_MAX}
-      value={typed ?? (value ? called(value) : "")}
+      value={typed ?? (value ? workflowName(value) : "")}
       suggestions={found}
       note={note}
       onSearch={search}
@@ -41,9 +42,9 @@ export function WorkflowPicker({
         if (!text.trim() && value) onChange("");
       }}
       onChoose={choose}
-      onEnter={() => meant && choose(meant.id)}
+      onEnter={() => matchingEntry && choose(matchingEntry.id)}
       onFocus={(event) => event.target.select()}
-      onBlur={() => (meant ? choose(meant.id) : setTyped(null))}
+      onBlur={() => (matchingEntry ? choose(matchingEntry.id) : setTyped(null))}
     />
   );
 }

@@ -1,7 +1,7 @@
-/** Amounts as people write them in the language of the page. */
+/** Amounts in the number format of the page's language. */
 import i18next from "i18next";
 
-/** Dollars, with as many places as the price of one call needs. */
+/** Dollars with four decimals, because one call costs little. */
 export function money(usd: number): string {
   return new Intl.NumberFormat(i18next.language, {
     style: "currency",

@@ -1,15 +1,15 @@
-/** Puts a text into the clipboard; false where the browser does not let the page do that. */
-export async function putInClipboard(text: string): Promise<boolean> {
+/** Copy a text to the clipboard; false if the browser refuses. */
+export async function copyToClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return putByCommand(text);
+    return copyByCommand(text);
   }
 }
 
-/** As it was done before there was a way to ask: it works without TLS, and where the newer way is refused. */
-function putByCommand(text: string): boolean {
+/** Use the older `copy` command. It works without TLS, and where the clipboard API is refused. */
+function copyByCommand(text: string): boolean {
   let isTaken = false;
   const take = (event: ClipboardEvent) => {
     event.clipboardData?.setData("text/plain", text);

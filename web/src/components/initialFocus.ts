@@ -1,33 +1,35 @@
-/** Where somebody begins in a dialog: in its first field, also one that comes later, else at the way out of it. */
+/** The initial focus of a dialog: its first field, even if it appears later, otherwise a button. */
 
 const FIELDS =
   "input:not([type=hidden], [type=file], :disabled), select:enabled, textarea:enabled, [contenteditable=true]";
-/** Without a field: what is handed in as it is. What cannot be taken back is no such thing: there it is the way out. */
-const DEED = "button[type=submit]:enabled";
-/** More is to come. */
-const COMING = "[data-loading]";
-const WAY_OUT = "[data-way-out]";
+/** Without a field: the submit button. Dangerous actions are not submit buttons, so there the closing button gets the
+ * focus. */
+const SUBMIT_BUTTON = "button[type=submit]:enabled";
+/** Marks content that is still loading. */
+const LOADING_MARK = "[data-loading]";
+const CLOSE_BUTTON = "[data-way-out]";
 
-/** Until something in it has the focus. What is given back ends the waiting. */
+/** Focus the dialog, then its first field as soon as there is one. The returned function stops the waiting. */
 export function focusFirstField(dialog: HTMLElement): () => void {
   dialog.focus();
-  if (begun(dialog)) return () => undefined;
+  if (setInitialFocus(dialog)) return () => undefined;
   const watch = new MutationObserver(() => {
-    if (document.activeElement !== dialog || begun(dialog)) watch.disconnect();
+    if (document.activeElement !== dialog || setInitialFocus(dialog)) watch.disconnect();
   });
   watch.observe(dialog, { childList: true, subtree: true });
   return () => watch.disconnect();
 }
 
-function begun(dialog: HTMLElement): boolean {
+function setInitialFocus(dialog: HTMLElement): boolean {
   const field = firstField(dialog);
-  if (field === null && dialog.querySelector(COMING)) return false;
-  const start = field ?? dialog.querySelector<HTMLElement>(DEED) ?? dialog.querySelector<HTMLElement>(WAY_OUT);
+  if (field === null && dialog.querySelector(LOADING_MARK)) return false;
+  const start =
+    field ?? dialog.querySelector<HTMLElement>(SUBMIT_BUTTON) ?? dialog.querySelector<HTMLElement>(CLOSE_BUTTON);
   start?.focus();
   return start !== null;
 }
 
-/** Of several to choose from the one that is chosen. */
+/** In a group of radio buttons: the checked one. */
 function firstField(dialog: HTMLElement): HTMLElement | null {
   const first = dialog.querySelector<HTMLElement>(FIELDS);
   if (!(first instanceof HTMLInputElement) || first.type !== "radio") return first;

@@ -12,8 +12,8 @@ const HOSTILE = `# Hi <img src=x onerror="alert(1)">
 let a = "<b>";
 \`\`\``;
 
-describe("markdown", () => {
-  it("makes elements of words, and nothing that a stranger could run or have fetched", () => {
+describe("Markdown", () => {
+  it("renders elements without scripts and remote resources", () => {
     const { container } = render(<Markdown text={HOSTILE} />);
     expect(container.querySelectorAll("script, img, iframe, style").length).toBe(0);
     expect(container.querySelector("h1")?.textContent).toBe("Hi ");
@@ -22,7 +22,7 @@ describe("markdown", () => {
     expect(container.querySelector("pre")?.textContent).toBe('let a = "<b>";\n');
   });
 
-  it("is read block by block, and never splits a fence, a list or a table", () => {
+  it("splits text into blocks without splitting a fence, a list or a table", () => {
     expect(blocksOf("a\n\nb")).toEqual(["a\n", "b"]);
     expect(blocksOf("```\na\n\nb\n```\n\nc")).toEqual(["```\na\n\nb\n```\n", "c"]);
     expect(blocksOf("- a\n\n- b\n\n  c").length).toBe(1);

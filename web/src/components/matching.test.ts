@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { matching } from "./matching";
+import { bestMatches } from "./matching";
 
-const find = (wanted: string, all: string[]) => matching(wanted, all, (one) => [one]);
+const find = (wanted: string, all: string[]) => bestMatches(wanted, all, (one) => [one]);
 
-describe("what is meant by a few letters", () => {
-  it("begins so, else has a word that begins so, else has it inside, else has the letters in order", () => {
+describe("search by a few letters", () => {
+  it("ranks a prefix before the start of a word, a substring, and scattered letters", () => {
     expect(find("pa", ["Compare", "a parallel", "Parallel", "prompt a"])).toEqual([
       "Parallel",
       "a parallel",
@@ -13,7 +13,7 @@ describe("what is meant by a few letters", () => {
     ]);
   });
 
-  it("is everything where nothing is wanted, and nothing where nothing fits", () => {
+  it("returns everything for empty input and nothing without a match", () => {
     expect(find(" ", ["b", "a"])).toEqual(["b", "a"]);
     expect(find("xyz", ["b", "a"])).toEqual([]);
     expect(find("abc", [`a${" lorem ipsum ".repeat(9)} b c`]), "letters scattered over a long text").toEqual([]);

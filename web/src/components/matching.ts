@@ -1,6 +1,7 @@
-/** What somebody may mean who types a few letters: all of them in order, best where they begin words or stand together. */
-export function matching<T>(wanted: string, all: readonly T[], texts: (one: T) => readonly string[]): T[] {
-  const letters = plain(wanted);
+/** Search by a few letters. Return the matches with the best first: at the start of the text, at the start of a word,
+ * inside a word, scattered. */
+export function bestMatches<T>(searchText: string, all: readonly T[], texts: (one: T) => readonly string[]): T[] {
+  const letters = plain(searchText);
   if (!letters) return [...all];
   return all
     .map((one, at) => ({
@@ -15,12 +16,12 @@ export function matching<T>(wanted: string, all: readonly T[], texts: (one: T) =
 
 const plain = (text: string) => text.toLowerCase().trim();
 
-/** 0: not what is meant. */
+/** 0 means no match. */
 function scoreOf(letters: string, text: string): number {
   const at = text.indexOf(letters);
   if (at === 0) return 1000 - text.length / 1000;
   if (at > 0) return (/[\s_.-]/.test(text[at - 1] ?? "") ? 800 : 600) - text.length / 1000;
-  // Scattered letters mean something in names, nothing in long texts.
+  // Scattered letters are a useful match in names, but not in long texts.
   if (text.length > 60) return 0;
   let from = 0;
   let spread = 0;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { rowsOf } from "./schemaRows";
 
-describe("a schema as rows", () => {
-  it("tells each field, what it is, and whether it must be there", () => {
+describe("schema rows", () => {
+  it("list each field with its type and whether it is required", () => {
     const rows = rowsOf({
       type: "object",
       properties: {
@@ -18,11 +18,11 @@ describe("a schema as rows", () => {
       ["order", "any", false],
     ]);
     expect(rows[0]?.about).toBe("What to look for");
-    expect(rows[1]?.otherwise).toBe(5);
+    expect(rows[1]?.defaultValue).toBe(5);
     expect(rows[2]?.choices).toEqual(["new", "best"]);
   });
 
-  it("follows references, and goes into objects and lists", () => {
+  it("resolve references and descend into objects and lists", () => {
     const rows = rowsOf({
       properties: {
         to: { anyOf: [{ $ref: "#/$defs/Address" }, { type: "null" }] },
@@ -38,7 +38,7 @@ describe("a schema as rows", () => {
     ]);
   });
 
-  it("ends where a schema contains itself", () => {
+  it("end at a recursive schema", () => {
     const rows = rowsOf({
       properties: { tree: { $ref: "#/$defs/Tree" } },
       $defs: { Tree: { type: "object", properties: { child: { $ref: "#/$defs/Tree" } } } },
@@ -47,7 +47,7 @@ describe("a schema as rows", () => {
     expect(rows.length).toBeLessThan(10);
   });
 
-  it("of what is no schema has no rows", () => {
+  it("are empty for a value that is not a schema", () => {
     expect(rowsOf({})).toEqual([]);
     expect(rowsOf({ properties: null, required: "x" })).toEqual([]);
   });

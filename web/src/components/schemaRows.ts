@@ -1,28 +1,28 @@
-/** A JSON Schema as people read it: one row for each field, those of objects and lists below theirs. */
+/** Convert a JSON Schema to rows for display: one for each field, with the fields of objects and list items below. */
 import type { Json, JsonObject } from "@/api/views";
 
 export interface SchemaRow {
-  /** `address.street`, `lines[].price`. */
+  /** As in `address.street` or `lines[].price`. */
   path: string;
   type: string;
   required: boolean;
   about: string;
   choices: Json[];
-  otherwise: Json | undefined;
+  defaultValue: Json | undefined;
 }
 
 const DEPTH_MAX = 6;
 
 export function rowsOf(schema: JsonObject): SchemaRow[] {
   const found: SchemaRow[] = [];
-  into(found, read(schema, schema), schema, "", 0);
+  addRows(found, resolve(schema, schema), schema, "", 0);
   return found;
 }
 
-function into(found: SchemaRow[], shape: JsonObject, root: JsonObject, path: string, depth: number): void {
+function addRows(found: SchemaRow[], shape: JsonObject, root: JsonObject, path: string, depth: number): void {
   const required = Array.isArray(shape.required) ? shape.required : [];
-  for (const [name, told] of Object.entries(objectOf(shape.properties))) {
-    const part = read(objectOf(told), root);
+  for (const [name, property] of Object.entries(objectOf(shape.properties))) {
+    const part = resolve(objectOf(property), root);
     const at = path ? `${path}.${name}` : name;
     found.push({
       path: at,
@@ -30,17 +30,17 @@ function into(found: SchemaRow[], shape: JsonObject, root: JsonObject, path: str
       required: required.includes(name),
       about: typeof part.description === "string" ? part.description : "",
       choices: Array.isArray(part.enum) ? part.enum : part.const === undefined ? [] : [part.const],
-      otherwise: part.default,
+      defaultValue: part.default,
     });
     if (depth >= DEPTH_MAX) continue;
-    const items = read(objectOf(part.items), root);
-    if (part.properties) into(found, part, root, at, depth + 1);
-    else if (items.properties) into(found, items, root, `${at}[]`, depth + 1);
+    const items = resolve(objectOf(part.items), root);
+    if (part.properties) addRows(found, part, root, at, depth + 1);
+    else if (items.properties) addRows(found, items, root, `${at}[]`, depth + 1);
   }
 }
 
-/** What a `$ref` within the schema leads to; what may be null as what it else is. */
-function read(shape: JsonObject, root: JsonObject): JsonObject {
+/** Resolve a `$ref` within the schema, and unwrap a union with null. */
+function resolve(shape: JsonObject, root: JsonObject): JsonObject {
   if (typeof shape.$ref === "string" && shape.$ref.startsWith("#/")) {
     let target: Json | undefined = root;
     for (const part of shape.$ref.slice(2).split("/"))
@@ -50,17 +50,17 @@ function read(shape: JsonObject, root: JsonObject): JsonObject {
   const options = choicesOf(shape);
   const only = options.filter((one) => one.type !== "null");
   if (options.length > 0 && only.length === 1 && only[0])
-    return { ...read(only[0], root), ...without(shape, "anyOf", "oneOf") };
+    return { ...resolve(only[0], root), ...without(shape, "anyOf", "oneOf") };
   return shape;
 }
 
 function typeOf(shape: JsonObject, root: JsonObject): string {
   const options = choicesOf(shape);
-  if (options.length > 0) return [...new Set(options.map((one) => typeOf(read(one, root), root)))].join(" | ");
+  if (options.length > 0) return [...new Set(options.map((one) => typeOf(resolve(one, root), root)))].join(" | ");
   if (Array.isArray(shape.type)) return shape.type.join(" | ");
   if (shape.type === "array") {
     const items = objectOf(shape.items);
-    return Object.keys(items).length > 0 ? `${typeOf(read(items, root), root)}[]` : "array";
+    return Object.keys(items).length > 0 ? `${typeOf(resolve(items, root), root)}[]` : "array";
   }
   if (typeof shape.type === "string")
     return typeof shape.format === "string" ? `${shape.type} (${shape.format})` : shape.type;

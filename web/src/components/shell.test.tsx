@@ -18,8 +18,8 @@ const lists = () => {
   server.get("/api/workflows/executions/{eid}/workflow", noExecution);
 };
 
-describe("every page", () => {
-  it("calls the tab of the browser by what it shows", async () => {
+describe("shell", () => {
+  it("sets the document title of each page", async () => {
     lists();
     const { go } = await open("/workflows");
     for (const name of ["Workflows", "Executions", "Inbox", "Chat", "Schedules"]) {
@@ -28,7 +28,7 @@ describe("every page", () => {
     }
   });
 
-  it("says in the menu which page is open", async () => {
+  it("marks the current page in the menu", async () => {
     lists();
     const { user, address } = await open("/schedules");
     await user.click(await screen.findByRole("button", { name: "More: Schedules" }));
@@ -39,7 +39,7 @@ describe("every page", () => {
     await screen.findByRole("button", { name: "More" });
   });
 
-  it("says what is not there, and leads to the list of its kind", async () => {
+  it("shows what was not found and links to the list of its kind", async () => {
     lists();
     const { go, user, address } = await open("/workflows/nope");
     await screen.findByRole("heading", { name: "nope" });
@@ -57,11 +57,11 @@ describe("every page", () => {
     await waitFor(() => expect(address()).toBe("/workflows"));
   });
 
-  it("leaves the menu to the others where one page breaks", async () => {
-    // React tells of what breaks.
+  it("keeps the menu when a page crashes", async () => {
+    // React logs the error.
     const told = vi.spyOn(console, "error").mockImplementation(() => undefined);
     server.get("/api/models/keys", { providers: [], at: 0, beginsAnew: 0, shared: false });
-    // An answer that no page can make sense of.
+    // An answer that the page cannot render.
     server.get("/api/models", { models: 7 } as unknown as typeof noModels);
     const { user } = await open("/models");
     await screen.findByRole("heading", { name: "This page cannot be shown" });
@@ -73,7 +73,7 @@ describe("every page", () => {
     told.mockRestore();
   });
 
-  it("is in the language that was chosen, also on the next visit", async () => {
+  it("keeps the chosen language on the next visit", async () => {
     const { user } = await open("/workflows", { language: "de" });
     await screen.findByRole("heading", { name: "Abläufe" });
     await user.click(screen.getByRole("button", { name: /Sprache/ }));
@@ -82,7 +82,7 @@ describe("every page", () => {
     expect(document.documentElement.lang).toBe("en");
   });
 
-  it("asks who somebody is, where they are, once their key is revoked", async () => {
+  it("shows the login form on the current page after the key is revoked", async () => {
     let isIn = false;
     const out = refusal(401, "unauthorized", "a key is needed");
     server.get("/api/me", () => (isIn ? keyed("ada", "viewer") : out));

@@ -1,4 +1,4 @@
-/** Instants and spans of time as people read them. */
+/** Points in time and durations for display. */
 
 import { now } from "@/clock";
 import { amount } from "./amounts";
@@ -17,7 +17,7 @@ export function moment(at: number, language: string): string {
   return new Date(at * 1000).toLocaleString(language, { dateStyle: "medium", timeStyle: "medium" });
 }
 
-/** A duration with as much of it as matters: 0.4 ms, 45 ms, 0.4 s, 12 s, 3 min 20 s, 2 h, 3 d 4 h. */
+/** A duration with suitable precision: 0.4 ms, 45 ms, 0.4 s, 12 s, 3 min 20 s, 2 h, 3 d 4 h. */
 export function span(seconds: number): string {
   const ms = seconds * 1000;
   if (ms < 99.5) return `${shortest(ms, ms < 9.95 ? 1 : 0)} ms`;
@@ -32,7 +32,7 @@ function shortest(value: number, digits: number): string {
   return amount(Math.max(value, 0), digits);
 }
 
-/** So many of the larger and what is left of the smaller, where something is. */
+/** Format a count in a larger unit, plus the rest in the smaller unit unless it is zero. */
 function twoOf(count: number, size: number, larger: string, smaller: string): string {
   const rest = count % size;
   return `${Math.floor(count / size)} ${larger}${rest > 0 ? ` ${rest} ${smaller}` : ""}`;

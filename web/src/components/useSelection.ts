@@ -4,12 +4,12 @@ export interface Selection {
   ids: readonly string[];
   has: (id: string) => boolean;
   toggle: (id: string) => void;
-  /** All of them; none, where all are chosen already. */
+  /** Select all; if all are selected, select none. */
   toggleAll: (ids: readonly string[]) => void;
   clear: () => void;
 }
 
-/** What is ticked in a list: only what is still listed counts. */
+/** The selected entries of a list. Entries that are no longer listed do not count. */
 export function useSelection(listed: readonly string[]): Selection {
   const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const ids = listed.filter((id) => chosen.has(id));

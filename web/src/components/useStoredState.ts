@@ -1,19 +1,19 @@
-/** What is being written, through a reload of this window. */
+/** Text that the user is writing; it survives a reload of the window. */
 import { useState } from "react";
 import { windowStorage } from "@/browserStorage";
 
-const KEPT_AS = "pointsman.written.";
+const STORAGE_PREFIX = "pointsman.written.";
 
 export function useStoredState(name: string): [string, (text: string) => void] {
-  const [text, set] = useState(() => windowStorage.read(KEPT_AS + name) ?? "");
+  const [text, set] = useState(() => windowStorage.read(STORAGE_PREFIX + name) ?? "");
   const write = (next: string) => {
     set(next);
-    windowStorage.write(KEPT_AS + name, next || null);
+    windowStorage.write(STORAGE_PREFIX + name, next || null);
   };
   return [text, write];
 }
 
-/** It was said: a reload does not bring it back to be said twice. */
+/** Delete the stored text after it was sent, so that a reload does not restore it. */
 export function removeStoredState(name: string): void {
-  windowStorage.write(KEPT_AS + name, null);
+  windowStorage.write(STORAGE_PREFIX + name, null);
 }

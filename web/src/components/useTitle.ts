@@ -3,7 +3,7 @@ import { isolated } from "@/i18n/isolated";
 
 const APP = "Pointsman";
 
-/** What the tab and the history of the browser call this page; nothing while it is not known yet. */
+/** Set the document title; undefined leaves it unchanged while the title is loading. */
 export function useTitle(title: string | undefined): void {
   useEffect(() => {
     if (title === undefined) return;

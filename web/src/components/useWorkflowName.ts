@@ -5,21 +5,19 @@ import { workflowName } from "@/api/names";
 import { textIn } from "@/i18n";
 import { cut } from "@/i18n/isolated";
 
-/**
- * How workflows are called in the language of the page; by their ids where they have no name or are not there any more.
- * Only those are asked for that somebody wants to name.
- */
+/** Names of workflows in the language of the page, or their ids if they have no name or do not exist. Loads only the
+ * names that are requested. */
 export function useWorkflowName(): (id: string) => string {
   const { i18n } = useTranslation();
   const client = useQueryClient();
-  const [ids, ask] = useState<readonly string[]>([]);
-  const wanted = useRef(new Set<string>());
+  const [ids, setIds] = useState<readonly string[]>([]);
+  const requested = useRef(new Set<string>());
   const known = useQueries({ queries: ids.map(workflowName), combine: namesIn });
   return useCallback(
     (id) => {
-      if (!wanted.current.has(id)) {
-        wanted.current.add(id);
-        queueMicrotask(() => ask([...wanted.current]));
+      if (!requested.current.has(id)) {
+        requested.current.add(id);
+        queueMicrotask(() => setIds([...requested.current]));
       }
       const one = known[ids.indexOf(id)] ?? client.getQueryData(workflowName(id).queryKey);
       return cut(one ? textIn(one.names ?? one.name, i18n.language, id) : id);

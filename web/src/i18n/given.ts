@@ -1,11 +1,11 @@
-/** What the server says in English, in the language of the page: about the fields of definitions, and by its codes. */
+/** Translations of texts that the server writes in English: descriptions of fields, and messages by code. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Language } from ".";
 import type { ServerTexts } from "./given/texts";
 
-/** English needs none: the server says it. Read when it is spoken, beside the words of the interface. */
+/** English needs no translation. Each language is loaded on demand, like the texts of the interface. */
 const GIVEN: Partial<Record<Language, () => Promise<ServerTexts>>> = {
   de: () => import("./given/de").then((read) => read.default),
 };
@@ -13,7 +13,7 @@ const GIVEN: Partial<Record<Language, () => Promise<ServerTexts>>> = {
 export interface ServerTranslation {
   about: (sentence: string) => string;
   choice: (field: string, value: string) => string;
-  /** Null where the words of the server are all there is. */
+  /** Null if there is no translation. */
   meaning: (code: string) => string | null;
   operation: (summary: string) => string;
   shelf: (sentence: string) => string;

@@ -4,19 +4,19 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { speak, startLanguages } from ".";
 import { isolated } from "./isolated";
 
-describe("a name within a sentence", () => {
+describe("name within a sentence", () => {
   beforeAll(async () => {
     await startLanguages();
     await speak("en");
   });
 
-  it("is what it was, where it is harmless", () => {
+  it("is unchanged if it is harmless", () => {
     for (const name of ["letter", "Brief & <b>Gruß</b>", "naïve 👩‍🔬", "a $t(editor.save) {{name}}"])
       expect(i18next.t("editor.deleteSure", { name })).toBe(`Delete ${name}?`);
     expect(i18next.t("editor.unsaved", { count: 3 })).toBe("3 unsaved changes");
   });
 
-  it("turns nothing around, breaks no line, hides nothing, and ends", () => {
+  it("cannot reorder the sentence, break the line, hide text, or be too long", () => {
     expect(isolated("harmless\u202Eexe.\u2069\u200B\uFEFF")).toBe("harmlessexe.");
     expect(isolated("שלום")).toBe("\u2068שלום\u2069");
     expect(isolated("a\n\n\tb\u2028c\u0000")).toBe("a b c ");

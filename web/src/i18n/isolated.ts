@@ -1,7 +1,5 @@
-/**
- * A stranger's name within a sentence of the app: it stands where it stands, and what is around it stays as it is. What
- * would turn the direction of the sentence, break its line or be seen by nobody is taken out, and it is as long as a name.
- */
+/** Make a foreign name safe inside a sentence: remove invisible characters and line breaks, isolate right-to-left text
+ * so that it does not reorder the sentence, and limit the length. */
 const UNSEEN = /[\u00AD\u061C\u180E\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g;
 const BREAKS = /[\p{Cc}\u2028\u2029]+/gu;
 const FROM_THE_RIGHT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u;
@@ -13,7 +11,7 @@ export function isolated(name: string): string {
   return FROM_THE_RIGHT.test(line) ? `\u2068${line}\u2069` : line;
 }
 
-/** As long as a name, wherever it stands. */
+/** Cut a name to a maximum length, keeping its start and end. */
 export function cut(line: string): string {
   if (line.length <= LETTERS_MAX) return line;
   const letters = [...line.slice(0, LETTERS_MAX * 2)];

@@ -1,4 +1,4 @@
-/** The texts of a language, from one file for each feature. A part of the interface has one name in all files. */
+/** Merge the texts of a language from one file per feature. Top-level keys must be unique across files. */
 export function byPart(files: Record<string, Record<string, unknown>>): Record<string, unknown> {
   return Object.assign({}, ...Object.values(files));
 }

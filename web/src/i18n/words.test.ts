@@ -5,7 +5,7 @@ import fields from "./de/fields.json";
 import en from "./en";
 import given from "./given/de";
 
-/** Words that another word stands for: the table in README.md. What is in {{}} or backticks is a name. */
+/** Words that the table in README.md replaces by another. Text in {{}} or backticks is a name. */
 const FORSAKEN =
   /\b(Workflows?|Runs?|Kanten?|Gates?|Revision(en)?|Ids?|IDs?|sichern|gesichert|[Ss]cheiter\w*|gescheitert|Tokens|Sessions?|Sitzung(en)?|Tools?|Secrets?|Users?|Schirm|[Dd]u|[Dd]ein\w*)\b/u;
 
@@ -19,7 +19,7 @@ function names(words: object, before = ""): string[] {
   );
 }
 
-/** Return the keys that no source names: neither whole nor put together, as in `status.${status}`. */
+/** Return the keys that no source contains, neither whole nor composed, as in `status.${status}`. */
 function unused(keys: Iterable<string>, text: string): string[] {
   const whole = new Set([...text.matchAll(/"([\w.]+)"/g)].map((found) => found[1]));
   const made = [...text.matchAll(/`(\w+(?:\.\w*)+)\$\{[^`]*\}([\w.]*)`/g)];
@@ -28,18 +28,18 @@ function unused(keys: Iterable<string>, text: string): string[] {
   );
 }
 
-describe("words", () => {
-  it("of a part stand in one file", () => {
+describe("texts of the interface", () => {
+  it("has each top-level key in one file", () => {
     const files = import.meta.glob<Record<string, unknown>>("./{en,de}/*.json", { eager: true, import: "default" });
     const parts = Object.values(files).flatMap((words) => Object.keys(words));
     expect(parts.length).toBe(new Set(parts).size * 2);
   });
 
-  it("are there in both languages", () => {
+  it("has all texts in both languages", () => {
     expect(names(de)).toEqual(names(en));
   });
 
-  it("exist for every key in the sources, and every key is used", () => {
+  it("has a text for every key in the sources, and no unused texts", () => {
     const sources = import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.*", "!../testing/**"], {
       eager: true,
       query: "?raw",
@@ -54,27 +54,27 @@ describe("words", () => {
     expect(unused(["status.done", "status.done.twice", "keys.title"], "t(`status.${one}`)")).toEqual(["keys.title"]);
   });
 
-  it("are the same for the same thing in all of German", () => {
+  it("uses one German word for one thing", () => {
     const said = [...texts(de), ...texts(given)].map((one) => one.replaceAll(/\{\{.*?\}\}|`.*?`/g, ""));
     expect(said.length).toBeGreaterThan(1500);
     expect(said.filter((one) => FORSAKEN.test(one))).toEqual([]);
     expect(said.filter((one) => /\p{L}…/u.test(one))).toEqual([]);
   });
 
-  it("count in both languages", () => {
+  it("has plural forms in both languages", () => {
     const counted = (words: object) => names(words).filter((name) => name.endsWith("_one"));
     const all = new Set(names(de));
     expect(counted(de).filter((name) => !all.has(name.replace(/_one$/, "_other")))).toEqual([]);
   });
 
-  it("leave out nothing that is filled in", () => {
+  it("uses every placeholder in both languages", () => {
     const filled = (word: string) => [...new Set(word.match(/\{\{\w+\}\}/g) ?? [])].sort().join();
     const german = texts(de);
     const differing = texts(en).filter((one, at) => filled(one) !== filled(german[at] ?? ""));
     expect(differing.filter((one) => !/\{\{count\}\}/.test(one))).toEqual([]);
   });
 
-  it("of fields are German words, not the English names", () => {
+  it("names fields in German, not by their English names", () => {
     const apart = (name: string) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
     const same = Object.entries(fields.field).filter(
       ([name, word]) => /[A-Z]/.test(name) && word.toLowerCase() === apart(name),
@@ -82,7 +82,7 @@ describe("words", () => {
     expect(same).toEqual([]);
   });
 
-  it("of definitions are shown in the language of the page, else in English, else as they are", () => {
+  it("shows texts of definitions in the language of the page, else in English, else in any language", () => {
     expect(textIn({ en: "Write", de: "Schreiben" }, "de")).toBe("Schreiben");
     expect(textIn({ en: "Write" }, "de")).toBe("Write");
     expect(textIn({ fr: "Écrire" }, "de")).toBe("Écrire");

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ApiError } from "@/api/http";
-import { follow, Waker } from "./follow";
+import { follow, WakeSignal } from "./follow";
 
 function stream(...parts: string[]): Response {
   const body = new ReadableStream({
@@ -18,7 +18,7 @@ afterEach(() => {
 });
 
 describe("following a stream", () => {
-  it("comes back with the last id, hears the rest, and ends when nothing more comes", async () => {
+  it("reconnects with the last id, receives the rest, and ends with the stream", async () => {
     vi.useFakeTimers();
     const asked: (string | null)[] = [];
     const answers = [
@@ -45,15 +45,15 @@ describe("following a stream", () => {
     expect(connections.at(-1)).toBe("over");
   });
 
-  it("gives up where it is refused", async () => {
+  it("throws when the stream is refused", async () => {
     vi.stubGlobal("fetch", async () => Response.json({ detail: "no", code: "not-allowed" }, { status: 403 }));
     const following = follow("/stream", { signal: new AbortController().signal, onEvent: () => undefined });
     await expect(following).rejects.toBeInstanceOf(ApiError);
   });
 });
 
-describe("a connection that says nothing", () => {
-  it("is given up and made again; who is roused does not wait for that", async () => {
+describe("silent connection", () => {
+  it("is replaced after a timeout, or at once after a wake-up", async () => {
     vi.useFakeTimers();
     let asked = 0;
     vi.stubGlobal("fetch", async (_: string, options: RequestInit) => {
@@ -64,7 +64,7 @@ describe("a connection that says nothing", () => {
       return new Response(body, { status: 200 });
     });
     const stop = new AbortController();
-    const waker = new Waker();
+    const waker = new WakeSignal();
     const connections: string[] = [];
     const following = follow("/stream", {
       signal: stop.signal,
@@ -87,7 +87,7 @@ describe("a connection that says nothing", () => {
     await following;
   });
 
-  it("forgets an id that the server does not know, and begins again", async () => {
+  it("drops an id that the server does not know and starts again", async () => {
     vi.useFakeTimers();
     const asked: (string | null)[] = [];
     const answers = [

@@ -1,4 +1,5 @@
-/** A stream of server-sent events that comes back by itself, and hears what it missed: nothing is lost, nothing comes twice. */
+/** A stream of server-sent events that reconnects by itself and resumes after the last event: no event is lost or
+ * repeated. */
 import { createParser } from "eventsource-parser";
 import { ApiError, errorOf } from "@/api/http";
 
@@ -11,13 +12,13 @@ export interface StreamMessage {
 export type Connection = "open" | "away" | "over";
 
 const WAITS_MS = [500, 1_000, 2_000, 5_000, 10_000] as const;
-/** The server says every 15 s that it lives; who hears nothing for so long is not connected any more. */
+/** The server sends a heartbeat every 15 s; after this silence the connection is considered broken. */
 const SILENT_MS = 40_000;
-/** After a sleep a shorter silence is enough to doubt the connection. */
+/** After the machine wakes up, a shorter silence is enough to reconnect. */
 const DOUBTED_MS = 18_000;
 
-/** Rouses whoever waits: the machine woke up, the network is back, somebody looks. */
-export class Waker {
+/** Wakes waiting connections: the machine woke up, the network is back, or the window became visible. */
+export class WakeSignal {
   private readonly sleepers = new Set<() => void>();
 
   wake(): void {
@@ -30,13 +31,14 @@ export class Waker {
   }
 }
 
-/** Until the stream is over, it is refused, or `signal` aborts. `after`: the id of the last event that is known. */
+/** Follow a stream until it ends, is refused (throws), or `signal` aborts. `after` is the id of the last known
+ * event. */
 export async function follow(
   path: string,
   options: {
     after?: string | null;
     signal: AbortSignal;
-    waker?: Waker;
+    waker?: WakeSignal;
     onEvent: (told: StreamMessage) => void;
     onConnection?: (connection: Connection) => void;
   },
@@ -55,7 +57,7 @@ export async function follow(
       if (response.status === 204) return tell("over");
       if (!response.ok) {
         const why = await errorOf(response);
-        // The store was put back: what was heard last is not there any more.
+        // The store was restored from a backup and no longer has the last event.
         if (why.code === "position-invalid" && last !== null) last = null;
         else if (response.status < 500 && response.status !== 429) throw why;
       } else if (response.body) {
@@ -83,7 +85,7 @@ export async function follow(
   }
 }
 
-/** One connection, and the doubt whether it still is one. */
+/** One connection, aborted after too long a silence. */
 class Line {
   private readonly cut = new AbortController();
   private timer: ReturnType<typeof setTimeout>;
@@ -91,7 +93,7 @@ class Line {
   private readonly leave: () => void;
   readonly signal: AbortSignal;
 
-  constructor(over: AbortSignal, waker: Waker | undefined) {
+  constructor(over: AbortSignal, waker: WakeSignal | undefined) {
     this.signal = AbortSignal.any([over, this.cut.signal]);
     this.timer = setTimeout(() => this.cut.abort(), SILENT_MS);
     this.leave = waker?.onWake(() => Date.now() - this.at > DOUBTED_MS && this.cut.abort()) ?? (() => undefined);
@@ -119,7 +121,7 @@ async function read(body: ReadableStream<Uint8Array>, take: (text: string) => vo
   }
 }
 
-function pause(ms: number, signal: AbortSignal, waker: Waker | undefined): Promise<void> {
+function pause(ms: number, signal: AbortSignal, waker: WakeSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
       clearTimeout(timer);

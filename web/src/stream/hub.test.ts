@@ -5,7 +5,7 @@ import { type FromHub, Hub, SINGLES_MAX, type Viewer } from "./hub";
 
 type Options = Parameters<typeof follow>[1];
 
-/** A hub over connections that a test speaks for. */
+/** A hub over connections that the test controls. */
 function stage() {
   const open = new Map<string, Options>();
   const connect = ((path: string, options: Options) =>
@@ -27,8 +27,8 @@ const told = (data: string): StreamMessage => ({ id: null, event: "x", data });
 const single = (watch: number, path: string) => ({ kind: "open", watch, path, isBoard: false, after: null }) as const;
 const board = (watch: number) => ({ kind: "open", watch, path: "/board", isBoard: true, after: "7.5" }) as const;
 
-describe("the hub of all streams", () => {
-  it("connects once for all who watch the same, and tells all of them", () => {
+describe("stream hub", () => {
+  it("opens one connection for all subscribers of a stream and sends events to each", () => {
     const { hub, open } = stage();
     const [one, other] = [viewer(), viewer()];
     hub.take(one, board(1));
@@ -44,7 +44,7 @@ describe("the hub of all streams", () => {
     expect(late.heard).toEqual([{ kind: "connection", watch: 1, connection: "open" }]);
   });
 
-  it("gives streams of their own to those that are looked at, and never more than fit", () => {
+  it("connects the visible windows first, within the limit", () => {
     const { hub } = stage();
     const tabs = Array.from({ length: 8 }, viewer);
     tabs.forEach((tab, at) => {
@@ -63,7 +63,7 @@ describe("the hub of all streams", () => {
     expect(hub.connected).toEqual([]);
   });
 
-  it("begins again where somebody else looks, and tells the other windows", () => {
+  it("restarts when another user logs in, and notifies the other windows", () => {
     const { hub, open } = stage();
     const [one, other] = [viewer(), viewer()];
     hub.take(one, board(1));
@@ -78,7 +78,7 @@ describe("the hub of all streams", () => {
     expect(one.heard).toEqual([]);
   });
 
-  it("tells why it was refused", async () => {
+  it("reports why a stream was refused", async () => {
     const { hub, refused } = stage();
     const one = viewer();
     hub.take(one, single(3, "/x"));

@@ -1,15 +1,15 @@
 /** All streams of the app, shared by its windows.
-
-    windows ──open──▶ hub ──▶ one connection for each stream that somebody watches ──▶ told to all who do
-
-  Browsers allow six connections to a server over HTTP/1.1, for all windows together: so many windows may watch as many
-  executions, but only those that are looked at get a stream of their own. The others are told by the board, which is
-  one stream for everything. What is told here only says that there is news, and what is live: who missed some reads it.
-*/
+ *
+ *   windows ──subscribe──▶ hub ──▶ one connection for each watched stream ──▶ events to all its subscribers
+ *
+ * Browsers allow six connections to a server over HTTP/1.1, for all windows together. Any number of windows can show
+ * executions, but only the visible ones get a stream of their own. The others follow the board, one stream for all
+ * executions. Events only report that something is new, or carry live output: after a gap a window loads the data again.
+ */
 import { ApiError } from "@/api/http";
-import { type Connection, follow, type StreamMessage, Waker } from "./follow";
+import { type Connection, follow, type StreamMessage, WakeSignal } from "./follow";
 
-/** At once, of single executions; the board's comes on top, and three connections are left for questions. */
+/** Streams of single executions at once. The board needs one more connection; three are left for requests. */
 export const SINGLES_MAX = 2;
 
 export interface Opening {
@@ -17,7 +17,7 @@ export interface Opening {
   watch: number;
   path: string;
   isBoard: boolean;
-  /** Behind which id it begins, where it is not there yet. */
+  /** The id after which the stream starts, if it is not connected yet. */
   after: string | null;
 }
 
@@ -35,7 +35,7 @@ export type FromHub =
   | { kind: "refused"; watch: number; status: number; code: string; detail: string; hint: string }
   | { kind: "restarted" };
 
-/** A window, as the hub sees it. */
+/** A window, from the hub's point of view. */
 export interface Viewer {
   post: (message: FromHub) => void;
 }
@@ -56,10 +56,10 @@ interface Running {
 export class Hub {
   private readonly watches: Watch[] = [];
   private readonly running = new Map<string, Running>();
-  /** Those that are looked at, the latest last. */
+  /** The visible windows, the most recent last. */
   private readonly seen: Viewer[] = [];
   private readonly viewers = new Set<Viewer>();
-  private readonly waker = new Waker();
+  private readonly waker = new WakeSignal();
 
   constructor(private readonly connect: typeof follow = follow) {}
 
@@ -104,13 +104,13 @@ export class Hub {
     return [...this.running.keys()];
   }
 
-  /** Who comes later learns how it stands; what it missed it reads by itself. */
+  /** Send a late subscriber the state of the connection; it loads what it missed. */
   private greet(viewer: Viewer, watch: number, path: string): void {
     const connection = this.running.get(path)?.connection;
     if (connection) viewer.post({ kind: "connection", watch, connection });
   }
 
-  /** Somebody else looks now: nothing that was told to the one before may go on. */
+  /** Another user has logged in: end all streams of the previous user. */
   private restart(by: Viewer): void {
     for (const path of [...this.running.keys()]) this.end(path);
     for (const viewer of this.viewers) if (viewer !== by) viewer.post({ kind: "restarted" });
@@ -128,7 +128,7 @@ export class Hub {
     this.settle();
   }
 
-  /** Connect what is wanted and fits, and nothing else. */
+  /** Connect the streams that are watched and fit the limit, and end the others. */
   private settle(): void {
     const wanted = new Set(this.watches.filter((watch) => watch.isBoard).map((watch) => watch.path));
     let singles = 0;
@@ -141,7 +141,7 @@ export class Hub {
     for (const path of wanted) if (!this.running.has(path)) void this.run(path);
   }
 
-  /** Those of the window that was looked at last come first. */
+  /** Watches of the most recently visible window first. */
   private byLooks(): Watch[] {
     const rank = (watch: Watch) => this.seen.indexOf(watch.viewer);
     return [...this.watches].sort((a, b) => rank(b) - rank(a));

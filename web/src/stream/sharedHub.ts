@@ -1,4 +1,4 @@
-/** The hub in the worker that all windows share, and the doubt whether it still lives: one that is silent tells nobody. */
+/** The hub in the worker that all windows share. Detects a worker that no longer responds. */
 import { uniqueId } from "@/uniqueId";
 import type { FromHub, ToHub } from "./hub";
 
@@ -7,7 +7,7 @@ export type FromWorker = FromHub | { kind: "alive" };
 
 const ASKS_EVERY_MS = 15_000;
 const ANSWERS_WITHIN_MS = 5_000;
-/** A window that was asleep may find its own patience at an end before it has looked at the answer. */
+/** After sleep the timer can expire before the answer is processed, so ask more than once. */
 const CHANCES = 2;
 
 export class SharedHub {
@@ -16,7 +16,8 @@ export class SharedHub {
   private timer: ReturnType<typeof setTimeout> | null = null;
   private isLost = false;
 
-  /** Throws where this browser has no such workers, or lets this page have none. `lose`: it is not to be heard any more. */
+  /** Throws if the browser does not support shared workers or refuses to start one. `lose` is called when the worker
+   * stops responding. */
   constructor(
     private readonly hear: (message: FromHub) => void,
     private readonly lose: () => void,
@@ -32,7 +33,7 @@ export class SharedHub {
           this.say({ kind: "lock", name });
           return new Promise(() => undefined);
         })
-        .catch(() => undefined); // Without a lock the worker learns of windows that close, not of those that crash.
+        .catch(() => undefined); // Without locks the worker notices closed windows, but not crashed ones.
     }
     this.asking = setInterval(() => document.visibilityState === "visible" && this.doubt(), ASKS_EVERY_MS);
     this.doubt();
@@ -42,7 +43,7 @@ export class SharedHub {
     this.port.postMessage(message);
   }
 
-  /** Ask whether it is there. */
+  /** Check that the worker responds. */
   doubt(chances = CHANCES): void {
     if (this.isLost || this.timer !== null) return;
     this.say({ kind: "ask" });

@@ -1,18 +1,18 @@
-/** What a window hears of the streams: by the worker that all windows share, or in the window where there is none. */
+/** The streams of one window: through the shared worker, or through a hub in the window if there is no worker. */
 import { ApiError } from "@/api/http";
 import type { Connection, StreamMessage } from "./follow";
 import { type FromHub, Hub, type Opening, type ToHub } from "./hub";
 import { SharedHub } from "./sharedHub";
 
 export interface Listener {
-  /** Where a stream begins that nobody watches yet: behind what has this id. Absent: with what comes now. */
+  /** Start after the event with this id, if nothing follows the stream yet. Absent: start with new events. */
   after?: string;
   onEvent: (told: StreamMessage) => void;
   onConnection?: (connection: Connection) => void;
   onRefused?: (why: ApiError) => void;
 }
 
-/** All executions at once, as lists show them. */
+/** The stream of all executions, for lists. */
 export const BOARD = "/api/workflows/executions/stream";
 
 export class Streams {
@@ -50,18 +50,18 @@ export class Streams {
     };
   }
 
-  /** Somebody else looks: all windows begin again. */
+  /** Another user has logged in: restart the streams of all windows. */
   restart(): void {
     this.say({ kind: "restart" });
   }
 
-  /** Called when another window let somebody else in. */
+  /** Calls the listener when another user logs in from another window. */
   onRestart(listener: () => void): () => void {
     this.restarted.add(listener);
     return () => this.restarted.delete(listener);
   }
 
-  /** By the worker of all windows; where there is none, or it is silent, by a hub of its own. */
+  /** Use the shared worker; if there is none or it stops responding, use a hub of this window. */
   private share(): void {
     const beAlone = () => {
       const hub = new Hub();
@@ -112,7 +112,7 @@ export class Streams {
 
 let streams: Streams | null = null;
 
-/** One for the window. */
+/** The instance of this window. */
 export function sharedStreams(): Streams {
   streams ??= new Streams();
   return streams;

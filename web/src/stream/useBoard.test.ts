@@ -6,7 +6,7 @@ import { watchBoard } from "./useBoard";
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_000 }));
 afterEach(() => void vi.useRealTimers());
 
-/** A board that a test speaks for, and how often the inbox was read because of it. */
+/** A board that the test controls, and the number of inbox requests it caused. */
 function stage() {
   const client = new QueryClient();
   const reads = vi.spyOn(client, "invalidateQueries");
@@ -24,15 +24,15 @@ function stage() {
   return { leave, inbox, board: heard as Listener };
 }
 
-describe("what follows the board", () => {
-  it("is not read again because the board opened: it is told what changed since the pages began to read", async () => {
+describe("board subscription", () => {
+  it("does not refetch when the board opens, and asks for changes since the pages loaded", async () => {
     const { board, inbox } = stage();
     expect(board.after).toBe("1700000000.000000");
     board.onConnection?.("open");
     expect(await inbox()).toBe(0);
   });
 
-  it("is read once for many changes, and again by who was away", async () => {
+  it("refetches once for many changes, and after a reconnect", async () => {
     const { board, inbox } = stage();
     board.onConnection?.("open");
     for (const id of ["1.0", "2.0"]) board.onEvent({ id, event: "workflow.execution.changed", data: "{}" });
@@ -43,7 +43,7 @@ describe("what follows the board", () => {
     expect(await inbox()).toBe(2);
   });
 
-  it("is let be by who left", async () => {
+  it("stops after the subscription ends", async () => {
     const { board, inbox, leave } = stage();
     board.onEvent({ id: "1.0", event: "workflow.execution.changed", data: "{}" });
     leave();

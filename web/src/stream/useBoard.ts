@@ -1,4 +1,5 @@
-/** Lists, inbox and badge follow the board: what changed is read again, many changes at once are one look. */
+/** Refetch lists, inbox and badge when the board stream reports changes; changes in quick succession share one
+ * refetch. */
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { now } from "@/clock";
@@ -7,7 +8,7 @@ import { BOARD, type Streams, sharedStreams } from "./subscribe";
 const GATHERS_MS = 300;
 const STALE: readonly (readonly string[])[] = [["executions"], ["workflows", "found"], ["inbox"]];
 
-/** `who` looks: nobody is "", and undefined where that is not known yet. */
+/** `who` is the user's name; "" means nobody is logged in, undefined that the user is not known yet. */
 export function useBoard(who: string | undefined): void {
   const client = useQueryClient();
   const before = useRef(who);
@@ -20,17 +21,15 @@ export function useBoard(who: string | undefined): void {
   useEffect(() => sharedStreams().onRestart(() => void client.resetQueries()), [client]);
 }
 
-/**
- * It is asked for what changed since before the pages began to read, so that nothing is lost between them and nothing is
- * read twice because it opened. Whoever was away for a while reads again.
- */
+/** Ask the board for changes since before the pages loaded, so that none is missed and opening the board refetches
+ * nothing. After a reconnect everything is refetched. */
 export function watchBoard(client: QueryClient, streams: Pick<Streams, "subscribe"> = sharedStreams()): () => void {
   let isOpened = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
   const soon = () => {
     timer ??= setTimeout(() => {
       timer = null;
-      // Asking again would give up the page that is being read: it is waited for.
+      // An invalidation would cancel the running fetch: wait for it.
       if (STALE.some((queryKey) => client.isFetching({ queryKey: [...queryKey] }) > 0)) return soon();
       for (const queryKey of STALE) void client.invalidateQueries({ queryKey: [...queryKey] });
     }, GATHERS_MS);

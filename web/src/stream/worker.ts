@@ -12,7 +12,7 @@ self.onconnect = (connected) => {
   port.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     if (data.kind === "ask") return port.postMessage({ kind: "alive" } satisfies FromWorker);
     if (data.kind !== "lock") return hub.take(viewer, data);
-    // Held by the window as long as it lives: who gets it knows that the window is gone, even if it crashed.
+    // The window holds this lock while it lives. Once the worker gets it, the window is gone, even after a crash.
     void navigator.locks.request(data.name, () => hub.take(viewer, { kind: "leave" }));
   };
 };

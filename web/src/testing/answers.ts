@@ -1,8 +1,8 @@
-/** Answers of the server, as small as they may be: a test says what matters to it. */
+/** Minimal responses of the server. A test overrides the fields that matter to it. */
 import type { CatalogueEntry, Execution, ExecutionEntry, Gate, InboxGate, Schemas } from "@/api/views";
 import type { AnswerOf } from "./server";
 
-/** When everything was, in seconds. */
+/** The time of everything, in Unix seconds. */
 export const AT = 1_700_000_000;
 
 export const READY: AnswerOf<"get", "/ready"> = {
@@ -24,7 +24,7 @@ export const local: AnswerOf<"get", "/api/me"> = {
   expiresAt: null,
 };
 
-/** Somebody who came with a key. */
+/** A caller who logged in with a key. */
 export const keyed = (
   name: string,
   role: Schemas["CallerView"]["role"],
@@ -104,7 +104,7 @@ export const gate = (gateId: string, more: Partial<Gate> = {}): Gate => ({
   ...more,
 });
 
-/** As the inbox lists a gate of an execution. */
+/** A gate as the inbox lists it. */
 export const listed = (execution: string, one: Gate, more: Partial<InboxGate> = {}) => ({
   executionId: execution,
   inside: null,
@@ -168,7 +168,7 @@ export const execution = (executionId: string, more: Standing = {}) => ({
   startedAt: AT,
   durationMs: 0,
   ...more,
-  // A gate as the API's document describes it: it may have fields that no page reads.
+  // A gate as the OpenAPI document describes it: it may have fields that no page uses.
   waiting: (more.waiting ?? []).map((one) => ({
     ...one,
     nodeName: one.nodeName ?? null,

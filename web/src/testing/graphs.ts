@@ -1,8 +1,8 @@
-/** Graphs of every kind for tests, the same for the same seed: chains, fans, loops within loops, joins, ways back, several ends. */
+/** Random graphs for tests, reproducible by seed: chains, parallels, nested loops, joins, back edges, several ends. */
 import type { TFunction } from "i18next";
 import type { Definition, DefinitionEdge, DefinitionGraph, DefinitionNode } from "@/api/views";
 
-/** Words where no language is spoken: the key of each, or what is said instead. */
+/** A translation function without a language: returns the default value, or the key. */
 export const unspoken = ((key: string, otherwise?: string) => otherwise ?? key) as TFunction;
 
 export type Random = (below: number) => number;
@@ -17,11 +17,11 @@ export function randomOf(seed: number): Random {
 
 const WORDS = ["", "", "ok", "else", "score >= 0.8", "category = “complaint” and more", "“Is the customer angry?”"];
 
-/** What a workflow looks like: parts one after another, each a step, a choice, a fan with its join, or a loop. */
+/** Generate a workflow: parts in sequence, each a step, a decision, a parallel with its join, or a loop. */
 export function workflowOf(random: Random, size: number): Definition {
   const regions: DefinitionGraph["regions"] = [];
   const open: string[] = [];
-  /** A parallel or a loop: what is made meanwhile is inside. */
+  /** Record a parallel or a loop: nodes that `make` creates are its members. */
   const within = <T>(id: string, kind: "parallel" | "loop", make: () => T): T => {
     const parent = open.at(-1) ?? null;
     const first = nodes.length;
@@ -80,7 +80,7 @@ export function workflowOf(random: Random, size: number): Definition {
   };
   const apart = 1 + random(2);
   for (let at = 0; at < apart; at++) chain(0, 1 + random(7));
-  // Ways back, errors caught elsewhere, more ends than one.
+  // Back edges, error edges, and additional ends.
   for (let more = random(4); more > 0; more--) {
     const [one, other] = [nodes[random(nodes.length)], nodes[random(nodes.length)]] as [DefinitionNode, DefinitionNode];
     lead(one.id, random(3) === 0 ? node("end") : other.id, random(2) === 0 ? "error" : undefined);

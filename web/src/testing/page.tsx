@@ -1,4 +1,4 @@
-/** Opens a page of the app on a fake server, as `main.tsx` opens it in a browser. */
+/** Open a page of the app on a fake server, as `main.tsx` does in a browser. */
 import { QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, RouterProvider } from "@tanstack/react-router";
 import { act, cleanup, configure, render, screen, waitFor, within } from "@testing-library/react";
@@ -12,7 +12,7 @@ import { sharedStreams } from "@/stream/subscribe";
 import { local, READY } from "./answers";
 import { FakeServer } from "./server";
 
-/** What was not found, what the page says instead, and what the server did not understand. */
+/** An error with the missing element, the text of the page, and the requests that the fake server did not expect. */
 function explained(message: string | null, container: Element): Error {
   const says = (container.textContent ?? "").slice(0, SAID_MAX);
   const error = new Error(`${message?.split("\n")[0]}\n\nThe page: ${says}\n\n${server.wrong.join("\n")}`);
@@ -22,18 +22,18 @@ function explained(message: string | null, container: Element): Error {
 
 const SAID_MAX = 3_000;
 
-// Nothing here waits for a network; a busy machine takes its time.
+// No test waits for a network, but a busy machine can be slow.
 configure({ asyncUtilTimeout: Number(process.env.PATIENCE_MS ?? 60_000), getElementError: explained });
 
 export let server = new FakeServer();
 
-/** What every page asks for. */
+/** The responses that every page needs. */
 function furnish(one: FakeServer): void {
   one.get("/api/me", local);
   one.get("/ready", READY);
   one.get("/api/inbox", { gates: [], next: null });
   one.get("/api/rights", { rights: [] });
-  // Pages ask for the names of the workflows that they show; these are called by their ids.
+  // Pages look up the names of the workflows they show; an empty list makes them show ids.
   one.get("/api/workflows", { workflows: [], next: null });
 }
 
@@ -41,7 +41,7 @@ function furnish(one: FakeServer): void {
 export function startServer(): void {
   server = new FakeServer();
   furnish(server);
-  // Also what a page that is left still asks for reaches no other server.
+  // Requests of a page that was left must not reach a real server either.
   vi.stubGlobal("fetch", (...asked: Parameters<typeof fetch>) => server.fetch(...asked));
   localStorage.clear();
   sessionStorage.clear();
@@ -57,14 +57,14 @@ export function leavePage(): void {
 }
 
 export interface OpenedPage {
-  /** Where one is: path and query. */
+  /** Path and query of the current page. */
   address: () => string;
   user: UserEvent;
   back: () => Promise<void>;
   go: (to: string) => Promise<void>;
 }
 
-/** Resolves when the page stands there. */
+/** Open a page; resolves when it is loaded. */
 export async function open(path: string, how: { language?: Language } = {}): Promise<OpenedPage> {
   if (!i18next.isInitialized) await startLanguages();
   await speak(how.language ?? "en");
@@ -93,15 +93,15 @@ export const dialog = async (name?: string | RegExp) =>
 
 export const noDialog = () => waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
 
-/** The rows of a table, its head among them. Asking each element for its role would take seconds in a long one. */
+/** The rows of a table, including its head. Querying each element by role would take seconds in a long table. */
 export const rows = (name: string | RegExp): HTMLElement[] => [
   ...screen.getByRole("table", { name }).querySelectorAll("tr"),
 ];
 
-/** What is said in several elements of the page, one behind the other. */
+/** Wait for a text that can span several elements. */
 export const says = (text: string) => waitFor(() => expect(document.body.textContent).toContain(text));
 
-/** In place of all that a field holds. */
+/** Replace the whole value of a field. */
 export async function fill(user: UserEvent, field: HTMLElement, text: string): Promise<void> {
   await user.clear(field);
   if (text) {

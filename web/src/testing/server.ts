@@ -1,7 +1,5 @@
-/**
- * A server for component tests. Its answers have the types of the server's OpenAPI document, and each request is checked
- * against the document, so that a change of the API breaks the tests that it concerns.
- */
+/** A fake server for component tests. Its responses have the types of the OpenAPI document, and each request is checked
+ * against the document, so that a change of the API breaks the tests it affects. */
 import { type Schema, Validator } from "@cfworker/json-schema";
 import type { paths } from "@/api/schema";
 import requests from "./requests.json";
@@ -14,7 +12,7 @@ type PathOf<M extends Method> = { [P in keyof paths]: paths[P][M] extends object
 type Success<R> = R[keyof R & (200 | 201 | 202)];
 type Content<R> = R extends { content: infer C } ? C[keyof C] : undefined;
 
-/** What the operation answers where it succeeds. */
+/** The response of an operation on success. */
 export type AnswerOf<M extends Method, P extends keyof paths> = paths[P][M] extends { responses: infer R }
   ? [Success<R>] extends [never]
     ? undefined
@@ -23,18 +21,18 @@ export type AnswerOf<M extends Method, P extends keyof paths> = paths[P][M] exte
 
 export interface RecordedRequest {
   method: Method;
-  /** As the API's document writes it. */
+  /** The path template in the OpenAPI document. */
   path: string;
-  /** What stands in the path, by name. */
+  /** Path parameters by name. */
   at: Record<string, string>;
   query: URLSearchParams;
   headers: Headers;
-  /** Read as JSON where it is JSON. */
+  /** Parsed if the request is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what its page sends
   body: any;
 }
 
-/** An answer that is not simply the value with status 200. */
+/** A response other than the value with status 200. */
 export class Reply {
   constructor(
     readonly status: number,
@@ -43,11 +41,11 @@ export class Reply {
   ) {}
 }
 
-/** The operation refuses, with a problem document. */
+/** An error response with a problem document. */
 export const refusal = (status: number, code: string, detail: string, more: object = {}): Reply =>
   new Reply(status, { type: `/errors/${code}`, title: code, status, code, detail, ...more });
 
-/** The value, and the ETag it is changed with later. */
+/** A value with its ETag. */
 export const tagged = <T>(value: T, etag: string): Reply & { of?: T } => new Reply(200, value, { etag });
 
 type Handler<T> = T | Reply | ((asked: RecordedRequest) => T | Reply | Promise<T | Reply>);
@@ -64,7 +62,7 @@ interface Described {
   body: object | null;
 }
 
-/** What stands here in the path may have slashes. */
+/** Paths whose parameter may contain slashes. */
 const SLASHED: ReadonlySet<string> = new Set(["/api/notifications/{id}/retry"]);
 
 const DESCRIBED = requests.paths as unknown as Record<string, Partial<Record<Method, Described>>>;
@@ -72,9 +70,9 @@ const SCHEMAS = requests.components as Record<string, object>;
 
 export class FakeServer {
   private routes: Route[] = [];
-  /** Everything that the pages asked for, in its order. */
+  /** All requests of the pages, in order. */
   readonly requests: RecordedRequest[] = [];
-  /** What no test told the server to answer, and what the API's document does not allow. */
+  /** Requests without a handler, and requests that the OpenAPI document does not allow. */
   readonly wrong: string[] = [];
   private readonly streams = new Map<string, Set<ReadableStreamDefaultController<Uint8Array>>>();
 
@@ -98,13 +96,13 @@ export class FakeServer {
     return this.requests.filter((one) => one.method === method && one.path === path);
   }
 
-  /** Its bodies. */
+  /** The bodies of these requests. */
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what its page sends
   sent<M extends Method>(method: M, path: PathOf<M>): any[] {
     return this.asked(method, path).map((one) => one.body);
   }
 
-  /** One server-sent event to all who follow this address, such as "/api/workflows/executions/stream". */
+  /** Send one server-sent event to all followers of an address, such as "/api/workflows/executions/stream". */
   tell(address: string, event: string, data: unknown, id = ""): void {
     const text = `${id ? `id: ${id}\n` : ""}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
     for (const one of this.streams.get(address) ?? []) one.enqueue(new TextEncoder().encode(text));
@@ -114,13 +112,13 @@ export class FakeServer {
     return this.streams.get(address)?.size ?? 0;
   }
 
-  /** The last word of every stream. */
+  /** End all streams. */
   close(): void {
     for (const [, all] of this.streams) for (const one of all) one.close();
     this.streams.clear();
   }
 
-  /** In place of the browser's `fetch`. */
+  /** Replaces the browser's `fetch`. */
   fetch = async (input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(String(input), "http://pointsman.test");
     const method = (init.method ?? "GET").toLowerCase() as Method;
@@ -145,7 +143,7 @@ export class FakeServer {
 
   private find(method: Method, path: string): Route | null {
     const fits = this.routes.filter((one) => one.method === method && one.pattern.test(path));
-    // "/executions/bulk" is no execution called "bulk".
+    // "/executions/bulk" must not match "/executions/{id}".
     return fits.sort((a, b) => names(a).length - names(b).length)[0] ?? null;
   }
 
@@ -163,7 +161,7 @@ export class FakeServer {
     return new Response(body, { headers: { "content-type": "text/event-stream" } });
   }
 
-  /** A request that the API would not take is a fault of the page, whatever the test's handler answers. */
+  /** A request that the API would reject is an error of the page, whatever the test's handler answers. */
   private check(asked: RecordedRequest): void {
     const described = DESCRIBED[asked.path]?.[asked.method];
     const name = `${asked.method} ${asked.path}`;

@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
 import { brief, CHANGES_MAX, pathText, type ValueChange } from "./changes";
 
-/** Before and after, one place a line: never by colour alone. */
+/** Changed values with before and after, distinguishable without colour. */
 export function Changes({ changes }: { changes: readonly ValueChange[] }) {
   const { t } = useTranslation();
   if (changes.length === 0) return <p className="text-ink-faint">{t("changes.none")}</p>;

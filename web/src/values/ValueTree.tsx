@@ -1,29 +1,32 @@
-/** A value as a tree: searched, copied by path, with what changed in it marked. */
+/** A value as a tree with search, copyable paths, and marked changes. */
 import { Check, ChevronDown, ChevronRight, Copy } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
-import { putInClipboard } from "@/components/clipboard";
+import { copyToClipboard } from "@/components/clipboard";
 import { brief, changesIn, pathText, valueAt } from "./changes";
 import { rowsOf } from "./tree";
 
 export function ValueTree(props: { value: Json; before?: Json | undefined; name: string }) {
   const { t } = useTranslation();
   const { value, before } = props;
-  const [sought, setSought] = useState("");
+  const [searchText, setSearchText] = useState("");
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [copied, setCopied] = useState("");
-  const changed = useMemo(() => (before === undefined ? new Set<string>() : touched(before, value)), [before, value]);
+  const changed = useMemo(
+    () => (before === undefined ? new Set<string>() : changedPaths(before, value)),
+    [before, value],
+  );
   const { rows, isCut } = useMemo(
-    () => rowsOf(value, (text, depth) => toggled.get(text) ?? (depth === 0 || changed.has(text)), sought),
-    [value, toggled, sought, changed],
+    () => rowsOf(value, (text, depth) => toggled.get(text) ?? (depth === 0 || changed.has(text)), searchText),
+    [value, toggled, searchText, changed],
   );
   return (
     <div>
       <input
         type="search"
-        value={sought}
-        onChange={(event) => setSought(event.target.value)}
+        value={searchText}
+        onChange={(event) => setSearchText(event.target.value)}
         placeholder={t("tree.search")}
         aria-label={t("tree.searchIn", { name: props.name })}
         className="mb-1 h-8 w-full rounded-md border border-line-strong bg-surface px-2"
@@ -63,7 +66,7 @@ export function ValueTree(props: { value: Json; before?: Json | undefined; name:
                 type="button"
                 aria-label={t("tree.copy", { path: row.text })}
                 title={t("tree.copy", { path: row.text })}
-                onClick={async () => setCopied((await putInClipboard(row.text)) ? row.text : "")}
+                onClick={async () => setCopied((await copyToClipboard(row.text)) ? row.text : "")}
                 className="flex size-6 shrink-0 items-center justify-center opacity-0 group-focus-within:opacity-100 group-hover:opacity-100"
               >
                 {copied === row.text ? <Check className="size-3.5 text-done" /> : <Copy className="size-3.5" />}
@@ -72,14 +75,14 @@ export function ValueTree(props: { value: Json; before?: Json | undefined; name:
           );
         })}
       </ul>
-      {rows.length === 0 ? <p className="text-ink-faint">{sought ? t("tree.notFound") : t("tree.empty")}</p> : null}
+      {rows.length === 0 ? <p className="text-ink-faint">{searchText ? t("tree.notFound") : t("tree.empty")}</p> : null}
       {isCut ? <p className="text-ink-faint">{t("tree.cut")}</p> : null}
     </div>
   );
 }
 
-/** What changed, and all that it stands in. */
-function touched(before: Json, after: Json): Set<string> {
+/** The paths of all changed values and of their containers. */
+function changedPaths(before: Json, after: Json): Set<string> {
   const found = new Set<string>();
   for (const { path } of changesIn(before, after))
     for (let depth = 1; depth <= path.length; depth++) found.add(pathText(path.slice(0, depth)));

@@ -1,17 +1,17 @@
-/** What two values differ in, and where; and paths as people and expressions write them. */
+/** Differences between two values, and their paths as expressions write them. */
 import type { Json } from "@/api/views";
 
 export type ValuePath = readonly (string | number)[];
 
 export interface ValueChange {
   path: ValuePath;
-  /** Undefined: it was not there. */
+  /** Undefined if the value was added. */
   before: Json | undefined;
-  /** Undefined: it is gone. */
+  /** Undefined if the value was removed. */
   after: Json | undefined;
 }
 
-/** More than so many are not told one by one. */
+/** At most this many differences are listed. */
 export const CHANGES_MAX = 1000;
 
 export function changesIn(before: Json | undefined, after: Json | undefined): ValueChange[] {
@@ -37,7 +37,7 @@ export function isObject(value: Json | undefined): value is { [key: string]: Jso
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** As an expression names it: `letter.lines[0]["odd name"]`. */
+/** Format a path as an expression: `letter.lines[0]["odd name"]`. */
 export function pathText(path: ValuePath): string {
   return path
     .map((part, at) =>
@@ -62,7 +62,7 @@ export function valueAt(value: Json | undefined, path: ValuePath): Json | undefi
   return at;
 }
 
-/** On one line, cut where it is long. */
+/** Format on one line, cut to a length. */
 export function brief(value: Json | undefined, length = 80): string {
   if (value === undefined) return "–";
   const text = typeof value === "string" ? value : JSON.stringify(value);

@@ -3,8 +3,8 @@ import { ROWS_MAX, rowsOf } from "./tree";
 
 const VALUE = { letter: { title: "Tides", lines: ["one", "two"] }, goal: "sea", empty: {} };
 
-describe("a value as a tree", () => {
-  it("shows what is open", () => {
+describe("tree of a value", () => {
+  it("shows open branches", () => {
     const { rows } = rowsOf(VALUE, (_, depth) => depth === 0);
     expect(rows.map((row) => [row.text, row.isOpen])).toEqual([
       ["letter", true],
@@ -15,13 +15,13 @@ describe("a value as a tree", () => {
     ]);
   });
 
-  it("shows what is looked for, with the way to it", () => {
+  it("shows matches with their ancestors", () => {
     const { rows } = rowsOf(VALUE, () => false, "TWO");
     expect(rows.map((row) => row.text)).toEqual(["letter", "letter.lines", "letter.lines[1]"]);
     expect(rowsOf(VALUE, () => false, "nowhere").rows).toEqual([]);
   });
 
-  it("says where it stops", () => {
+  it("reports where it is cut", () => {
     const { rows, isCut } = rowsOf(
       Array.from({ length: 10_000 }, (_, at) => at),
       () => true,

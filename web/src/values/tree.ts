@@ -1,4 +1,4 @@
-/** A value as rows of a tree: those that are open, or lead to what is looked for. */
+/** A value as the rows of a tree: open branches, and the branches that contain matches of a search. */
 import type { Json } from "@/api/views";
 import { brief, isObject, pathText, type ValuePath } from "./changes";
 
@@ -7,7 +7,7 @@ export interface TreeRow {
   text: string;
   name: string;
   value: Json;
-  /** Undefined: a leaf. */
+  /** Undefined for a leaf. */
   isOpen: boolean | undefined;
 }
 
@@ -16,10 +16,10 @@ export const ROWS_MAX = 500;
 export function rowsOf(
   value: Json,
   isOpen: (text: string, depth: number) => boolean,
-  sought = "",
+  searchText = "",
 ): { rows: TreeRow[]; isCut: boolean } {
   const rows: TreeRow[] = [];
-  const wanted = sought.trim().toLowerCase();
+  const lowered = searchText.trim().toLowerCase();
   let isCut = false;
   const walk = (inside: Json, path: ValuePath): boolean => {
     let found = false;
@@ -33,8 +33,8 @@ export function rowsOf(
       const isBranch = childrenOf(one).length > 0;
       const row: TreeRow = { path: at, text, name: String(name), value: one, isOpen: undefined };
       const place = rows.push(row) - 1;
-      const isSought = !wanted || text.toLowerCase().includes(wanted) || (!isBranch && says(one, wanted));
-      if (isBranch) row.isOpen = wanted ? true : isOpen(text, path.length);
+      const isSought = !lowered || text.toLowerCase().includes(lowered) || (!isBranch && containsText(one, lowered));
+      if (isBranch) row.isOpen = lowered ? true : isOpen(text, path.length);
       const isInside = isBranch && row.isOpen ? walk(one, at) : false;
       if (isSought || isInside) found = true;
       else rows.splice(place);
@@ -45,8 +45,8 @@ export function rowsOf(
   return { rows, isCut };
 }
 
-function says(value: Json, wanted: string): boolean {
-  return brief(value, 100_000).toLowerCase().includes(wanted);
+function containsText(value: Json, lowered: string): boolean {
+  return brief(value, 100_000).toLowerCase().includes(lowered);
 }
 
 function childrenOf(value: Json): [string | number, Json][] {

@@ -5,11 +5,11 @@ import type { ApiError } from "@/api/http";
 import { login, me } from "@/api/queries";
 import type { Schemas } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Copy } from "@/components/Copy";
+import { CopyButton } from "@/components/CopyButton";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
+import { setCreatingFirstKey } from "@/components/firstKeyState";
 import { LabelledField } from "@/components/LabelledField";
-import { setEntering } from "@/components/loginState";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { makeKey, type NewKey, namesIn, ROLES } from "./access";
 
@@ -17,12 +17,12 @@ import { makeKey, type NewKey, namesIn, ROLES } from "./access";
 export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  useEffect(() => () => setEntering(false), []);
+  useEffect(() => () => setCreatingFirstKey(false), []);
   const make = useMutation<Schemas["NewKeyView"], ApiError, NewKey>({
     mutationFn: async (key) => {
       if (!props.isFirst) return makeKey(key);
       // From the first key on nobody is let in without one: whoever made it stays in by it, and sees it in any case.
-      setEntering(true);
+      setCreatingFirstKey(true);
       const made = await makeKey(key);
       await login(made.key).then(
         (who) => client.setQueryData(me().queryKey, who),
@@ -43,7 +43,7 @@ export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose
         <>
           <div className="flex items-center gap-2 rounded-md border border-line-strong bg-sunken p-2">
             <code className="min-w-0 flex-1 font-mono break-all select-all">{make.data.key}</code>
-            <Copy text={make.data.key} name={t("keys.theKey")} />
+            <CopyButton text={make.data.key} name={t("keys.theKey")} />
           </div>
           <DialogActions>
             <Button kind="primary" onClick={props.onClose}>
@@ -55,7 +55,7 @@ export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose
         <>
           {make.isError ? (
             <div className="mb-3">
-              <ErrorMessage why={make.error} />
+              <ErrorMessage error={make.error} />
             </div>
           ) : null}
           <KeyForm

@@ -6,12 +6,12 @@ import { now } from "@/clock";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Listing, More } from "@/components/Listing";
+import { LargeListSearch, useSearch } from "@/components/LargeListSearch";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
-import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
+import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage } from "@/components/StatusMessage";
-import { When } from "@/components/When";
 import { type Key, keys, revokeKey } from "./access";
 import { KeyDialog } from "./KeyDialog";
 
@@ -34,14 +34,14 @@ export function KeysPage() {
       about={t("keys.about")}
       actions={
         <>
-          <SearchWhereMany search={search} of={known} label={t("keys.search")} />
+          <LargeListSearch search={search} query={known} label={t("keys.search")} />
           <Button kind="primary" onClick={() => setMaking(true)}>
             <Plus className="size-4" aria-hidden /> {t("keys.make")}
           </Button>
         </>
       }
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.keys);
           if (all.length > 0) return <KeyTable all={all} onRevoke={setRevoking} />;
@@ -49,14 +49,14 @@ export function KeysPage() {
           return <EmptyMessage title={t("keys.none")}>{t("keys.noneHint")}</EmptyMessage>;
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       {making ? <KeyDialog isFirst={isFirst} onMade={() => void again()} onClose={() => setMaking(false)} /> : null}
       {revoking === null ? null : (
         <Confirm
           title={t("keys.revokeNamed", { name: revoking })}
           about={t("keys.revokeAbout")}
-          deed={t("keys.revoke")}
-          act={() => revokeKey(revoking).then(again)}
+          confirmLabel={t("keys.revoke")}
+          action={() => revokeKey(revoking).then(again)}
           onClose={() => setRevoking(null)}
         />
       )}
@@ -75,11 +75,15 @@ function KeyTable(props: { all: readonly Key[]; onRevoke: (name: string) => void
         { name: t("keys.name"), cell: (one) => <bdi>{one.name}</bdi> },
         { name: t("keys.role"), cell: (one) => <Chip>{t(`role.${one.role}`)}</Chip> },
         { name: t("keys.groups"), cell: (one) => (one.groups.length ? <bdi>{one.groups.join(", ")}</bdi> : null) },
-        { name: t("keys.made"), cell: (one) => <When at={one.createdAt} /> },
+        { name: t("keys.made"), cell: (one) => <RelativeTime at={one.createdAt} /> },
         {
           name: t("keys.used"),
           cell: (one) =>
-            one.usedAt === null ? <span className="text-ink-faint">{t("keys.never")}</span> : <When at={one.usedAt} />,
+            one.usedAt === null ? (
+              <span className="text-ink-faint">{t("keys.never")}</span>
+            ) : (
+              <RelativeTime at={one.usedAt} />
+            ),
         },
         {
           name: t("keys.expires"),
@@ -87,7 +91,7 @@ function KeyTable(props: { all: readonly Key[]; onRevoke: (name: string) => void
             one.expiresAt === null ? null : one.expiresAt <= now() ? (
               <Chip look="bad">{t("keys.expired")}</Chip>
             ) : (
-              <When at={one.expiresAt} />
+              <RelativeTime at={one.expiresAt} />
             ),
         },
         {

@@ -5,13 +5,13 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Part } from "@/components/DescriptionList";
-import { Listing, More } from "@/components/Listing";
+import { PageSection } from "@/components/DescriptionList";
+import { LargeListSearch, useSearch } from "@/components/LargeListSearch";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
-import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
+import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage } from "@/components/StatusMessage";
-import { When } from "@/components/When";
 import { browserOf, endLogin, endLogins, type Login, logins, type Person, people } from "./access";
 import { Rights } from "./Rights";
 
@@ -27,9 +27,9 @@ export function PeoplePage() {
     <Page
       title={t("people.title")}
       about={t("people.about")}
-      actions={<SearchWhereMany search={search} of={known} label={t("people.search")} />}
+      actions={<LargeListSearch search={search} query={known} label={t("people.search")} />}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.people);
           if (all.length > 0) return <PersonTable all={all} onLeave={setLeaving} />;
@@ -37,21 +37,21 @@ export function PeoplePage() {
           return <EmptyMessage title={t("people.none")}>{t("people.noneHint")}</EmptyMessage>;
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       <div className="mt-8">
-        <Part title={t("people.logins")} about={t("people.loginsAbout")}>
+        <PageSection title={t("people.logins")} about={t("people.loginsAbout")}>
           <Logins onEnd={(id) => void endLogin(id).finally(again)} />
-        </Part>
-        <Part title={t("people.rights")} about={t("people.rightsAbout")}>
+        </PageSection>
+        <PageSection title={t("people.rights")} about={t("people.rightsAbout")}>
           <Rights />
-        </Part>
+        </PageSection>
       </div>
       {leaving === null ? null : (
         <Confirm
           title={t("people.leaveNamed", { name: leaving })}
           about={t("people.leaveAbout")}
-          deed={t("people.leave")}
-          act={() => endLogins(leaving).then(again)}
+          confirmLabel={t("people.leave")}
+          action={() => endLogins(leaving).then(again)}
           onClose={() => setLeaving(null)}
         />
       )}
@@ -71,7 +71,7 @@ function PersonTable(props: { all: readonly Person[]; onLeave: (name: string) =>
         { name: t("people.role"), cell: (one) => <Chip>{t(`role.${one.role}`)}</Chip> },
         { name: t("people.groups"), cell: (one) => (one.groups.length ? <bdi>{one.groups.join(", ")}</bdi> : null) },
         { name: t("people.ways"), cell: (one) => one.ways.map((way) => t(`people.way.${way}`)).join(", ") },
-        { name: t("people.seen"), cell: (one) => (one.seenAt === null ? null : <When at={one.seenAt} />) },
+        { name: t("people.seen"), cell: (one) => (one.seenAt === null ? null : <RelativeTime at={one.seenAt} />) },
         {
           name: t("people.leave"),
           isNarrow: true,
@@ -93,8 +93,8 @@ function Logins({ onEnd }: { onEnd: (id: string) => void }) {
   const known = useInfiniteQuery(logins(search.words));
   return (
     <div className="space-y-3">
-      <SearchWhereMany search={search} of={known} label={t("people.searchLogins")} />
-      <QueryResult asked={known}>
+      <LargeListSearch search={search} query={known} label={t("people.searchLogins")} />
+      <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.logins);
           if (all.length > 0) return <LoginTable all={all} onEnd={onEnd} />;
@@ -103,7 +103,7 @@ function Logins({ onEnd }: { onEnd: (id: string) => void }) {
           );
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
     </div>
   );
 }
@@ -118,8 +118,8 @@ function LoginTable(props: { all: readonly Login[]; onEnd: (id: string) => void 
       columns={[
         { name: t("people.name"), cell: (one) => <bdi>{one.name}</bdi> },
         { name: t("people.browser"), cell: (one) => <span title={one.agent}>{browserOf(one.agent)}</span> },
-        { name: t("people.began"), cell: (one) => <When at={one.beganAt} /> },
-        { name: t("people.ends"), cell: (one) => <When at={one.expiresAt} /> },
+        { name: t("people.began"), cell: (one) => <RelativeTime at={one.beganAt} /> },
+        { name: t("people.ends"), cell: (one) => <RelativeTime at={one.expiresAt} /> },
         {
           name: t("people.end"),
           isNarrow: true,

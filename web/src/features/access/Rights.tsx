@@ -27,7 +27,7 @@ export function Rights() {
       </ul>
       <SearchBox value={wanted} onChange={setWanted} label={t("people.searchRights")} />
       <div className="mt-3">
-        <QueryResult asked={known}>
+        <QueryResult query={known}>
           {(all) => {
             const found = all.filter((one) =>
               `${operation(one.says)} ${one.says} ${one.method} ${one.path}`.toLowerCase().includes(words),

@@ -54,9 +54,9 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
           keep.mutate();
         }}
       >
-        {keep.isError ? <ErrorMessage why={keep.error} /> : null}
+        {keep.isError ? <ErrorMessage error={keep.error} /> : null}
         {props.known ? null : (
-          <LabelledField name={t("secrets.name")} about={t("secrets.nameAbout")} wrong={wrongName} required>
+          <LabelledField name={t("secrets.name")} about={t("secrets.nameAbout")} error={wrongName} required>
             {(its) => (
               <input
                 {...its}
@@ -72,7 +72,7 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
         <LabelledField
           name={t("secrets.value")}
           about={props.known ? t("secrets.valueStays") : t("secrets.valueAbout")}
-          wrong={wrongValue}
+          error={wrongValue}
           required={props.known === null}
         >
           {(its) => (

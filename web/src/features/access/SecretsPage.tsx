@@ -6,13 +6,13 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Part } from "@/components/DescriptionList";
-import { Listing, More } from "@/components/Listing";
+import { PageSection } from "@/components/DescriptionList";
+import { LargeListSearch, useSearch } from "@/components/LargeListSearch";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
-import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
+import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage } from "@/components/StatusMessage";
-import { When } from "@/components/When";
 import { deleteSecret, type OtherSecret, type Secret, type SecretRule, secrets, secretUses } from "./access";
 import { SecretDialog } from "./SecretDialog";
 
@@ -34,14 +34,14 @@ export function SecretsPage() {
       about={t("secrets.about")}
       actions={
         <>
-          <SearchWhereMany search={search} of={known} label={t("secrets.search")} />
+          <LargeListSearch search={search} query={known} label={t("secrets.search")} />
           <Button kind="primary" onClick={() => setDoing({ deed: "set", known: null })}>
             <Plus className="size-4" aria-hidden /> {t("secrets.add")}
           </Button>
         </>
       }
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const kept = pages.flatMap((page) => page.secrets);
           if (kept.length > 0) return <SecretTable kept={kept} hidden={hidden} onDo={setDoing} />;
@@ -49,15 +49,15 @@ export function SecretsPage() {
           return <EmptyMessage title={t("secrets.none")}>{t("secrets.noneHint")}</EmptyMessage>;
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       {elsewhere.length > 0 ? <Elsewhere all={elsewhere} /> : null}
       {doing?.deed === "set" ? <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} /> : null}
       {doing?.deed === "delete" ? (
         <Confirm
           title={t("secrets.deleteNamed", { name: doing.known.name })}
           about={t("secrets.deleteAbout")}
-          deed={t("secrets.delete")}
-          act={() => deleteSecret(doing.known).then(again)}
+          confirmLabel={t("secrets.delete")}
+          action={() => deleteSecret(doing.known).then(again)}
           onClose={() => setDoing(null)}
         />
       ) : null}
@@ -70,7 +70,7 @@ function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
   const { t } = useTranslation();
   return (
     <div className="mt-8">
-      <Part title={t("secrets.elsewhere")} about={t("secrets.elsewhereAbout")}>
+      <PageSection title={t("secrets.elsewhere")} about={t("secrets.elsewhereAbout")}>
         <Listing
           name={t("secrets.elsewhere")}
           entries={all}
@@ -81,7 +81,7 @@ function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
             { name: t("secrets.goes"), cell: (one) => <Goes rule={one} /> },
           ]}
         />
-      </Part>
+      </PageSection>
     </div>
   );
 }
@@ -109,7 +109,8 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
           name: t("secrets.changed"),
           cell: (one) => (
             <>
-              <When at={one.changedAt} /> {one.changedBy ? <bdi>{t("secrets.by", { name: one.changedBy })}</bdi> : null}
+              <RelativeTime at={one.changedAt} />{" "}
+              {one.changedBy ? <bdi>{t("secrets.by", { name: one.changedBy })}</bdi> : null}
             </>
           ),
         },

@@ -1,6 +1,6 @@
 /** Who is let in, and what is kept secret: asked of the server, and changed. For admins. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ask, over, query } from "@/api/http";
+import { apiRequest, ifMatch, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Key = Schemas["KeyView"];
@@ -20,15 +20,15 @@ const found = <P extends { next: string | null }>(name: string, path: string, wo
   infiniteQueryOptions({
     queryKey: ["access", name, { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<P>(`${path}${query({ ...more, search: words, after: pageParam, limit: 50 })}`, { signal }),
+      apiRequest<P>(`${path}${query({ ...more, search: words, after: pageParam, limit: 50 })}`, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     placeholderData: (before) => before,
   });
 
 export const keys = (words: string) => found<Schemas["KeyPage"]>("keys", "/api/settings/keys", words);
-export const makeKey = (key: NewKey) => ask<Schemas["NewKeyView"]>("/api/settings/keys", { body: key });
-export const revokeKey = (name: string) => ask<void>(`/api/settings/keys/${at(name)}`, { method: "DELETE" });
+export const makeKey = (key: NewKey) => apiRequest<Schemas["NewKeyView"]>("/api/settings/keys", { body: key });
+export const revokeKey = (name: string) => apiRequest<void>(`/api/settings/keys/${at(name)}`, { method: "DELETE" });
 
 export const people = (words: string) => found<Schemas["PeoplePage"]>("people", "/api/people", words);
 export const logins = (words: string) =>
@@ -36,18 +36,18 @@ export const logins = (words: string) =>
 export const rights = () =>
   queryOptions({
     queryKey: ["rights"],
-    queryFn: ({ signal }) => ask<Schemas["RightsPage"]>("/api/rights", { signal }).then((told) => told.rights),
+    queryFn: ({ signal }) => apiRequest<Schemas["RightsPage"]>("/api/rights", { signal }).then((told) => told.rights),
     staleTime: Number.POSITIVE_INFINITY,
   });
-export const endLogin = (id: string) => ask<void>(`/api/logins/${at(id)}`, { method: "DELETE" });
+export const endLogin = (id: string) => apiRequest<void>(`/api/logins/${at(id)}`, { method: "DELETE" });
 export const endLogins = (name: string) =>
-  ask<Schemas["EndedLogins"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
+  apiRequest<Schemas["EndedLogins"]>(`/api/logins${query({ name })}`, { method: "DELETE" });
 
 export const secrets = (words: string) => found<Schemas["SecretPage"]>("secrets", "/api/secrets", words);
 export const secretUses = (name: string) =>
   queryOptions({
     queryKey: ["access", "uses", name],
-    queryFn: ({ signal }) => ask<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
+    queryFn: ({ signal }) => apiRequest<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
   });
 export const PLACES = ["hosts", "tools", "workflows", "groups"] as const;
 /** Where documents may send a secret. */
@@ -57,13 +57,13 @@ export type SecretRule = Record<(typeof PLACES)[number], string[]>;
  * where another person has changed it since.
  */
 export const setSecret = (known: Secret | null, name: string, value: string, rule: SecretRule) =>
-  ask<void>(`/api/secrets/${at(name)}`, {
+  apiRequest<void>(`/api/secrets/${at(name)}`, {
     method: "PUT",
     body: { ...(value ? { value } : {}), ...rule },
-    ...(known ? over(known.etag) : { headers: { "if-none-match": "*" } }),
+    ...(known ? ifMatch(known.etag) : { headers: { "if-none-match": "*" } }),
   });
 export const deleteSecret = (known: Secret) =>
-  ask<void>(`/api/secrets/${at(known.name)}`, { method: "DELETE", ...over(known.etag) });
+  apiRequest<void>(`/api/secrets/${at(known.name)}`, { method: "DELETE", ...ifMatch(known.etag) });
 
 /** Names with commas between them, as they are. */
 export function namesIn(text: string): string[] {

@@ -3,15 +3,15 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Answer, ApiError } from "@/api/http";
+import type { ApiError, ApiResponse } from "@/api/http";
 import type { JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
-import { Card, Part } from "@/components/DescriptionList";
+import { Card, PageSection } from "@/components/DescriptionList";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { AgentForm } from "./AgentForm";
 import { type Agent, agent, remove, save, uses } from "./agents";
@@ -31,16 +31,19 @@ export function AgentPage() {
       about={known.data ? t("agents.revision", { revision: known.data.value.revision }) : undefined}
       actions={known.data ? <Delete read={known.data} /> : null}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {(read) => (
           <>
             <Editing key={name} read={read} />
-            <Part title={t("agents.uses")} about={t("agents.usesAbout", { name, revision: read.value.revision })}>
+            <PageSection
+              title={t("agents.uses")}
+              about={t("agents.usesAbout", { name, revision: read.value.revision })}
+            >
               <Uses name={name} />
-            </Part>
-            <Part title={t("agents.versions")}>
+            </PageSection>
+            <PageSection title={t("agents.versions")}>
               <Versions read={read} />
-            </Part>
+            </PageSection>
           </>
         )}
       </QueryResult>
@@ -49,15 +52,15 @@ export function AgentPage() {
 }
 
 /** What is typed stays typed, also when somebody else saves; then it says so. */
-function Editing({ read }: { read: Answer<Agent> }) {
+function Editing({ read }: { read: ApiResponse<Agent> }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const mayWrite = useMay("editor");
+  const mayWrite = useHasRole("editor");
   const [base, setBase] = useState(read);
   const [draft, setDraft] = useState(read.value.agent as JsonObject);
   const isChanged = JSON.stringify(draft) !== JSON.stringify(base.value.agent);
   const isBehind = read.value.revision > base.value.revision;
-  const keep = useMutation<Answer<Agent>, ApiError>({
+  const keep = useMutation<ApiResponse<Agent>, ApiError>({
     mutationFn: () => save(base, draft),
     onSuccess: (saved) => {
       setBase(saved);
@@ -87,7 +90,7 @@ function Editing({ read }: { read: Answer<Agent> }) {
         <AgentForm agent={draft} onChange={setDraft} disabled={!mayWrite || keep.isPending} />
         {keep.isError ? (
           <div className="mt-4">
-            <ErrorMessage why={keep.error} />
+            <ErrorMessage error={keep.error} />
           </div>
         ) : null}
         {mayWrite ? (
@@ -106,12 +109,12 @@ function Editing({ read }: { read: Answer<Agent> }) {
   );
 }
 
-function Delete({ read }: { read: Answer<Agent> }) {
+function Delete({ read }: { read: ApiResponse<Agent> }) {
   const { name } = read.value;
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const mayWrite = useMay("editor");
+  const mayWrite = useHasRole("editor");
   const called = useWorkflowName();
   const used = useQuery(uses(name));
   const [asking, setAsking] = useState(false);
@@ -126,8 +129,8 @@ function Delete({ read }: { read: Answer<Agent> }) {
         <Confirm
           title={t("agents.deleteTitle", { name })}
           about={who ? t("agents.deleteUsed", { who }) : t("agents.deleteAbout")}
-          deed={t("agents.delete")}
-          act={() => remove(read)}
+          confirmLabel={t("agents.delete")}
+          action={() => remove(read)}
           onDone={async () => {
             await navigate({ to: "/agents" });
             client.removeQueries({ queryKey: ["agents", name] });

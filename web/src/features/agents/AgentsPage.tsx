@@ -6,14 +6,14 @@ import { useTranslation } from "react-i18next";
 import type { Text } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Listing, More } from "@/components/Listing";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
+import { RelativeTime } from "@/components/RelativeTime";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
-import { useTyped } from "@/components/useTyped";
-import { When } from "@/components/When";
+import { useDebouncedInput } from "@/components/useDebouncedInput";
+import { useHasRole } from "@/components/useHasRole";
 import { textIn } from "@/i18n";
 import { type Agent, agentsFound, textOf, wordsOf } from "./agents";
 import { NewAgentDialog } from "./NewAgentDialog";
@@ -23,9 +23,9 @@ const TOOLS_SHOWN = 4;
 /** Agents that are described once and named by many workflows. */
 export function AgentsPage() {
   const { t } = useTranslation();
-  const mayMake = useMay("editor");
+  const mayMake = useHasRole("editor");
   const [words, setWords] = useState("");
-  const [typed, type] = useTyped(words, setWords);
+  const [typed, type] = useDebouncedInput(words, setWords);
   const known = useInfiniteQuery(agentsFound(words));
   const [making, setMaking] = useState(false);
   return (
@@ -43,7 +43,7 @@ export function AgentsPage() {
         </>
       }
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const found = pages.flatMap((page) => page.agents);
           if (found.length > 0) return <AgentTable found={found} />;
@@ -51,7 +51,7 @@ export function AgentsPage() {
           return <EmptyMessage title={t("agents.none")}>{t("agents.noneHint")}</EmptyMessage>;
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       {making ? <NewAgentDialog onClose={() => setMaking(false)} /> : null}
     </Page>
   );
@@ -95,7 +95,7 @@ function AgentTable({ found }: { found: readonly Agent[] }) {
           name: t("agents.saved"),
           cell: (one) => (
             <span>
-              <When at={one.savedAt} />
+              <RelativeTime at={one.savedAt} />
               <span className="block text-xs text-ink-faint">{t("agents.revision", { revision: one.revision })}</span>
             </span>
           ),

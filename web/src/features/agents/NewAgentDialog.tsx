@@ -38,7 +38,7 @@ export function NewAgentDialog(props: { onClose: () => void }) {
         <LabelledField
           name={t("agents.name")}
           about={t("agents.nameAbout")}
-          wrong={isTaken ? t("agents.taken") : undefined}
+          error={isTaken ? t("agents.taken") : undefined}
           required
         >
           {(its) => (
@@ -48,7 +48,7 @@ export function NewAgentDialog(props: { onClose: () => void }) {
         <LabelledField name={t("agents.system")} about={t("agents.systemAbout")} required>
           {(its) => <textarea {...its} rows={6} value={system} onChange={(event) => setSystem(event.target.value)} />}
         </LabelledField>
-        {begin.isError ? <ErrorMessage why={begin.error} /> : null}
+        {begin.isError ? <ErrorMessage error={begin.error} /> : null}
         <DialogActions onClose={props.onClose}>
           <Button kind="primary" type="submit" disabled={!name.trim() || !system.trim() || isTaken || begin.isPending}>
             {t("agents.make")}

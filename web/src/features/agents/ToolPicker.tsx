@@ -5,8 +5,8 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { LabelledField } from "@/components/LabelledField";
-import { Suggesting } from "@/components/Suggesting";
-import { useFound } from "@/components/useFound";
+import { SuggestionInput } from "@/components/SuggestionInput";
+import { useServerSearch } from "@/components/useServerSearch";
 import { type Tool, toolsNamed } from "@/features/tools/tools";
 
 /** The tools an agent may call: those it has, and one more by its name. */
@@ -17,7 +17,7 @@ export function ToolPicker(props: {
 }) {
   const { t } = useTranslation();
   const known = useQuery({ ...toolsNamed(props.names), placeholderData: (before) => before });
-  const { entries, note, search } = useFound<Tool>("tools");
+  const { entries, note, search } = useServerSearch<Tool>("tools");
   const [wanted, setWanted] = useState("");
   const byName = new Map((known.data ?? []).map((one) => [one.name, one]));
   const free = entries.filter((one) => !props.names.includes(one.name));
@@ -31,7 +31,7 @@ export function ToolPicker(props: {
         {(its) => (
           <div className="flex gap-2">
             <div className="min-w-0 flex-1">
-              <Suggesting
+              <SuggestionInput
                 {...its}
                 value={wanted}
                 placeholder={t("agents.addTool")}

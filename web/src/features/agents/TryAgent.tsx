@@ -7,7 +7,7 @@ import { control, execution } from "@/api/queries";
 import { ENDED, type ExecutionEntry, type JsonObject } from "@/api/views";
 import { money } from "@/components/amounts";
 import { Button } from "@/components/Button";
-import { Part } from "@/components/DescriptionList";
+import { PageSection } from "@/components/DescriptionList";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { type Speaker, turns } from "@/features/chat/sessions";
 import { Composer } from "../chat/Composer";
@@ -50,7 +50,7 @@ export function TryAgent({ name, draft }: Props) {
   });
   const failed = say.error ?? stop.error ?? read.error;
   return (
-    <Part
+    <PageSection
       title={t("agents.tryTitle")}
       about={t("agents.tryAbout")}
       actions={
@@ -84,7 +84,7 @@ export function TryAgent({ name, draft }: Props) {
         )}
         {failed ? (
           <div className="p-3">
-            <ErrorMessage why={failed} />
+            <ErrorMessage error={failed} />
           </div>
         ) : null}
         <p aria-live="polite" className="px-3 pt-2 text-xs text-ink-faint">
@@ -105,7 +105,7 @@ export function TryAgent({ name, draft }: Props) {
           onStop={() => last && stop.mutate(last.executionId)}
         />
       </section>
-    </Part>
+    </PageSection>
   );
 }
 

@@ -10,7 +10,7 @@ export function Uses({ name }: { name: string }) {
   const { t } = useTranslation();
   const known = useQuery(uses(name));
   return (
-    <QueryResult asked={known}>
+    <QueryResult query={known}>
       {(found) =>
         found.length === 0 ? (
           <p className="text-ink-soft">{t("agents.unused")}</p>

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Answer } from "@/api/http";
+import type { ApiResponse } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
@@ -9,16 +9,16 @@ import { DialogActions } from "@/components/DialogActions";
 import { JsonTree } from "@/components/JsonTree";
 import { Listing } from "@/components/Listing";
 import { QueryResult } from "@/components/QueryResult";
+import { RelativeTime } from "@/components/RelativeTime";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
-import { When } from "@/components/When";
+import { useHasRole } from "@/components/useHasRole";
 import { type Agent, save, versions } from "./agents";
 
 /** What an agent was before; an older one can be looked at, and be the newest again. */
-export function Versions({ read }: { read: Answer<Agent> }) {
+export function Versions({ read }: { read: ApiResponse<Agent> }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const mayWrite = useMay("editor");
+  const mayWrite = useHasRole("editor");
   const known = useQuery(versions(read.value.name));
   const [shown, setShown] = useState<Agent | null>(null);
   const back = useMutation({
@@ -27,7 +27,7 @@ export function Versions({ read }: { read: Answer<Agent> }) {
     onSettled: () => client.invalidateQueries({ queryKey: ["agents"] }),
   });
   return (
-    <QueryResult asked={known}>
+    <QueryResult query={known}>
       {(found) => (
         <>
           <Listing
@@ -38,7 +38,7 @@ export function Versions({ read }: { read: Answer<Agent> }) {
               { name: t("agents.version"), cell: (one) => t("agents.revision", { revision: one.revision }) },
               {
                 name: t("agents.saved"),
-                cell: (one) => <When at={one.savedAt} />,
+                cell: (one) => <RelativeTime at={one.savedAt} />,
               },
               { name: t("agents.by"), cell: (one) => one.author || null },
               {
@@ -61,7 +61,7 @@ export function Versions({ read }: { read: Answer<Agent> }) {
               <JsonTree value={shown.agent as Json} />
               {back.isError ? (
                 <div className="mt-3">
-                  <ErrorMessage why={back.error} />
+                  <ErrorMessage error={back.error} />
                 </div>
               ) : null}
               {mayWrite && shown.revision !== read.value.revision ? (

@@ -1,8 +1,8 @@
 /** Saved agents, asked of the server and changed there. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type Answer, answerOf, ask, over, query } from "@/api/http";
+import { type ApiResponse, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
 import { allNamed } from "@/api/named";
-import { every } from "@/api/pages";
+import { fetchAllPages } from "@/api/pages";
 import type { JsonObject, Schemas } from "@/api/views";
 
 export type Agent = Schemas["AgentView"];
@@ -16,7 +16,9 @@ export const agentsFound = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["agents", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["AgentPage"]>(`/api/agents${query({ search: words, after: pageParam, limit: 50 })}`, { signal }),
+      apiRequest<Schemas["AgentPage"]>(`/api/agents${query({ search: words, after: pageParam, limit: 50 })}`, {
+        signal,
+      }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next ?? null,
     placeholderData: (before) => before,
@@ -32,40 +34,40 @@ export const agentsNamed = (names: readonly string[]) =>
 export const agent = (name: string) =>
   queryOptions({
     queryKey: ["agents", name],
-    queryFn: ({ signal }) => answerOf<Agent>(path(name), { signal }),
+    queryFn: ({ signal }) => apiResponse<Agent>(path(name), { signal }),
   });
 
 export const versions = (name: string) =>
   queryOptions({
     queryKey: ["agents", name, "versions"],
-    queryFn: ({ signal }) => every<Agent>(`${path(name)}/versions`, "agents", {}, signal),
+    queryFn: ({ signal }) => fetchAllPages<Agent>(`${path(name)}/versions`, "agents", {}, signal),
   });
 
 export const uses = (name: string) =>
   queryOptions({
     queryKey: ["agents", name, "uses"],
-    queryFn: ({ signal }) => ask<{ workflows: Use[] }>(`${path(name)}/uses`, { signal }),
+    queryFn: ({ signal }) => apiRequest<{ workflows: Use[] }>(`${path(name)}/uses`, { signal }),
     select: (told) => told.workflows,
   });
 
 /** A new one; nothing is written where there is one of that name. */
 export const make = (name: string, said: JsonObject) =>
-  ask<Agent>("/api/agents", { body: { name, agent: said }, headers: { "if-none-match": "*" } });
+  apiRequest<Agent>("/api/agents", { body: { name, agent: said }, headers: { "if-none-match": "*" } });
 
 /** `read`: what it was made of; nothing is written where somebody else saved it since. */
-export const save = (read: Answer<Agent>, said: JsonObject) =>
-  answerOf<Agent>(path(read.value.name), {
+export const save = (read: ApiResponse<Agent>, said: JsonObject) =>
+  apiResponse<Agent>(path(read.value.name), {
     method: "PUT",
     body: { agent: said },
-    ...over(read.etag),
+    ...ifMatch(read.etag),
   });
 
-export const remove = (read: Answer<Agent>) =>
-  ask<void>(path(read.value.name), { method: "DELETE", ...over(read.etag) });
+export const remove = (read: ApiResponse<Agent>) =>
+  apiRequest<void>(path(read.value.name), { method: "DELETE", ...ifMatch(read.etag) });
 
 /** `agent`: as it would be saved; null: as it is. `sessionId`: of the answer before. */
 export const sayTo = (name: string, body: { message: string; agent: JsonObject | null; sessionId: string | null }) =>
-  ask<SaidToAgent>(`${path(name)}/try`, { body });
+  apiRequest<SaidToAgent>(`${path(name)}/try`, { body });
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
-import { type ApiError, ask } from "@/api/http";
-import { useMay } from "@/components/useMay";
+import { type ApiError, apiRequest } from "@/api/http";
+import { useHasRole } from "@/components/useHasRole";
 import { askedOf, type Operation } from "@/features/editor/document/operations";
 import { useEditor } from "@/features/editor/editorContext";
 import { conversationAbout, type Exchange, isBusy } from "./conversation";
@@ -15,7 +15,7 @@ const IDEAS = ["review", "retry", "parallel"] as const;
 export default function AssistantPanel() {
   const { t } = useTranslation();
   const { id, saved, draft } = useEditor();
-  const mayEdit = useMay("editor");
+  const mayEdit = useHasRole("editor");
   const talk = useStore(conversationAbout(id));
   const [deciding, setDeciding] = useState(false);
   const end = useRef<HTMLDivElement>(null);
@@ -38,7 +38,7 @@ export default function AssistantPanel() {
     try {
       if (JSON.stringify(proposal.before) !== JSON.stringify(draft.shown)) {
         const body = askedOf([...draft.done, taken]);
-        await ask(`/api/workflows/${encodeURIComponent(id)}/edit`, { body });
+        await apiRequest(`/api/workflows/${encodeURIComponent(id)}/edit`, { body });
       }
       draft.act(...taken);
       if (taken.length === all) talk.settle(one.id, "accepted");

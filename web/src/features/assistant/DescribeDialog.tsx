@@ -9,7 +9,7 @@ import type { Definition } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
-import { useTyped } from "@/components/useTyped";
+import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { remember } from "./conversation";
 import { DesignFailed } from "./NoModel";
 import { Rounds } from "./Rounds";
@@ -34,7 +34,7 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
   const [said, setSaid] = useState<{ words: string; rounds: Round[] }[]>([]);
   const [rounds, setRounds] = useState<Round[]>([]);
   const [rested, rest] = useState("");
-  const [name, setName] = useTyped(rested, rest);
+  const [name, setName] = useDebouncedInput(rested, rest);
   const known = useQuery({ ...workflowName(rested), enabled: rested !== "" });
   const stop = useRef(new AbortController());
 
@@ -128,7 +128,7 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
               </Button>
             </div>
           ) : null}
-          {save.isError && save.error.code !== "revision-moved" ? <ErrorMessage why={save.error} /> : null}
+          {save.isError && save.error.code !== "revision-moved" ? <ErrorMessage error={save.error} /> : null}
         </div>
       </div>
     </Dialog>

@@ -10,7 +10,7 @@ const START = "export OPENAI_API_KEY=…\npointsman serve";
 export function DesignFailed({ why, again }: { why: unknown; again?: () => void }) {
   const { t } = useTranslation();
   const isMissing = why instanceof Error && "code" in why && why.code === "no-designer";
-  if (!isMissing) return <ErrorMessage why={why} {...(again ? { again } : {})} />;
+  if (!isMissing) return <ErrorMessage error={why} {...(again ? { onRetry: again } : {})} />;
   return (
     <section className="rounded-md border border-waiting/50 bg-waiting-soft p-3" role="alert">
       <p className="font-medium">{t("assistant.noModel")}</p>

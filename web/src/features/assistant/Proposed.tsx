@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Check, Maximize2, X } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ask, type Problem } from "@/api/http";
+import { apiRequest, type Problem } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { ErrorMessage, ProblemList } from "@/components/StatusMessage";
@@ -39,7 +39,7 @@ export function Proposed(props: {
         </Button>
         {parts.length > 1 ? <PartList parts={parts} refused={refused} fallen={fallen} onRefuse={refuse} /> : null}
         <div aria-live="polite" className="space-y-2">
-          {told.error ? <ErrorMessage why={told.error} /> : null}
+          {told.error ? <ErrorMessage error={told.error} /> : null}
           {told.data && told.data.brings.length > 0 ? (
             <div>
               <p className="font-medium">{t("assistant.brings", { count: told.data.brings.length })}</p>
@@ -93,7 +93,7 @@ function useBrought(proposal: Proposal, taken: Operation[], isWhole: boolean) {
       const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
       const [with_, without] = await Promise.all(
         [changes, draft.done].map((done) =>
-          ask<{ problems: Problem[] }>(path, { body: askedOf(done), signal }).then((told) => told.problems),
+          apiRequest<{ problems: Problem[] }>(path, { body: askedOf(done), signal }).then((told) => told.problems),
         ),
       );
       return { brings: beyond(with_, without), mends: beyond(without, with_) };

@@ -3,13 +3,13 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { CircleCheck, Download } from "lucide-react";
 import { useId } from "react";
 import { useTranslation } from "react-i18next";
-import { saysSomething } from "@/address";
-import { ask, query } from "@/api/http";
+import { hasFilters } from "@/address";
+import { apiRequest, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { BOX } from "@/components/LabelledField";
-import { Listing, More } from "@/components/Listing";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
@@ -41,7 +41,7 @@ function entriesFor(search: AuditSearch) {
   return infiniteQueryOptions({
     queryKey: ["audit", wanted],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["AuditPage"]>(`/api/audit${query({ ...wanted, before: pageParam, limit: 50 })}`, { signal }),
+      apiRequest<Schemas["AuditPage"]>(`/api/audit${query({ ...wanted, before: pageParam, limit: 50 })}`, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
@@ -49,7 +49,7 @@ function entriesFor(search: AuditSearch) {
 
 const chain = queryOptions({
   queryKey: ["audit", "state"],
-  queryFn: ({ signal }) => ask<Schemas["AuditState"]>("/api/audit/state", { signal }),
+  queryFn: ({ signal }) => apiRequest<Schemas["AuditState"]>("/api/audit/state", { signal }),
   staleTime: 60_000,
 });
 
@@ -80,16 +80,16 @@ export function AuditPage() {
       <Chain />
       <Search search={search} />
       {found.isPending ? <Loading /> : null}
-      {found.isError ? <ErrorMessage why={found.error} again={() => void found.refetch()} /> : null}
+      {found.isError ? <ErrorMessage error={found.error} onRetry={() => void found.refetch()} /> : null}
       {found.isSuccess && all.length === 0 ? (
-        !saysSomething(search) ? (
+        !hasFilters(search) ? (
           <EmptyMessage title={t("audit.none")} />
         ) : (
           <EmptyMessage title={t("audit.noMatch")}>{t("audit.noMatchHint")}</EmptyMessage>
         )
       ) : null}
       <Deeds all={all} />
-      <More asked={found} />
+      <LoadMore query={found} />
     </Page>
   );
 }
@@ -100,7 +100,7 @@ function Chain() {
   return (
     <div className="mb-4" aria-live="polite">
       {known.isPending ? <p className="text-ink-faint">{t("audit.checking")}</p> : null}
-      <QueryResult asked={{ ...known, data: known.data ?? (known.isPending ? null : undefined) }}>
+      <QueryResult query={{ ...known, data: known.data ?? (known.isPending ? null : undefined) }}>
         {(told) =>
           told === null ? null : told.damage.length === 0 ? (
             <p className="flex items-center gap-2" title={t("audit.head", { hash: told.hash })}>
@@ -144,7 +144,7 @@ function Search({ search }: { search: AuditSearch }) {
       <Button type="submit" className="h-9 justify-center">
         {t("audit.search")}
       </Button>
-      {saysSomething(search) ? (
+      {hasFilters(search) ? (
         <Button kind="quiet" className="h-9 justify-center" onClick={() => void navigate({ to: "/audit", search: {} })}>
           {t("audit.clear")}
         </Button>

@@ -5,12 +5,12 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
 import { iconLook } from "@/components/IconButton";
-import { More } from "@/components/Listing";
+import { LoadMore } from "@/components/Listing";
 import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
+import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { useTitle } from "@/components/useTitle";
-import { useTyped } from "@/components/useTyped";
 import { textIn } from "@/i18n";
 import { BUILT_IN } from "../workflows/ids";
 import { Conversation } from "./Conversation";
@@ -43,7 +43,7 @@ function Talk({ workflow, session }: { workflow: string; session: string | null 
   const namesakes = useInfiniteQuery({ ...speakersFound(name.slice(0, WORDS_MAX)), enabled: speaker !== undefined });
   useTitle(name || t("shell.chat"));
   return (
-    <QueryResult asked={known}>
+    <QueryResult query={known}>
       {() => (
         <>
           <div className="flex items-center gap-2 border-b border-line bg-surface px-3 py-2">
@@ -85,7 +85,7 @@ function Which({ speaker, among }: { speaker: Speaker; among: readonly Speaker[]
 function Whom() {
   const { t } = useTranslation();
   const [words, setWords] = useState("");
-  const [typed, type] = useTyped(words, setWords);
+  const [typed, type] = useDebouncedInput(words, setWords);
   const found = useInfiniteQuery(speakersFound(words));
   useTitle(t("shell.chat"));
   return (
@@ -98,7 +98,7 @@ function Whom() {
               <SearchBox value={typed} onChange={type} label={t("chat.searchWhom")} />
             ) : null}
           </div>
-          <QueryResult asked={found}>
+          <QueryResult query={found}>
             {(told) => {
               const all = whole(told);
               if (all.length > 0) return <Speakers all={all} isWhole={told.pages.length === 1 && !found.hasNextPage} />;
@@ -113,7 +113,7 @@ function Whom() {
               );
             }}
           </QueryResult>
-          <More asked={found} />
+          <LoadMore query={found} />
         </div>
       </div>
       <div className="border-t border-line md:hidden">

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type ApiError, ask } from "@/api/http";
+import { type ApiError, apiRequest } from "@/api/http";
 import { control, definition, execution, executionPath } from "@/api/queries";
 import type { ExecutionEntry } from "@/api/views";
 import { Button } from "@/components/Button";
@@ -66,7 +66,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
     },
   });
   const steer = useMutation<unknown, ApiError, string>({
-    mutationFn: (what) => ask(`${executionPath(open?.executionId ?? "")}/steer`, { body: { messages: [what] } }),
+    mutationFn: (what) => apiRequest(`${executionPath(open?.executionId ?? "")}/steer`, { body: { messages: [what] } }),
     onSuccess: () => setWords(""),
   });
   const stop = useMutation<unknown, ApiError, string>({
@@ -93,7 +93,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
             {t("chat.earlier")}
           </Button>
         ) : null}
-        {read.isError ? <ErrorMessage why={read.error} again={() => void read.refetch()} /> : null}
+        {read.isError ? <ErrorMessage error={read.error} onRetry={() => void read.refetch()} /> : null}
         {props.session !== null && read.isPending ? <Loading /> : null}
         {props.session === null && !speak.isPending ? <Greeting speaker={speaker} /> : null}
         {said.map((one) => (
@@ -120,7 +120,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
       <Announced entry={last} name={nameOf(speaker, i18n.language)} />
       {failed ? (
         <div className="px-3 pb-2">
-          <ErrorMessage why={failed} />
+          <ErrorMessage error={failed} />
         </div>
       ) : null}
       <Composer

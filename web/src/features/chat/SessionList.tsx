@@ -43,7 +43,7 @@ export function SessionList({ session }: { session: string | null }) {
         <SearchBox value={words} onChange={setWords} label={t("chat.search")} />
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto">
-        <QueryResult asked={found}>
+        <QueryResult query={found}>
           {({ pages }) => {
             const all = pages.flatMap((page) => page.sessions);
             return (
@@ -123,8 +123,8 @@ function Row({ talk, isShown }: { talk: Session; isShown: boolean }) {
         <Confirm
           title={t("chat.deleteTitle", { title })}
           about={t("chat.deleteAbout")}
-          deed={t("chat.delete")}
-          act={forget}
+          confirmLabel={t("chat.delete")}
+          action={forget}
           onClose={() => setDoing(null)}
         />
       ) : null}
@@ -176,7 +176,7 @@ function Rename({ talk, onClose }: { talk: Session; onClose: () => void }) {
         </label>
         {why ? (
           <div className="mt-3">
-            <ErrorMessage why={why} />
+            <ErrorMessage error={why} />
           </div>
         ) : null}
         <DialogActions onClose={onClose}>

@@ -39,15 +39,15 @@ export function TurnView(props: {
   // biome-ignore lint/correctness/useExhaustiveDependencies: read again per row
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", id], exact: true });
-  }, [client, id, log.story.seq]);
+  }, [client, id, log.timeline.seq]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows, what is heard another; the versions say so
   const parts = useMemo(
-    () => (native.data ? partsOf(native.data, log.story, log.events, log.live) : []),
+    () => (native.data ? partsOf(native.data, log.timeline, log.events, log.live) : []),
     [native.data, log.version, heard],
   );
   const now = known.data;
   const why = log.error ?? known.error ?? native.error;
-  if (why) return <ErrorMessage why={why} />;
+  if (why) return <ErrorMessage error={why} />;
   const words = now ? saidIn(now.input, props.field) : "";
   return (
     <article aria-label={words.slice(0, 80)} className="space-y-3">
@@ -210,7 +210,7 @@ function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void 
           </Button>
         ) : null}
       </div>
-      {act.isError ? <ErrorMessage why={act.error} /> : null}
+      {act.isError ? <ErrorMessage error={act.error} /> : null}
     </div>
   );
 }

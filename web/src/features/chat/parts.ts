@@ -1,7 +1,7 @@
 /** What of a turn is shown in a chat: who works, what they call, what they say. Nodes that are not for people are left out. */
 import type { Definition, DefinitionNode, JournalEvent, Json, JsonObject } from "@/api/views";
 import type { ExecutionTimeline, StepRecord, StepStatus } from "@/features/execution/timelineModel";
-import type { Live } from "../execution/live";
+import type { StepOutput } from "../execution/live";
 
 export interface Call {
   /** Its place among the calls of the step: the same while it is under way and when the step is told as a whole. */
@@ -37,7 +37,7 @@ export function partsOf(
   definition: Definition,
   story: ExecutionTimeline,
   events: readonly JournalEvent[],
-  live: { get(step: string): Live | undefined },
+  live: { get(step: string): StepOutput | undefined },
 ): Part[] {
   const shown = new Map(
     definition.nodes
@@ -64,12 +64,12 @@ export function partsOf(
 }
 
 function textOf(step: StepRecord): string {
-  const text = step.said?.text;
+  const text = step.response?.text;
   if (typeof text === "string") return text.trim();
   return typeof step.result === "string" ? step.result.trim() : "";
 }
 
-function liveCalls(live: Live | undefined): Call[] {
+function liveCalls(live: StepOutput | undefined): Call[] {
   return (live?.calls ?? []).map((call, at) => ({
     id: String(at),
     tool: call.tool,

@@ -1,6 +1,6 @@
 /** What the chat asks of the server. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ApiError, ask, errorOf, over, query } from "@/api/http";
+import { ApiError, apiRequest, errorOf, ifMatch, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
@@ -15,9 +15,12 @@ export const speakersFound = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["speakers", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["ChatWorkflowPage"]>(`/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`, {
-        signal,
-      }),
+      apiRequest<Schemas["ChatWorkflowPage"]>(
+        `/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`,
+        {
+          signal,
+        },
+      ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     staleTime: 30_000,
@@ -38,7 +41,7 @@ export const sessions = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["executions", "talks", words],
     queryFn: ({ pageParam, signal }) =>
-      ask<{ sessions: Session[]; next: string | null }>(
+      apiRequest<{ sessions: Session[]; next: string | null }>(
         `/api/sessions${query({ q: words, before: pageParam, limit: 30 })}`,
         {
           signal,
@@ -54,7 +57,7 @@ export const turns = (session: string, also: { trials?: "true" } = {}) =>
   infiniteQueryOptions({
     queryKey: ["executions", "turns", session],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["ExecutionPage"]>(
+      apiRequest<Schemas["ExecutionPage"]>(
         `/api/workflows/executions${query({ session, before: pageParam, limit: TURNS, ...also })}`,
         {
           signal,
@@ -78,7 +81,7 @@ export async function say({ speaker, session, words, files, key }: Saying): Prom
   const path = `/api/workflows/${encodeURIComponent(speaker.id)}/execute`;
   const input = { [speaker.field]: words };
   const headers = { "idempotency-key": key };
-  if (files.length === 0) return ask(path, { body: { input, sessionId: session }, headers });
+  if (files.length === 0) return apiRequest(path, { body: { input, sessionId: session }, headers });
   const form = new FormData();
   form.set("input", JSON.stringify(input));
   form.set("sessionId", session);
@@ -96,6 +99,6 @@ export async function say({ speaker, session, words, files, key }: Saying): Prom
 const at = (session: string) => `/api/sessions/${encodeURIComponent(session)}`;
 
 export const entitle = (talk: Session, title: string) =>
-  ask<Session>(at(talk.sessionId), { method: "PATCH", body: { title }, ...over(talk.etag) });
+  apiRequest<Session>(at(talk.sessionId), { method: "PATCH", body: { title }, ...ifMatch(talk.etag) });
 
-export const removeSession = (session: string) => ask<void>(at(session), { method: "DELETE" });
+export const removeSession = (session: string) => apiRequest<void>(at(session), { method: "DELETE" });

@@ -47,7 +47,7 @@ export function CloneDialog({ id, onClose }: { id: string; onClose: () => void }
             />
           )}
         </LabelledField>
-        {copy.isError ? <ErrorMessage why={copy.error} /> : null}
+        {copy.isError ? <ErrorMessage error={copy.error} /> : null}
         <DialogActions onClose={onClose}>
           <Button type="submit" kind="primary" disabled={!as.trim() || copy.isPending}>
             {t("editor.clone")}

@@ -3,13 +3,13 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
-import { type ApiError, answerOf, type Problem } from "@/api/http";
+import { type ApiError, apiResponse, type Problem } from "@/api/http";
 import { definition, languageSchema, me, removeWorkflow, workflow } from "@/api/queries";
 import type { Definition, WorkflowDetail } from "@/api/views";
 import { Confirm } from "@/components/Confirm";
 import { PageFailed } from "@/components/PageFailed";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
 import { TrialOnCanvas } from "../trying/TrialOnCanvas";
@@ -47,7 +47,7 @@ export function EditorPage() {
   const why = saved.error ?? native.error ?? caller.error;
   const again = () => void Promise.all([saved.refetch(), native.refetch(), caller.refetch()]);
   if (why)
-    return <PageFailed error={why} name={id} back={{ to: "/workflows", name: t("shell.workflows") }} again={again} />;
+    return <PageFailed error={why} name={id} back={{ to: "/workflows", name: t("shell.workflows") }} onRetry={again} />;
   if (!saved.data || !native.data || !caller.data) return <Loading />;
   return <Editor key={id} saved={saved.data.value} etag={saved.data.etag} native={native.data} />;
 }
@@ -58,7 +58,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const mayChange = useMay("editor");
+  const mayChange = useHasRole("editor");
   const store = useMemo(
     () => (mayChange ? startedFrom(id, native, saved.revision) : makeLook(native)),
     [id, native, saved.revision, mayChange],
@@ -85,7 +85,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     else if (mayChange && !hasErrors && !save.isPending && !saved.builtIn)
       save.mutate({ draftOnly: false, andStart: true });
   };
-  const mayRun = useMay("operator");
+  const mayRun = useHasRole("operator");
   const startNow = () => {
     if (!mayRun || asked !== null) return;
     // What keeps it from starting stands there.
@@ -143,7 +143,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         />
         {save.isError && !(save.error.code === "revision-moved" && hasMoved) ? (
           <div className="px-4 py-2">
-            <ErrorMessage why={save.error} />
+            <ErrorMessage error={save.error} />
           </div>
         ) : null}
         {mayChange ? null : (
@@ -190,8 +190,8 @@ function EditorDialogs({
     <Confirm
       title={t("editor.deleteSure", { name: textIn(draft.shown.name, i18n.language, id) })}
       about={t("editor.deleteAbout")}
-      deed={t("workflows.delete")}
-      act={onRemove}
+      confirmLabel={t("workflows.delete")}
+      action={onRemove}
       onClose={onClose}
     />
   );
@@ -216,7 +216,7 @@ function useSave(
         "idempotency-key": `${once.current.key}${draftOnly ? "-draft" : ""}`,
         ...(etag ? { "if-match": etag } : {}),
       };
-      return (await answerOf<Edited>(`/api/workflows/${encodeURIComponent(id)}/edit`, { body, headers })).value;
+      return (await apiResponse<Edited>(`/api/workflows/${encodeURIComponent(id)}/edit`, { body, headers })).value;
     },
     onError: (why) => {
       if (why.code === "revision-moved") void client.invalidateQueries({ queryKey: ["revisions", id] });

@@ -3,8 +3,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { GitCompareArrows, GitMerge, TriangleAlert } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type Answer, answerOf, ask } from "@/api/http";
-import { definition, definitionIn, type SentDefinition, workflow } from "@/api/queries";
+import { type ApiResponse, apiRequest, apiResponse } from "@/api/http";
+import { type DefinitionBody, definition, definitionIn, workflow } from "@/api/queries";
 import type { Definition, WorkflowDetail } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
@@ -18,7 +18,7 @@ import { type Choice, TextConflict } from "./panels/TextConflict";
 import { useNewerRevision } from "./useNewerRevision";
 
 interface Taken {
-  fresh: Answer<WorkflowDetail>;
+  fresh: ApiResponse<WorkflowDetail>;
   native: Definition;
   found: RebaseResult;
 }
@@ -40,7 +40,7 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
   /** Their revision becomes the base, and what is kept goes on top of it. */
   const take = useMutation<Taken, Error, Choice | null>({
     mutationFn: async (choice) => {
-      const fresh = choice?.theirs ?? (await answerOf<WorkflowDetail>(path));
+      const fresh = choice?.theirs ?? (await apiResponse<WorkflowDetail>(path));
       const native = await client.fetchQuery(definition(`${id}@${fresh.value.revision}`));
       const base = older
         ? await client.fetchQuery(definition(`${id}@${older.revision}`)).catch(() => null)
@@ -64,7 +64,7 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
     mutationFn: async () => {
       const [before, after] = await Promise.all([
         older ? client.fetchQuery(definition(`${id}@${older.revision}`)) : draft.base,
-        ask<SentDefinition>(`${path}?dialect=native`),
+        apiRequest<DefinitionBody>(`${path}?dialect=native`),
       ]);
       return { before, after: definitionIn(after) };
     },
@@ -128,7 +128,7 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
           onClose={() => setAsking(false)}
         />
       ) : null}
-      {take.isError || look.isError ? <ErrorMessage why={take.error ?? look.error} /> : null}
+      {take.isError || look.isError ? <ErrorMessage error={take.error ?? look.error} /> : null}
       {compared ? (
         <Dialog open wide onClose={() => compare(null)} title={t("moved.what")}>
           <DiffView before={compared.before} after={compared.after} />

@@ -3,7 +3,7 @@ import { Copy, FlaskConical, ListChecks, type LucideIcon, Play, Redo2, Save, Tra
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { useTitle } from "@/components/useTitle";
 import { textIn } from "@/i18n";
 import { ExportButton } from "../workflows/ExportButton";
@@ -24,7 +24,7 @@ interface Props {
 export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }: Props) {
   const { t, i18n } = useTranslation();
   const { id, saved, draft, isChanged, checked, show, mayChange } = useEditor();
-  const mayRun = useMay("operator");
+  const mayRun = useHasRole("operator");
   const name = textIn(draft.shown.name, i18n.language, id);
   useTitle(name);
   const hasErrors = checked.problems.some((one) => one.severity === "error");

@@ -35,8 +35,8 @@ export function UnsavedGuard({ isChanged, isKept }: { isChanged: boolean; isKept
     <Confirm
       title={t("editor.leave")}
       about={t(isKept ? "editor.leaveAbout" : "editor.leaveAboutUnkept")}
-      deed={t("editor.leaveDeed")}
-      act={async () => {
+      confirmLabel={t("editor.leaveDeed")}
+      action={async () => {
         isGoing.current = true;
         answer.current(false);
       }}

@@ -7,25 +7,25 @@ import { ErrorDetail } from "@/components/ErrorDetail";
 import { type LiveCall, type LiveOutput, useLive } from "./live";
 import { Section, Value } from "./Value";
 
-/** What a step asked of models and tools, as it is recorded; and what is under way, as it is heard. */
+/** The recorded model and tool calls of a step, followed by the live ones. */
 export function CallCards(props: { execution: string; step: string; version: number; live: LiveOutput }) {
   const { t } = useTranslation();
-  const heard = useLive(props.live, props.step, "calls") ?? [];
-  const known = useQuery(callsOf(props.execution, props.step, props.version + heard.length));
-  const calls = known.data ?? [];
+  const liveCalls = useLive(props.live, props.step, "calls") ?? [];
+  const recordedCalls = useQuery(callsOf(props.execution, props.step, props.version + liveCalls.length));
+  const calls = recordedCalls.data ?? [];
   const recorded = calls.flatMap((call) => call.calls ?? []).length;
-  const fresh = heard.slice(recorded);
-  if (calls.length + fresh.length === 0) return null;
+  const newCalls = liveCalls.slice(recorded);
+  if (calls.length + newCalls.length === 0) return null;
   return (
     <Section title={t("call.title")}>
       <ol className="space-y-2">
         {calls.map((call) => (
           <li key={`${call.attempt} ${call.number}`}>
-            {call.kind === "model" ? <ModelCard call={call} /> : <ToolCard call={{ ...whole(call) }} />}
+            {call.kind === "model" ? <ModelCard call={call} /> : <ToolCard call={{ ...resultOf(call) }} />}
           </li>
         ))}
-        {fresh.map((call, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever added behind the last one
+        {newCalls.map((call, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever appended
           <li key={at}>
             <LiveCard call={call} />
           </li>
@@ -35,7 +35,7 @@ export function CallCards(props: { execution: string; step: string; version: num
   );
 }
 
-function whole(call: Call): ToolCall {
+function resultOf(call: Call): ToolCall {
   return {
     tool: "",
     arguments: null,
@@ -62,7 +62,7 @@ function ModelCard({ call }: { call: Call }) {
       </p>
       {call.text ? <p className="mt-1 max-h-48 overflow-auto break-words whitespace-pre-wrap">{call.text}</p> : null}
       {call.calls?.map((one, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: what a model wanted in one answer never changes
+        // biome-ignore lint/suspicious/noArrayIndexKey: the calls of one model response never change
         <ToolCard key={at} call={one} />
       ))}
     </div>
@@ -76,7 +76,7 @@ function ToolCard({ call }: { call: ToolCall }) {
       <summary className="flex min-h-7 cursor-pointer items-center gap-1.5 px-2">
         <Wrench className="size-3.5 shrink-0 text-ink-faint" aria-hidden />
         <span className="min-w-0 truncate font-mono text-xs">{call.tool || t("call.result")}</span>
-        <State ok={call.done ? !call.error : undefined} />
+        <CallStatus ok={call.done ? !call.error : undefined} />
       </summary>
       <div className="space-y-1 px-2 pb-2">
         {call.arguments === null ? null : (
@@ -106,12 +106,12 @@ function LiveCard({ call }: { call: LiveCall }) {
     <p className="flex min-h-7 items-center gap-1.5 rounded-md bg-sunken px-2">
       <Wrench className="size-3.5 text-ink-faint" aria-hidden />
       <span className="min-w-0 truncate font-mono text-xs">{call.tool}</span>
-      <State ok={call.ok} />
+      <CallStatus ok={call.ok} />
     </p>
   );
 }
 
-function State({ ok }: { ok: boolean | undefined }) {
+function CallStatus({ ok }: { ok: boolean | undefined }) {
   const { t } = useTranslation();
   if (ok === undefined)
     return (

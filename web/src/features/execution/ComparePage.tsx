@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import { executionDefinition, executionPath } from "@/api/queries";
 import type { EventPage, Execution, JournalEvent } from "@/api/views";
 import { amount, money } from "@/components/amounts";
@@ -16,8 +16,8 @@ import { useWorkflowName } from "@/components/useWorkflowName";
 import { NodesContext, stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Changes } from "@/values/Changes";
 import { changesIn } from "@/values/changes";
-import { groupsOf, pairsOf, partsAt } from "./alignment";
-import { Rows } from "./ComparedRows";
+import { firstDifference, groupsOf, pairsOf } from "./alignment";
+import { GroupRows } from "./ComparedRows";
 import { costsOf, totalOf } from "./costs";
 import { type ExecutionTimeline, timelineOf } from "./timelineModel";
 
@@ -25,30 +25,31 @@ const PAGE = 1000;
 const EVENTS_MAX = 20_000;
 const SHOWN_MAX = 500;
 
-interface Told {
+interface ExecutionSide {
   execution: Execution;
-  story: ExecutionTimeline;
+  timeline: ExecutionTimeline;
   isCut: boolean;
 }
 
-const told = (id: string) => ({
+const executionSide = (id: string) => ({
   queryKey: ["execution", id, "compared"],
-  queryFn: async (): Promise<Told> => {
-    const known = await ask<Execution>(executionPath(id));
+  queryFn: async (): Promise<ExecutionSide> => {
+    const known = await apiRequest<Execution>(executionPath(id));
     const events: JournalEvent[] = [];
     let after: string | null = null;
     for (;;) {
       const path: string = `${executionPath(id)}/events${query({ after, limit: PAGE })}`;
-      const page: EventPage = await ask<EventPage>(path);
+      const page: EventPage = await apiRequest<EventPage>(path);
       events.push(...page.events);
       after = page.last;
       const isAll = page.events.length < PAGE;
-      if (isAll || events.length >= EVENTS_MAX) return { execution: known, story: timelineOf(events), isCut: !isAll };
+      if (isAll || events.length >= EVENTS_MAX)
+        return { execution: known, timeline: timelineOf(events), isCut: !isAll };
     }
   },
 });
 
-/** Two executions side by side: steps, by branches and rounds, where they part, what is in their data, what they took. */
+/** Two executions side by side: their steps by branch and round, the first difference, their data, and their usage. */
 export function ComparePage() {
   const { t } = useTranslation();
   const { a, b } = useSearch({ from: "/executions/compare" });
@@ -58,15 +59,15 @@ export function ComparePage() {
         <EmptyMessage title={t("compare.two")}>{t("compare.twoHint")}</EmptyMessage>
       </Page>
     );
-  return <Compared key={`${a} ${b}`} a={a} b={b} />;
+  return <Comparison key={`${a} ${b}`} a={a} b={b} />;
 }
 
-function Compared({ a, b }: { a: string; b: string }) {
+function Comparison({ a, b }: { a: string; b: string }) {
   const { t } = useTranslation();
-  const one = useQuery(told(a));
-  const other = useQuery(told(b));
+  const one = useQuery(executionSide(a));
+  const other = useQuery(executionSide(b));
   const [mine, theirs] = [useQuery(executionDefinition(a)).data, useQuery(executionDefinition(b)).data];
-  // Of a node that both have, the name in the first counts.
+  // If both executions have a node, the name in the first one is shown.
   const nodes = useMemo(() => [...(theirs?.nodes ?? []), ...(mine?.nodes ?? [])], [mine, theirs]);
   return (
     <Page
@@ -74,12 +75,12 @@ function Compared({ a, b }: { a: string; b: string }) {
       about={t("compare.about")}
       back={{ to: "/executions", name: t("executions.title") }}
     >
-      <QueryResult asked={one}>
+      <QueryResult query={one}>
         {(left) => (
-          <QueryResult asked={other}>
+          <QueryResult query={other}>
             {(right) => (
               <NodesContext.Provider value={nodes}>
-                <Both left={left} right={right} />
+                <ComparisonTable left={left} right={right} />
               </NodesContext.Provider>
             )}
           </QueryResult>
@@ -89,27 +90,27 @@ function Compared({ a, b }: { a: string; b: string }) {
   );
 }
 
-function Both({ left, right }: { left: Told; right: Told }) {
+function ComparisonTable({ left, right }: { left: ExecutionSide; right: ExecutionSide }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const [onlyDifferent, setOnlyDifferent] = useState(false);
-  const pairs = useMemo(() => pairsOf(left.story, right.story), [left, right]);
+  const pairs = useMemo(() => pairsOf(left.timeline, right.timeline), [left, right]);
   const changes = useMemo(() => changesIn(left.execution.state, right.execution.state), [left, right]);
-  const isAskedOther = changesIn(left.execution.input, right.execution.input).length > 0;
-  const parts = partsAt(pairs);
-  const shown = onlyDifferent ? pairs.filter((pair) => pair.how !== "same") : pairs;
-  const first = pairs[parts];
+  const isInputDifferent = changesIn(left.execution.input, right.execution.input).length > 0;
+  const firstDifferenceAt = firstDifference(pairs);
+  const shown = onlyDifferent ? pairs.filter((pair) => pair.difference !== "same") : pairs;
+  const first = pairs[firstDifferenceAt];
   return (
     <div className="space-y-6">
       <div className="grid gap-3 sm:grid-cols-2">
-        <Side name="A" told={left} other={{ name: "B", id: right.execution.executionId }} />
-        <Side name="B" told={right} other={{ name: "A", id: left.execution.executionId }} />
+        <Side name="A" executionSide={left} other={{ name: "B", id: right.execution.executionId }} />
+        <Side name="B" executionSide={right} other={{ name: "A", id: left.execution.executionId }} />
       </div>
       <p className="rounded-md border border-line bg-surface p-3">
         {first
-          ? t("compare.parts", { step: stepName(first.step, called), how: t(`compare.${first.how}`) })
+          ? t("compare.parts", { step: stepName(first.step, nodeName), how: t(`compare.${first.difference}`) })
           : t("compare.alike")}
-        {isAskedOther ? <span className="block text-ink-soft">{t("compare.inputs")}</span> : null}
+        {isInputDifferent ? <span className="block text-ink-soft">{t("compare.inputs")}</span> : null}
       </p>
       <section>
         <div className="mb-2 flex flex-wrap items-center gap-3">
@@ -143,7 +144,7 @@ function Both({ left, right }: { left: Told; right: Told }) {
             </thead>
             <tbody>
               {groupsOf(shown.slice(0, SHOWN_MAX)).map((group) => (
-                <Rows key={group.pairs[0]?.step} group={group} first={first} />
+                <GroupRows key={group.pairs[0]?.step} group={group} first={first} />
               ))}
             </tbody>
           </table>
@@ -160,19 +161,19 @@ function Both({ left, right }: { left: Told; right: Told }) {
   );
 }
 
-function Side(props: { name: string; told: Told; other: { name: string; id: string } }) {
+function Side(props: { name: string; executionSide: ExecutionSide; other: { name: string; id: string } }) {
   const { t, i18n } = useTranslation();
   const { name, other } = props;
-  const { execution: one, story } = props.told;
-  const origin = story.origin;
-  const called = useWorkflowName();
-  const total = totalOf(costsOf(story));
+  const { execution: one, timeline } = props.executionSide;
+  const origin = timeline.origin;
+  const nodeName = useWorkflowName();
+  const total = totalOf(costsOf(timeline));
   return (
     <div className="rounded-lg border border-line bg-surface p-3">
       <p className="flex flex-wrap items-center gap-2">
         <strong>{name}</strong>
         <Link to="/executions/$id" params={{ id: one.executionId }} className="text-accent underline">
-          <bdi title={one.workflowId}>{called(one.workflowId)}</bdi>
+          <bdi title={one.workflowId}>{nodeName(one.workflowId)}</bdi>
         </Link>
         <Status status={one.status} />
       </p>
@@ -188,8 +189,8 @@ function Side(props: { name: string; told: Told; other: { name: string; id: stri
       <p className="font-mono text-xs break-all text-ink-faint">{one.executionId}</p>
       <p className="mt-1 text-xs text-ink-soft tabular-nums">
         {t("compare.took", {
-          time: span(story.to - story.from),
-          steps: story.order.length,
+          time: span(timeline.to - timeline.from),
+          steps: timeline.order.length,
           calls: total.calls,
           tokens: amount(total.input + total.output),
           cost: total.cost === null ? "–" : money(total.cost),

@@ -1,4 +1,4 @@
-/** The steps of two executions as rows: of one branch or round below each other, and what differs in them. */
+/** The steps of two executions as table rows, grouped by branch or round, with their differences. */
 import { ChevronDown, ChevronRight } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -12,16 +12,16 @@ import type { StepRecord } from "./timelineModel";
 
 const SIGNS = { same: "=", "only-a": "−", "only-b": "+", differs: "≠", status: "≠", result: "≠" } as const;
 
-/** Rows of one branch or round under its heading; where nothing differs there they are put away. */
-export function Rows({ group, first }: { group: Group; first: Pair | undefined }) {
+/** Rows of one branch or round under a heading. A group without differences is collapsed at first. */
+export function GroupRows({ group, first }: { group: Group; first: Pair | undefined }) {
   const { t } = useTranslation();
-  const place = usePlaceCalled()(group);
+  const groupName = useGroupName()(group);
   const [open, setOpen] = useState<boolean | null>(null);
-  const isOpen = open ?? (place === "" || group.how === "differs");
+  const isOpen = open ?? (groupName === "" || group.difference === "differs");
   const Icon = isOpen ? ChevronDown : ChevronRight;
   return (
     <>
-      {place === "" ? null : (
+      {groupName === "" ? null : (
         <tr className="border-t border-line bg-sunken">
           <th scope="rowgroup" colSpan={3} className="px-2 py-1 text-left text-xs font-medium">
             <button
@@ -32,41 +32,41 @@ export function Rows({ group, first }: { group: Group; first: Pair | undefined }
             >
               <Icon className="size-3.5 shrink-0" aria-hidden />
               <span>
-                <bdi>{place}</bdi>{" "}
+                <bdi>{groupName}</bdi>{" "}
                 <span className="font-normal text-ink-soft">{t("compare.inside", { count: group.pairs.length })}</span>
               </span>
             </button>
           </th>
           <td className="px-2 py-1">
-            <span className={group.how === "same" ? "text-ink-faint" : "text-waiting"}>
-              {SIGNS[group.how]} {t(`compare.${group.how}`)}
+            <span className={group.difference === "same" ? "text-ink-faint" : "text-waiting"}>
+              {SIGNS[group.difference]} {t(`compare.${group.difference}`)}
             </span>
           </td>
         </tr>
       )}
       {isOpen
         ? group.pairs.map((pair) => (
-            <Row key={pair.step} pair={pair} isFirst={pair === first} isInside={place !== ""} />
+            <Row key={pair.step} pair={pair} isFirst={pair === first} isInside={groupName !== ""} />
           ))
         : null}
     </>
   );
 }
 
-/** A branch and a round in words. */
-function usePlaceCalled(): (group: Group) => string {
+/** Format a branch and a round for display. */
+function useGroupName(): (group: Group) => string {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   return ({ branch, round }) => {
     const branches = branch.split("/").flatMap((part) => {
       const [, node, number] = /^(.+?)(?:~.*)?\[\d+\.(\d+)\]$/.exec(part) ?? [];
       return node === undefined
         ? []
-        : [t("execution.branch", { node: called(node), number: branchNumber(number ?? 0) })];
+        : [t("execution.branch", { node: nodeName(node), number: branchNumber(number ?? 0) })];
     });
     const at = round.lastIndexOf(" ");
     const rounds = round
-      ? [t("execution.round", { node: called(round.slice(0, at)), number: round.slice(at + 1) })]
+      ? [t("execution.round", { node: nodeName(round.slice(0, at)), number: round.slice(at + 1) })]
       : [];
     return [...branches, ...rounds].join(" · ");
   };
@@ -74,29 +74,29 @@ function usePlaceCalled(): (group: Group) => string {
 
 function Row({ pair, isFirst, isInside }: { pair: Pair; isFirst: boolean; isInside: boolean }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const [open, setOpen] = useState(false);
   return (
     <>
       <tr className={`border-t border-line ${isFirst ? "bg-waiting-soft" : ""}`}>
         <th scope="row" className={`p-2 text-left text-xs font-normal ${isInside ? "pl-7" : ""}`} title={pair.step}>
-          <bdi>{stepName(isInside ? (pair.step.split("/").at(-1) ?? "") : pair.step, called)}</bdi>
+          <bdi>{stepName(isInside ? (pair.step.split("/").at(-1) ?? "") : pair.step, nodeName)}</bdi>
         </th>
         <td className="p-2">{<Cell step={pair.a} />}</td>
         <td className="p-2">{<Cell step={pair.b} />}</td>
         <td className="p-2">
-          {pair.how === "result" ? (
+          {pair.difference === "result" ? (
             <button
               type="button"
               aria-expanded={open}
               onClick={() => setOpen(!open)}
               className="min-h-6 text-accent underline"
             >
-              {SIGNS[pair.how]} {t(`compare.${pair.how}`)}
+              {SIGNS[pair.difference]} {t(`compare.${pair.difference}`)}
             </button>
           ) : (
-            <span className={pair.how === "same" ? "text-ink-faint" : "text-waiting"}>
-              {SIGNS[pair.how]} {t(`compare.${pair.how}`)}
+            <span className={pair.difference === "same" ? "text-ink-faint" : "text-waiting"}>
+              {SIGNS[pair.difference]} {t(`compare.${pair.difference}`)}
             </span>
           )}
         </td>

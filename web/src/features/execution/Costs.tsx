@@ -8,12 +8,12 @@ import type { ExecutionTimeline } from "./timelineModel";
 
 const COLUMNS: readonly (keyof Cost)[] = ["node", "steps", "seconds", "calls", "tools", "input", "output", "cost"];
 
-/** What each node took: sorted by any column, with the sum of all. */
-export function Costs(props: { story: ExecutionTimeline; onPick: (node: string) => void }) {
+/** Usage of each node: sortable by each column, with a total row. */
+export function Costs(props: { timeline: ExecutionTimeline; onPick: (node: string) => void }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const [sort, setSort] = useState<Sort>({ by: "cost", isDown: true });
-  const costs = useMemo(() => costsOf(props.story), [props.story]);
+  const costs = useMemo(() => costsOf(props.timeline), [props.timeline]);
   const rows = sorted(costs, sort);
   const total = totalOf(costs);
   const shown = (name: keyof Cost, row: Cost) => {
@@ -56,7 +56,7 @@ export function Costs(props: { story: ExecutionTimeline; onPick: (node: string) 
                       className="h-6 max-w-60 truncate text-accent hover:underline"
                       onClick={() => props.onPick(row.node)}
                     >
-                      <bdi>{called(row.node)}</bdi>
+                      <bdi>{nodeName(row.node)}</bdi>
                     </button>
                   ) : (
                     shown(name, row)

@@ -1,4 +1,4 @@
-/** The journal itself, event by event: searched, followed at its end; only what is in sight is drawn. */
+/** The journal as a list of events: searchable, follows new events at its end, and renders only the visible rows. */
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDownToLine, ArrowUpToLine, History } from "lucide-react";
@@ -10,8 +10,8 @@ import { IconButton } from "@/components/IconButton";
 import { SearchBox } from "@/components/SearchBox";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { reloadEvents } from "./eventReload";
+import { EventSearch } from "./eventSearch";
 import { type EventWords, useEventWords } from "./eventWords";
-import { Search } from "./search";
 
 const ROW = 24;
 
@@ -26,17 +26,17 @@ export function EventList(props: {
   const box = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<number | null>(null);
   const [typed, setTyped] = useState("");
-  const wanted = useDeferredValue(typed.trim().toLowerCase());
+  const searchText = useDeferredValue(typed.trim().toLowerCase());
   const all = props.upTo ?? props.events.length;
   const words = useEventWords();
-  const search = useMemo(() => new Search((one) => Object.values(words(one)).join(" ")), [words]);
+  const search = useMemo(() => new EventSearch((one) => Object.values(words(one)).join(" ")), [words]);
   const found = useMemo(
-    () => (wanted ? search.among(props.events, all, wanted) : null),
-    [search, props.events, all, wanted],
+    () => (searchText ? search.matches(props.events, all, searchText) : null),
+    [search, props.events, all, searchText],
   );
   const count = found?.length ?? all;
   const rows = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 20 });
-  const go = useEnd(box, count);
+  const go = useStickToEnd(box, count);
   const event = open === null ? undefined : props.events[open];
   return (
     <div className="flex h-full flex-col">
@@ -67,7 +67,7 @@ export function EventList(props: {
                   style={{ height: ROW, transform: `translateY(${item.start}px)` }}
                   className="absolute inset-x-0 top-0"
                 >
-                  <Line
+                  <EventRow
                     event={one}
                     words={words(one)}
                     isOpen={open === at}
@@ -82,7 +82,7 @@ export function EventList(props: {
           </ul>
         </div>
         {event && open !== null ? (
-          <Whole
+          <EventDetail
             key={`${event.seq}.${event.n}`}
             execution={props.execution}
             event={event}
@@ -94,17 +94,17 @@ export function EventList(props: {
   );
 }
 
-/** Who is at the end stays there while more comes; who has scrolled away stays where he is. */
-function useEnd(box: React.RefObject<HTMLDivElement | null>, count: number): (to: "begin" | "end") => void {
+/** Keep the list scrolled to its end while events arrive; after the user scrolls up, keep the position. */
+function useStickToEnd(box: React.RefObject<HTMLDivElement | null>, count: number): (to: "begin" | "end") => void {
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
     const at = box.current;
     if (!at) return;
-    const look = () => {
+    const updateIsAtEnd = () => {
       isAtEnd.current = at.scrollTop + at.clientHeight >= at.scrollHeight - ROW;
     };
-    at.addEventListener("scroll", look, { passive: true });
-    return () => at.removeEventListener("scroll", look);
+    at.addEventListener("scroll", updateIsAtEnd, { passive: true });
+    return () => at.removeEventListener("scroll", updateIsAtEnd);
   }, [box]);
   useLayoutEffect(() => {
     if (count > 0 && isAtEnd.current) box.current?.scrollTo({ top: box.current.scrollHeight });
@@ -112,7 +112,7 @@ function useEnd(box: React.RefObject<HTMLDivElement | null>, count: number): (to
   return (to) => box.current?.scrollTo({ top: to === "begin" ? 0 : box.current.scrollHeight });
 }
 
-function Line(props: { event: JournalEvent; words: EventWords; isOpen: boolean; onOpen: () => void }) {
+function EventRow(props: { event: JournalEvent; words: EventWords; isOpen: boolean; onOpen: () => void }) {
   const { i18n } = useTranslation();
   const { event, words, isOpen, onOpen } = props;
   return (
@@ -136,25 +136,25 @@ function Line(props: { event: JournalEvent; words: EventWords; isOpen: boolean; 
   );
 }
 
-/** Of an event that is long past only the outline is at hand: the rest is read again. */
-function Whole(props: { execution: string; event: JournalEvent; onTravel: () => void }) {
+/** One event as JSON. Old events are in memory only as summaries: load the full event again. */
+function EventDetail(props: { execution: string; event: JournalEvent; onTravel: () => void }) {
   const { execution, event } = props;
   const { t } = useTranslation();
-  const isLight = event.isLight === true;
+  const isSummary = event.isSummary === true;
   const read = useQuery({
     queryKey: ["execution", execution, "event", event.seq, event.n],
     queryFn: async () => (await reloadEvents(execution, [event.seq, event.n]))[0] ?? event,
-    enabled: isLight,
+    enabled: isSummary,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const shown = isLight ? read.data : event;
+  const shown = isSummary ? read.data : event;
   return (
     <div className="w-1/2 overflow-auto border-l border-line p-3 max-sm:w-3/5">
       <Button onClick={props.onTravel} className="mb-2 max-w-full">
         <History className="size-4" /> {t("execution.travelHere")}
       </Button>
-      {read.isError ? <ErrorMessage why={read.error} again={() => void read.refetch()} /> : null}
-      {isLight && !shown && !read.isError ? <p role="status">{t("execution.readingAgain")}</p> : null}
+      {read.isError ? <ErrorMessage error={read.error} onRetry={() => void read.refetch()} /> : null}
+      {isSummary && !shown && !read.isError ? <p role="status">{t("execution.readingAgain")}</p> : null}
       {shown ? (
         <pre className="font-mono text-xs break-words whitespace-pre-wrap">{JSON.stringify(shown, null, 2)}</pre>
       ) : null}

@@ -1,31 +1,31 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useId } from "react";
 import { useTranslation } from "react-i18next";
-import { saysSomething } from "@/address";
+import { hasFilters } from "@/address";
 import { Button } from "@/components/Button";
 import { SearchBox } from "@/components/SearchBox";
 import { StatusIcon } from "@/components/Status";
 import { ToggleChip } from "@/components/ToggleChip";
-import { useTyped } from "@/components/useTyped";
+import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { WorkflowPicker } from "@/components/WorkflowPicker";
-import { type ExecutionSearch, narrowed, STATUSES } from "./filters";
+import { type ExecutionSearch, STATUSES, withoutEmpty } from "./filters";
 
 const BOX = "h-8 min-w-0 rounded-md border border-line-strong bg-surface px-2 text-ink max-sm:w-full";
 
-/** What narrows the list; each change is in the address at once. */
+/** The filters of the list. Each change is written to the address at once. */
 export function ExecutionFilters({ search }: { search: ExecutionSearch }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
-  const go = (next: Parameters<typeof narrowed>[0]) =>
-    void navigate({ to: "/executions", search: narrowed(next), replace: true });
-  const [words, type] = useTyped(search.q ?? "", (q) => go({ ...search, q }));
+  const go = (next: Parameters<typeof withoutEmpty>[0]) =>
+    void navigate({ to: "/executions", search: withoutEmpty(next), replace: true });
+  const [words, type] = useDebouncedInput(search.q ?? "", (q) => go({ ...search, q }));
   const chosen = search.status ?? [];
   const press = (status: string) =>
     go({ ...search, status: chosen.includes(status) ? chosen.filter((one) => one !== status) : [...chosen, status] });
   return (
     <div className="mt-4 space-y-3">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would stand for a form; these narrow a list */}
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields of a form; these buttons filter a list */}
         <div role="group" aria-label={t("executions.status")} className="flex flex-wrap gap-1.5">
           {STATUSES.map((one) => (
             <ToggleChip key={one} isOn={chosen.includes(one)} onPress={() => press(one)}>
@@ -85,7 +85,7 @@ export function ExecutionFilters({ search }: { search: ExecutionSearch }) {
             </select>
           )}
         </Labelled>
-        {saysSomething(search) ? (
+        {hasFilters(search) ? (
           <Button kind="quiet" onClick={() => go({})}>
             {t("executions.clear")}
           </Button>

@@ -18,12 +18,13 @@ import { Gates } from "../inbox/Gates";
 import { NeededWorkers } from "../inbox/NeededWorkers";
 import { Costs } from "./Costs";
 import { EventList } from "./EventList";
+import { ExecutionActions } from "./ExecutionActions";
+import { ExecutionNodes } from "./ExecutionNodes";
 import { Figures } from "./Figures";
+import { FocusPicker } from "./FocusPicker";
 import { overlayOf } from "./focus";
 import { type LogView, useExecutionLog } from "./log";
-import { NodesOf } from "./NodesOf";
 import { Outcome } from "./Outcome";
-import { PlacePicker } from "./PlacePicker";
 import { RelatedExecutions } from "./RelatedExecutions";
 import { ReplayState } from "./replayState";
 import { Scrubber } from "./Scrubber";
@@ -31,18 +32,17 @@ import { StepPanel } from "./StepPanel";
 import { Timeline } from "./Timeline";
 import { useRefresh } from "./useRefresh";
 import { useTimePosition } from "./useTimePosition";
-import { Verbs } from "./Verbs";
 
 const VIEWS = ["timeline", "costs", "events", "family", "outline"] as const;
 type View = (typeof VIEWS)[number];
 
 export function ExecutionPage() {
   const { id } = useParams({ from: "/executions/$id" });
-  // Another execution is another page: nothing of this one stays.
+  // The key resets all state when the user opens another execution.
   return (
-    <NodesOf execution={id}>
+    <ExecutionNodes execution={id}>
       <OneExecution key={id} id={id} />
-    </NodesOf>
+    </ExecutionNodes>
   );
 }
 
@@ -50,57 +50,63 @@ function OneExecution({ id }: { id: string }) {
   const { t, i18n } = useTranslation();
   const log = useExecutionLog(id);
   const known = useQuery(execution(id));
-  const native = useQuery(executionDefinition(id));
+  const definition = useQuery(executionDefinition(id));
   const [picked, setPicked] = useState<{ node: string; step: string | null } | null>(null);
-  const [place, setPlace] = useState<string | null>(null);
+  const [focus, setFocus] = useState<string | null>(null);
   const [view, setView] = useState<View>("timeline");
-  const [kept, setUpTo] = useTimePosition(id);
-  const upTo = log.isRead ? kept : null;
-  const then = useDeferredValue(upTo);
+  const [storedUpTo, setUpTo] = useTimePosition(id);
+  const upTo = log.isRead ? storedUpTo : null;
+  const deferredUpTo = useDeferredValue(upTo);
   const overlay = useMemo(() => new Overlay(), []);
-  const past = useMemo(() => new ReplayState(), []);
+  const replay = useMemo(() => new ReplayState(), []);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows; `version` says so
-  const story = useMemo(
-    () => (then === null ? { ...log.story } : past.after(log.events, then)),
-    [log.version, log.events, log.story, past, then],
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows; `version` changes with it
+  const timeline = useMemo(
+    () => (deferredUpTo === null ? { ...log.timeline } : replay.after(log.events, deferredUpTo)),
+    [log.version, log.events, log.timeline, replay, deferredUpTo],
   );
-  useEffect(() => overlay.show(...overlayOf(story, place)), [overlay, story, place]);
-  useRefresh(id, log.story.seq, log.status);
+  useEffect(() => overlay.show(...overlayOf(timeline, focus)), [overlay, timeline, focus]);
+  useRefresh(id, log.timeline.seq, log.status);
 
   const picture = useMemo(
-    () => (native.data ? pictureOf(native.data, i18n.language, t) : null),
-    [native.data, i18n.language, t],
+    () => (definition.data ? pictureOf(definition.data, i18n.language, t) : null),
+    [definition.data, i18n.language, t],
   );
-  const now = known.data;
-  const name = now ? textIn(native.data?.name, i18n.language, now.workflowId) : undefined;
-  useTitle(name && now && native.data ? `${name}, ${t(`status.${now.status}`)}` : undefined);
+  const current = known.data;
+  const name = current ? textIn(definition.data?.name, i18n.language, current.workflowId) : undefined;
+  useTitle(name && current && definition.data ? `${name}, ${t(`status.${current.status}`)}` : undefined);
   if (log.error && log.events.length === 0)
     return <PageFailed error={log.error} name={id} back={{ to: "/executions", name: t("shell.executions") }} />;
-  const status = upTo === null ? (now?.status ?? log.status) : story.status;
+  const status = upTo === null ? (current?.status ?? log.status) : timeline.status;
   const pick = (node: string | null, step: string | null = null) => setPicked(node === null ? null : { node, step });
   const travel = (to: number) => setUpTo(to >= log.events.length ? null : to);
   const node = picked?.node ?? null;
   return (
     <div className="flex h-full flex-col max-lg:h-auto max-lg:min-h-full">
-      <Header log={log} name={name} status={status} execution={now} id={id}>
-        {now ? <Figures execution={now} story={story} /> : null}
+      <Header log={log} name={name} status={status} execution={current} id={id}>
+        {current ? <Figures execution={current} timeline={timeline} /> : null}
         <div className="ml-auto">
-          {now ? <Verbs execution={now} at={upTo === null ? null : story.seq} definition={native.data} /> : null}
+          {current ? (
+            <ExecutionActions
+              execution={current}
+              at={upTo === null ? null : timeline.seq}
+              definition={definition.data}
+            />
+          ) : null}
         </div>
       </Header>
       <div className="flex min-h-0 flex-1 max-lg:flex-col">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-          <PlacePicker story={story} place={place} onPick={setPlace} />
+          <FocusPicker timeline={timeline} focus={focus} onPick={setFocus} />
           <div className="min-h-56 flex-1 max-lg:h-72 max-lg:flex-none">
-            {native.isError ? (
+            {definition.isError ? (
               <div className="p-4">
-                <ErrorMessage why={native.error} />
+                <ErrorMessage error={definition.error} />
               </div>
             ) : null}
             {picture ? (
               <Canvas picture={picture} overlay={overlay} picked={node} onPick={(one) => pick(one)} />
-            ) : native.isPending ? (
+            ) : definition.isPending ? (
               <Loading />
             ) : null}
           </div>
@@ -109,9 +115,14 @@ function OneExecution({ id }: { id: string }) {
             <ViewTabs view={view} onView={setView} />
             <div className="min-h-0 flex-1">
               {view === "timeline" ? (
-                <Timeline story={story} isLive={!ENDED.has(status) && upTo === null} picked={node} onPick={pick} />
+                <Timeline
+                  timeline={timeline}
+                  isLive={!ENDED.has(status) && upTo === null}
+                  picked={node}
+                  onPick={pick}
+                />
               ) : view === "costs" ? (
-                <Costs story={story} onPick={pick} />
+                <Costs timeline={timeline} onPick={pick} />
               ) : view === "events" ? (
                 <EventList execution={id} events={log.events} upTo={upTo} onPick={pick} onTravel={travel} />
               ) : view === "outline" && picture ? (
@@ -130,10 +141,10 @@ function OneExecution({ id }: { id: string }) {
           </div>
         </div>
         <aside className="w-full overflow-auto border-line bg-surface lg:w-[26rem] lg:border-l max-lg:border-t">
-          {now ? (
+          {current ? (
             <div hidden={upTo !== null}>
-              <NeededWorkers execution={now} className="border-b border-line p-4" />
-              <Gates execution={now} className="border-b border-line p-4" onDone={log.refresh} />
+              <NeededWorkers execution={current} className="border-b border-line p-4" />
+              <Gates execution={current} className="border-b border-line p-4" onDone={log.refresh} />
             </div>
           ) : null}
           {picked ? (
@@ -142,13 +153,13 @@ function OneExecution({ id }: { id: string }) {
               execution={id}
               node={picked.node}
               step={picked.step}
-              place={place}
-              story={story}
+              focus={focus}
+              timeline={timeline}
               live={log.live}
-              definition={native.data}
+              definition={definition.data}
             />
-          ) : now ? (
-            <Outcome execution={now} upTo={upTo === null ? null : story.seq} onPick={pick} />
+          ) : current ? (
+            <Outcome execution={current} upTo={upTo === null ? null : timeline.seq} onPick={pick} />
           ) : (
             <Loading />
           )}

@@ -2,26 +2,26 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { saysSomething } from "@/address";
+import { hasFilters } from "@/address";
 import type { ApiError } from "@/api/http";
 import { executions } from "@/api/queries";
 import type { ExecutionEntry } from "@/api/views";
 import { ErrorDetail } from "@/components/ErrorDetail";
-import { More } from "@/components/Listing";
+import { LoadMore } from "@/components/Listing";
+import { RelativeTime } from "@/components/RelativeTime";
 import { ScriptedBadge } from "@/components/Scripted";
-import { SelectionBar, Tick } from "@/components/SelectionBar";
+import { SelectionBar, SelectionCheckbox } from "@/components/SelectionBar";
 import { Status } from "@/components/Status";
 import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
 import { span } from "@/components/times";
 import { type Selection, useSelection } from "@/components/useSelection";
 import { useTitle } from "@/components/useTitle";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { When } from "@/components/When";
+import { BulkActions, type BulkResult } from "./BulkActions";
 import { ExecutionFilters } from "./ExecutionFilters";
 import { filterOf } from "./filters";
-import { type BulkResult, ManyVerbs } from "./ManyVerbs";
 
-const TRIAL = "try-";
+const PARTIAL_RUN_PREFIX = "try-";
 
 export function ExecutionsPage() {
   const { t } = useTranslation();
@@ -32,19 +32,19 @@ export function ExecutionsPage() {
   const entries = found.data?.pages.flatMap((page) => page.executions) ?? [];
   const ids = entries.map((one) => one.executionId);
   const selection = useSelection(ids);
-  const [became, tell] = useState<BulkResult | null>(null);
-  const [failed, fail] = useState<ApiError | null>(null);
+  const [bulkResult, setBulkResult] = useState<BulkResult | null>(null);
+  const [failed, setFailed] = useState<ApiError | null>(null);
   return (
     <div className="mx-auto max-w-5xl p-4 sm:p-6">
       <h1 className="text-xl font-semibold">{t("executions.title")}</h1>
       <ExecutionFilters search={search} />
       <div className="mt-3">
         {found.isPending ? <Loading /> : null}
-        {found.isError ? <ErrorMessage why={found.error} again={() => void found.refetch()} /> : null}
-        {failed ? <ErrorMessage why={failed} /> : null}
-        {became ? <Outcomes became={became} /> : null}
+        {found.isError ? <ErrorMessage error={found.error} onRetry={() => void found.refetch()} /> : null}
+        {failed ? <ErrorMessage error={failed} /> : null}
+        {bulkResult ? <BulkOutcome bulkResult={bulkResult} /> : null}
         {found.isSuccess && entries.length === 0 ? (
-          saysSomething(search) ? (
+          hasFilters(search) ? (
             <EmptyMessage title={t("executions.none")}>{t("executions.noneFit")}</EmptyMessage>
           ) : (
             <EmptyMessage title={t("executions.noneYet")}>
@@ -55,14 +55,14 @@ export function ExecutionsPage() {
           )
         ) : null}
         <SelectionBar selection={selection} listed={ids}>
-          <ManyVerbs
+          <BulkActions
             chosen={entries.filter((one) => selection.has(one.executionId))}
-            onDone={(told) => {
-              fail(null);
-              tell(told);
+            onDone={(text) => {
+              setFailed(null);
+              setBulkResult(text);
               selection.clear();
             }}
-            onFailed={fail}
+            onFailed={setFailed}
             onCompare={(a, b) => void navigate({ to: "/executions/compare", search: { a, b } })}
           />
         </SelectionBar>
@@ -71,7 +71,7 @@ export function ExecutionsPage() {
             <Row key={one.executionId} entry={one} selection={selection} />
           ))}
         </ul>
-        <More asked={found} />
+        <LoadMore query={found} />
       </div>
     </div>
   );
@@ -79,11 +79,11 @@ export function ExecutionsPage() {
 
 function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection }) {
   const { t } = useTranslation();
-  const called = useWorkflowName();
+  const nodeName = useWorkflowName();
   const id = entry.executionId;
   return (
     <li className={`flex items-center pl-4 hover:bg-sunken ${selection.has(id) ? "bg-accent-soft" : ""}`}>
-      <Tick selection={selection} id={id} label={t("selection.choose", { name: id })} />
+      <SelectionCheckbox selection={selection} id={id} label={t("selection.choose", { name: id })} />
       <Link
         to="/executions/$id"
         params={{ id }}
@@ -93,20 +93,20 @@ function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection
           <Status status={entry.status} />
         </span>
         <span className="min-w-0 flex-1 font-medium wrap-anywhere max-sm:order-first max-sm:basis-full">
-          <bdi title={entry.workflowId}>{called(entry.workflowId)}</bdi>
+          <bdi title={entry.workflowId}>{nodeName(entry.workflowId)}</bdi>
           {entry.scripted ? (
             <span className="ml-2 font-normal">
               <ScriptedBadge scripted />
             </span>
           ) : null}
           {entry.parent ? <span className="ml-2 font-normal text-ink-faint">{t("executions.part")}</span> : null}
-          {id.startsWith(TRIAL) ? (
+          {id.startsWith(PARTIAL_RUN_PREFIX) ? (
             <span className="ml-2 font-normal text-ink-faint">{t("executions.trial")}</span>
           ) : null}
         </span>
         <span className="max-w-64 truncate font-mono text-xs text-ink-faint max-sm:hidden">{id}</span>
         <span className="ml-auto text-right text-ink-soft sm:w-28">
-          <When at={entry.startedAt} />
+          <RelativeTime at={entry.startedAt} />
         </span>
         <span className="w-20 text-right text-ink-soft tabular-nums max-sm:hidden">
           {span(entry.updatedAt - entry.startedAt)}
@@ -116,20 +116,20 @@ function Row({ entry, selection }: { entry: ExecutionEntry; selection: Selection
   );
 }
 
-/** As `[code] sentence`. */
-function Refusal({ told }: { told: string }) {
-  const [, code = "", message = told] = /^\[([\w-]+)\] (.*)$/s.exec(told) ?? [];
+/** An error in the form `[code] sentence`. */
+function Refusal({ text }: { text: string }) {
+  const [, code = "", message = text] = /^\[([\w-]+)\] (.*)$/s.exec(text) ?? [];
   return <ErrorDetail code={code} message={message} />;
 }
 
-/** What became of each of those that something was done to; those that refused, with the reason. */
-function Outcomes({ became }: { became: BulkResult }) {
+/** The result of a bulk action: how many executions succeeded, and why each of the others was refused. */
+function BulkOutcome({ bulkResult }: { bulkResult: BulkResult }) {
   const { t } = useTranslation();
-  const refused = became.executions.filter((one) => one.status === "refused");
-  const done = became.executions.length - refused.length;
+  const refused = bulkResult.executions.filter((one) => one.status === "refused");
+  const done = bulkResult.executions.length - refused.length;
   return (
     <div role="status" className="mb-3 rounded-md border border-line bg-sunken p-3">
-      <p className="font-medium">{t(`executions.did.${became.verb}`, { count: done })}</p>
+      <p className="font-medium">{t(`executions.did.${bulkResult.verb}`, { count: done })}</p>
       {refused.length > 0 ? (
         <>
           <p className="mt-1 text-failed">{t("executions.refused", { count: refused.length })}</p>
@@ -137,7 +137,7 @@ function Outcomes({ became }: { became: BulkResult }) {
             {refused.map((one) => (
               <li key={one.executionId} className="wrap-anywhere">
                 <span className="font-mono text-xs">{one.executionId}</span>
-                <Refusal told={one.error ?? ""} />
+                <Refusal text={one.error ?? ""} />
               </li>
             ))}
           </ul>

@@ -9,25 +9,25 @@ import { span } from "@/components/times";
 import { speakersNamed } from "@/features/chat/sessions";
 import type { ExecutionTimeline } from "./timelineModel";
 
-/** What it took, and where it comes from. */
-export function Figures(props: { execution: Execution; story: ExecutionTimeline }) {
+/** Usage, duration and origin of an execution. */
+export function Figures(props: { execution: Execution; timeline: ExecutionTimeline }) {
   const { t } = useTranslation();
-  const { execution: one, story } = props;
-  const talks = useQuery({ ...speakersNamed([one.workflowId]), enabled: one.sessionId !== null });
-  // Others have sessions too: agents that remember by them.
-  const canTalk = (talks.data?.length ?? 0) > 0;
+  const { execution: one, timeline } = props;
+  const chatWorkflows = useQuery({ ...speakersNamed([one.workflowId]), enabled: one.sessionId !== null });
+  // A session does not imply a chat: agents with memory have sessions too.
+  const hasChat = (chatWorkflows.data?.length ?? 0) > 0;
   const { usage, trigger } = one;
   const kind = typeof trigger?.kind === "string" ? t(`execution.by.${trigger.kind}`, trigger.kind) : "";
   const by = [kind, trigger?.by, trigger?.id].filter((part) => typeof part === "string" && part).join(" · ");
   return (
     <dl className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
-      <Figure name={t("execution.duration")}>{span(story.to - story.from)}</Figure>
+      <Figure name={t("execution.duration")}>{span(timeline.to - timeline.from)}</Figure>
       <Figure name={t("execution.steps")}>{one.steps}</Figure>
       <Figure name={t("execution.tokens")}>{`${amount(usage.inputTokens)} → ${amount(usage.outputTokens)}`}</Figure>
       {usage.costUsd === null ? null : <Figure name={t("execution.cost")}>{money(usage.costUsd)}</Figure>}
       {one.model ? <Figure name={t("execution.model")}>{one.model}</Figure> : null}
       {by ? <Figure name={t("execution.startedBy")}>{by}</Figure> : null}
-      {one.sessionId && canTalk ? (
+      {one.sessionId && hasChat ? (
         <Figure name={t("execution.session")}>
           <Link
             to="/chat/$workflow/$session"
@@ -39,14 +39,14 @@ export function Figures(props: { execution: Execution; story: ExecutionTimeline 
           </Link>
         </Figure>
       ) : null}
-      {story.origin ? (
-        <Figure name={t("execution.forkOf", { row: story.origin.row })}>
-          <ExecutionLink id={story.origin.execution} />
+      {timeline.origin ? (
+        <Figure name={t("execution.forkOf", { row: timeline.origin.row })}>
+          <ExecutionLink id={timeline.origin.execution} />
         </Figure>
       ) : null}
-      {story.parent ? (
+      {timeline.parent ? (
         <Figure name={t("execution.parent")}>
-          <ExecutionLink id={story.parent} />
+          <ExecutionLink id={timeline.parent} />
         </Figure>
       ) : null}
     </dl>

@@ -9,18 +9,18 @@ import { DraftDialog } from "@/components/DraftDialog";
 import { QueryResult } from "@/components/QueryResult";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { stepName, useNodeName } from "@/graph/model/nodeNames";
-import { EditedState, useEdited } from "./EditedState";
+import { StateEditor, useEditedState } from "./StateEditor";
 
-/** A copy that goes on by itself from a row on, or before a step, with data that may be changed first. */
+/** Fork an execution after a row, or before a step. The user can change the data first. */
 export function ForkDialog(props: { execution: Execution; at: number | null; step?: string; onClose: () => void }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const row = props.at ?? props.execution.seq;
-  const then = useQuery(executionAt(props.execution.executionId, row));
-  const about = props.step ? t("fork.before", { step: stepName(props.step, called) }) : t("fork.about", { row });
+  const stateQuery = useQuery(executionAt(props.execution.executionId, row));
+  const about = props.step ? t("fork.before", { step: stepName(props.step, nodeName) }) : t("fork.about", { row });
   return (
     <DraftDialog open wide onClose={props.onClose} title={t("fork.title")} about={about}>
-      <QueryResult asked={then}>{(known) => <Form {...props} state={known.state} />}</QueryResult>
+      <QueryResult query={stateQuery}>{(snapshot) => <Form {...props} state={snapshot.state} />}</QueryResult>
     </DraftDialog>
   );
 }
@@ -34,7 +34,7 @@ function Form(props: {
 }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
-  const edited = useEdited(props.state);
+  const edited = useEditedState(props.state);
   const copy = useMutation({
     mutationFn: () =>
       fork(props.execution.executionId, {
@@ -54,10 +54,10 @@ function Form(props: {
         copy.mutate();
       }}
     >
-      <EditedState edited={edited} />
-      {copy.isError ? <ErrorMessage why={copy.error} /> : null}
+      <StateEditor edited={edited} />
+      {copy.isError ? <ErrorMessage error={copy.error} /> : null}
       <DialogActions onClose={props.onClose}>
-        <Button kind="primary" type="submit" disabled={copy.isPending || edited.wrong !== null}>
+        <Button kind="primary" type="submit" disabled={copy.isPending || edited.error !== null}>
           {t("fork.go")}
         </Button>
       </DialogActions>

@@ -9,7 +9,7 @@ import { Button } from "@/components/Button";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { ScriptedOutput } from "@/components/Scripted";
 import { Loading } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { hashTo } from "@/features/editor/document/nodeLinks";
 import { useNodeName } from "@/graph/model/nodeNames";
 import { ValueTree } from "@/values/ValueTree";
@@ -18,7 +18,7 @@ import { ForkDialog } from "./ForkDialog";
 import { MigrateOffer } from "./MigrateOffer";
 import { Section, Value } from "./Value";
 
-/** What came of an execution, or how it stood after a row of its journal. */
+/** Errors, output, files and data of an execution, now or after a row of its journal. */
 export function Outcome(props: { execution: Execution; upTo: number | null; onPick: (node: string) => void }) {
   const { t } = useTranslation();
   const { execution: one, upTo } = props;
@@ -34,7 +34,7 @@ export function Outcome(props: { execution: Execution; upTo: number | null; onPi
           <ul className="space-y-2">
             {shown.errors.map((why) => (
               <li key={`${why.code} ${why.nodeId} ${why.message}`}>
-                <Trouble execution={one} why={why} onPick={props.onPick} />
+                <ErrorCard execution={one} why={why} onPick={props.onPick} />
               </li>
             ))}
           </ul>
@@ -79,19 +79,19 @@ export function Outcome(props: { execution: Execution; upTo: number | null; onPi
   );
 }
 
-/** What went wrong, where, and what to do about it. */
-function Trouble(props: { execution: Execution; why: Failure; onPick: (node: string) => void }) {
+/** One error: its node, its cause, and the actions that can fix it. */
+function ErrorCard(props: { execution: Execution; why: Failure; onPick: (node: string) => void }) {
   const { t } = useTranslation();
   const { why, execution: one } = props;
-  const isOperator = useMay("operator");
+  const isOperator = useHasRole("operator");
   const [again, setAgain] = useState(false);
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const node = why.nodeId;
   return (
     <div className="rounded-md border border-failed/40 bg-failed-soft p-2.5">
       {node ? (
         <p className="text-xs text-failed" title={node}>
-          <bdi>{called(node)}</bdi>
+          <bdi>{nodeName(node)}</bdi>
         </p>
       ) : null}
       <ErrorDetail code={why.code} message={why.message} hint={why.hint} look="font-medium text-failed" />
@@ -126,7 +126,7 @@ function isEmpty(value: Json): boolean {
   return value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
-/** An object field by field, anything else as it is. */
+/** Show an object field by field, and any other value as a whole. */
 function Fields({ value }: { value: Json }) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return <Value value={value} />;
   return (

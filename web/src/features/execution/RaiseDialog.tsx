@@ -10,22 +10,22 @@ import { DraftDialog } from "@/components/DraftDialog";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { IN_SECONDS, NO_PROGRESS, type Stopped } from "./limit";
+import { type ExceededLimit, IN_SECONDS, NO_PROGRESS } from "./limit";
 
-/** A limit stopped it: raise that one and go on. What is offered at first is as much once more. */
+/** Raise the limit that stopped an execution, and resume it. The proposed value grants the same amount again. */
 export function RaiseDialog(props: {
   execution: Execution;
-  limit: Stopped;
+  limit: ExceededLimit;
   onClose: () => void;
   onDone: (next: Execution) => void;
 }) {
   const { t } = useTranslation();
   const { name, message, offer } = props.limit;
-  // What the server offers may change while somebody types: what is typed stays.
+  // The server's proposal can change while the user types: the typed value stays.
   const [typed, setTyped] = useState<string | null>(null);
   const to = typed ?? (offer?.next == null ? "" : String(offer.next));
-  const isAsked = name !== NO_PROGRESS;
-  const isOver = offer !== null && offer.next === null;
+  const needsNumber = name !== NO_PROGRESS;
+  const isAtMaximum = offer !== null && offer.next === null;
   const raise = useMutation({
     mutationFn: () => control(props.execution.executionId, "resume", { limits: { [name]: Number(to) } }),
     onSuccess: (next) => {
@@ -43,14 +43,16 @@ export function RaiseDialog(props: {
         }}
       >
         <ErrorDetail code={`limit-${name}`} message={message} />
-        {isOver ? <p>{t("raise.noMore", { most: figure(offer.most ?? 0) })}</p> : null}
-        {isAsked && !isOver ? <NewLimit limit={props.limit} to={to} onChange={setTyped} /> : null}
-        {isAsked || isOver ? null : <p>{t("raise.moreTries", { count: (offer?.next ?? 0) - (offer?.now ?? 0) })}</p>}
-        {raise.isError ? <ErrorMessage why={raise.error} /> : null}
+        {isAtMaximum ? <p>{t("raise.noMore", { most: figure(offer.most ?? 0) })}</p> : null}
+        {needsNumber && !isAtMaximum ? <NewLimit limit={props.limit} to={to} onChange={setTyped} /> : null}
+        {needsNumber || isAtMaximum ? null : (
+          <p>{t("raise.moreTries", { count: (offer?.next ?? 0) - (offer?.now ?? 0) })}</p>
+        )}
+        {raise.isError ? <ErrorMessage error={raise.error} /> : null}
         <DialogActions onClose={props.onClose}>
-          {isOver ? null : (
+          {isAtMaximum ? null : (
             <Button kind="primary" type="submit" disabled={raise.isPending || to === ""}>
-              {t(isAsked ? "raise.go" : "raise.tryOn")}
+              {t(needsNumber ? "raise.go" : "raise.tryOn")}
             </Button>
           )}
         </DialogActions>
@@ -59,13 +61,13 @@ export function RaiseDialog(props: {
   );
 }
 
-/** Dollars have places. */
+/** Costs in dollars need up to four decimals. */
 function figure(value: number): string {
   return amount(value, 4);
 }
 
-/** The number, beside what it is now and what is used of it. */
-function NewLimit(props: { limit: Stopped; to: string; onChange: (to: string) => void }) {
+/** Field for the new value of a limit, with its current value and usage. */
+function NewLimit(props: { limit: ExceededLimit; to: string; onChange: (to: string) => void }) {
   const { t } = useTranslation();
   const { name, offer } = props.limit;
   const word = t(`field.${name}`, name);

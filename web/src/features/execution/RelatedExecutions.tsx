@@ -2,28 +2,28 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CornerDownRight, GitFork, Scale } from "lucide-react";
 import { useTranslation } from "react-i18next";
-import { family } from "@/api/queries";
+import { relations } from "@/api/queries";
 import type { Schemas } from "@/api/views";
 import { QueryResult } from "@/components/QueryResult";
+import { RelativeTime } from "@/components/RelativeTime";
 import { type Look, Status } from "@/components/Status";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { When } from "@/components/When";
 import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { type Branch, branchesOf } from "./branches";
 
-/** Its relatives: what called it, what it called, and the tree of its forks, each with the row it left at. */
+/** Related executions: parents, children, and the tree of forks with the row at which each was forked. */
 export function RelatedExecutions({ execution }: { execution: string }) {
   const { t } = useTranslation();
-  const asked = useQuery(family(execution));
+  const relationsQuery = useQuery(relations(execution));
   return (
     <div className="h-full overflow-auto p-3">
-      <QueryResult asked={asked}>
-        {(kin) => {
-          const branches = branchesOf(execution, kin);
+      <QueryResult query={relationsQuery}>
+        {(relations) => {
+          const branches = branchesOf(execution, relations);
           return (
             <div className="space-y-3">
-              {kin.parents.length ? <Entries title={t("family.parents")} entries={kin.parents} /> : null}
-              {kin.children.length ? <Entries title={t("family.children")} entries={kin.children} /> : null}
+              {relations.parents.length ? <Entries title={t("family.parents")} entries={relations.parents} /> : null}
+              {relations.children.length ? <Entries title={t("family.children")} entries={relations.children} /> : null}
               <section>
                 <h3 className="text-xs font-semibold text-ink-faint uppercase">{t("family.forks")}</h3>
                 {branches.length > 1 ? (
@@ -35,7 +35,7 @@ export function RelatedExecutions({ execution }: { execution: string }) {
                 ) : (
                   <p className="text-ink-soft">{t("family.noForks")}</p>
                 )}
-                {kin.complete ? null : <p className="text-ink-faint">{t("family.more")}</p>}
+                {relations.complete ? null : <p className="text-ink-faint">{t("family.more")}</p>}
               </section>
             </div>
           );
@@ -47,7 +47,7 @@ export function RelatedExecutions({ execution }: { execution: string }) {
 
 function Fork({ branch, self }: { branch: Branch; self: string }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const workflow = useWorkflowName();
   return (
     <li className="flex min-h-8 flex-wrap items-center gap-2" style={{ paddingLeft: branch.depth * 24 }}>
@@ -59,7 +59,7 @@ function Fork({ branch, self }: { branch: Branch; self: string }) {
       {branch.row === null ? null : (
         <span className="rounded bg-sunken px-1.5 text-xs tabular-nums">
           {branch.before
-            ? t("family.before", { step: stepName(branch.before, called) })
+            ? t("family.before", { step: stepName(branch.before, nodeName) })
             : t("family.row", { row: branch.row })}
         </span>
       )}
@@ -88,7 +88,7 @@ function Fork({ branch, self }: { branch: Branch; self: string }) {
       {branch.entry ? (
         <>
           <span className="text-ink-faint">
-            <When at={branch.entry.startedAt} />
+            <RelativeTime at={branch.entry.startedAt} />
           </span>
           <span className="font-mono text-xs break-all text-ink-faint">{branch.execution}</span>
         </>
@@ -98,7 +98,7 @@ function Fork({ branch, self }: { branch: Branch; self: string }) {
 }
 
 function Entries({ title, entries }: { title: string; entries: readonly Schemas["ExecutionEntry"][] }) {
-  const called = useWorkflowName();
+  const nodeName = useWorkflowName();
   return (
     <section>
       <h3 className="text-xs font-semibold text-ink-faint uppercase">{title}</h3>
@@ -107,7 +107,7 @@ function Entries({ title, entries }: { title: string; entries: readonly Schemas[
           <li key={one.executionId} className="flex min-h-8 flex-wrap items-center gap-2">
             <Status status={one.status as Look} />
             <Link to="/executions/$id" params={{ id: one.executionId }} className="text-accent underline">
-              <bdi title={one.workflowId}>{called(one.workflowId)}</bdi>
+              <bdi title={one.workflowId}>{nodeName(one.workflowId)}</bdi>
             </Link>
             <span className="font-mono text-xs text-ink-faint">{one.executionId}</span>
           </li>

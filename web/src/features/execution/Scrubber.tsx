@@ -8,10 +8,10 @@ import { moment } from "@/components/times";
 import { useEventWords } from "./eventWords";
 
 const FRAME_MS = 120;
-/** However long a journal is, it is played in so many frames. */
+/** Playback takes this many frames, whatever the length of the journal. */
 const FRAMES = 200;
 
-/** A slider over the journal: everything above and below shows the execution as it was then. Nothing is changed by it. */
+/** A slider over the journal: the page shows the execution as it was at the selected event. It changes nothing. */
 export function Scrubber(props: {
   events: readonly JournalEvent[];
   upTo: number | null;
@@ -22,7 +22,7 @@ export function Scrubber(props: {
   const at = props.upTo ?? all;
   const words = useEventWords();
   const event = props.events[at - 1];
-  const told = event ? Object.values(words(event)).filter(Boolean).join(" · ") : "";
+  const eventText = event ? Object.values(words(event)).filter(Boolean).join(" · ") : "";
   const [playing, setPlaying] = useState(false);
   const { onMove } = props;
   const go = (to: number) => onMove(to >= all ? null : Math.max(1, to));
@@ -68,7 +68,7 @@ export function Scrubber(props: {
           setPlaying(false);
           go(Number(change.target.value));
         }}
-        aria-valuetext={event ? `${at}/${all} ${told}` : ""}
+        aria-valuetext={event ? `${at}/${all} ${eventText}` : ""}
         className="h-6 min-w-0 flex-1"
       />
       <span
@@ -78,7 +78,7 @@ export function Scrubber(props: {
         {at} / {all}
       </span>
       <span className="ml-3 w-60 truncate max-lg:hidden" title={event ? moment(event.at, i18n.language) : ""}>
-        <bdi>{told}</bdi>
+        <bdi>{eventText}</bdi>
       </span>
       {props.upTo === null ? null : <Button onClick={() => props.onMove(null)}>{t("execution.now")}</Button>}
     </div>

@@ -9,9 +9,9 @@ import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { textIn } from "@/i18n";
-import { EditedState, useEdited } from "./EditedState";
+import { StateEditor, useEditedState } from "./StateEditor";
 
-/** A hand taken between two steps: something said to the agents, data changed, control sent elsewhere. */
+/** Intervene between two steps: send a message to the agents, change data, or continue at another node. */
 export function SteerDialog(props: {
   execution: Execution;
   definition: Definition | undefined;
@@ -22,7 +22,7 @@ export function SteerDialog(props: {
   const [message, setMessage] = useState("");
   const [goto, setGoto] = useState("");
   const [reason, setReason] = useState("");
-  const edited = useEdited(props.execution.state);
+  const edited = useEditedState(props.execution.state);
   const steer = useMutation({
     mutationFn: () =>
       control(props.execution.executionId, "steer", {
@@ -63,13 +63,13 @@ export function SteerDialog(props: {
             </select>
           )}
         </LabelledField>
-        <EditedState edited={edited} />
+        <StateEditor edited={edited} />
         <LabelledField name={t("steer.reason")}>
           {(its) => <input {...its} value={reason} onChange={(event) => setReason(event.target.value)} />}
         </LabelledField>
-        {steer.isError ? <ErrorMessage why={steer.error} /> : null}
+        {steer.isError ? <ErrorMessage error={steer.error} /> : null}
         <DialogActions onClose={props.onClose}>
-          <Button kind="primary" type="submit" disabled={steer.isPending || isEmpty || edited.wrong !== null}>
+          <Button kind="primary" type="submit" disabled={steer.isPending || isEmpty || edited.error !== null}>
             {t("steer.go")}
           </Button>
         </DialogActions>

@@ -15,34 +15,36 @@ import { changesIn, valueAt } from "@/values/changes";
 import { CallCards } from "./CallCards";
 import { Evidence } from "./Evidence";
 import { reloadEvents } from "./eventReload";
-import { isAt } from "./focus";
+import { isInFocus } from "./focus";
 import { type LiveOutput, useLive } from "./live";
 import { type ExecutionTimeline, type StepRecord, timelineOf } from "./timelineModel";
 import { Section, Value } from "./Value";
 
-/** Steps farther away are found in the timeline and among the events. */
-const OFFERED = 200;
+/** The list offers this many steps around the selected one; the timeline and the event list have the others. */
+const STEPS_LISTED_MAX = 200;
 
-/** What a node did: its steps, and of one of them what it was given, said and changed. */
+/** The steps of a node, and the input, output and writes of one of them. */
 export function StepPanel(props: {
   execution: string;
   node: string;
-  /** The step that was picked, where it was one. */
+  /** The step that the user selected, if any. */
   step: string | null;
-  place: string | null;
-  story: ExecutionTimeline;
+  focus: string | null;
+  timeline: ExecutionTimeline;
   live: LiveOutput;
   definition: Definition | undefined;
 }) {
   const { t, i18n } = useTranslation();
-  const called = useNodeName();
-  const about = props.story.nodes.get(props.node);
+  const nodeName = useNodeName();
+  const about = props.timeline.nodes.get(props.node);
   const defined = props.definition?.nodes.find((one) => one.id === props.node);
   const [chosen, setChosen] = useState<string | null>(null);
   const all = about?.steps ?? [];
-  const steps = props.place ? all.filter((one) => isAt(props.story.steps.get(one) as StepRecord, props.place)) : all;
+  const steps = props.focus
+    ? all.filter((one) => isInFocus(props.timeline.steps.get(one) as StepRecord, props.focus))
+    : all;
   const wanted = [chosen, props.step].find((one) => one !== null && steps.includes(one));
-  const step = props.story.steps.get(wanted ?? steps.at(-1) ?? "");
+  const step = props.timeline.steps.get(wanted ?? steps.at(-1) ?? "");
   return (
     <div className="p-4">
       <h2 className="line-clamp-3 font-semibold wrap-anywhere">
@@ -62,14 +64,14 @@ export function StepPanel(props: {
           >
             {around(steps, step?.step).map((one) => (
               <option key={one} value={one}>
-                {stepName(one, called)}
+                {stepName(one, nodeName)}
               </option>
             ))}
           </select>
         </label>
       ) : null}
       {step ? (
-        <WholeStep key={step.step} execution={props.execution} step={step} live={props.live} />
+        <LoadedStep key={step.step} execution={props.execution} step={step} live={props.live} />
       ) : (
         <p className="mt-3">{t("step.none")}</p>
       )}
@@ -77,34 +79,34 @@ export function StepPanel(props: {
   );
 }
 
-/** Those before and behind it; at the end the last ones. */
+/** Return the steps around the given one, or the last steps if none is given. */
 function around(steps: string[], step: string | undefined): string[] {
   const at = step === undefined ? steps.length : steps.lastIndexOf(step);
-  const from = Math.max(0, Math.min(at - OFFERED / 2, steps.length - OFFERED));
-  return steps.slice(from, from + OFFERED);
+  const from = Math.max(0, Math.min(at - STEPS_LISTED_MAX / 2, steps.length - STEPS_LISTED_MAX));
+  return steps.slice(from, from + STEPS_LISTED_MAX);
 }
 
-/** Of a step that is long past what it carried is read again. */
-function WholeStep(props: { execution: string; step: StepRecord; live: LiveOutput }) {
+/** Load the data of an old step again: memory holds only its summary. */
+function LoadedStep(props: { execution: string; step: StepRecord; live: LiveOutput }) {
   const { execution, step } = props;
   const read = useQuery({
-    queryKey: ["execution", execution, "step", step.step, step.places.length],
-    queryFn: async () => timelineOf(await reloadEvents(execution, step.places)).steps.get(step.step) ?? null,
-    enabled: step.isLight === true,
+    queryKey: ["execution", execution, "step", step.step, step.eventPositions.length],
+    queryFn: async () => timelineOf(await reloadEvents(execution, step.eventPositions)).steps.get(step.step) ?? null,
+    enabled: step.isSummary === true,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  if (step.isLight && read.isError) return <ErrorMessage why={read.error} again={() => void read.refetch()} />;
-  if (step.isLight && !read.isSuccess) return <Loading />;
-  return <OneStep execution={execution} step={read.data ?? step} live={props.live} />;
+  if (step.isSummary && read.isError) return <ErrorMessage error={read.error} onRetry={() => void read.refetch()} />;
+  if (step.isSummary && !read.isSuccess) return <Loading />;
+  return <StepDetail execution={execution} step={read.data ?? step} live={props.live} />;
 }
 
-function OneStep({ execution, step, live }: { execution: string; step: StepRecord; live: LiveOutput }) {
+function StepDetail({ execution, step, live }: { execution: string; step: StepRecord; live: LiveOutput }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const first = step.spans[0];
   const last = step.spans.at(-1);
   const usage = step.usage;
-  const said = step.said as { text?: Json } | null | undefined;
+  const response = step.response as { text?: Json } | null | undefined;
   return (
     <div className="mt-3">
       <p className="flex flex-wrap items-center gap-2">
@@ -112,10 +114,10 @@ function OneStep({ execution, step, live }: { execution: string; step: StepRecor
         {first && last?.to ? <span className="text-ink-soft">{span(last.to - first.from)}</span> : null}
         {step.attempt > 1 ? <span className="text-waiting">{t("step.attempt", { attempt: step.attempt })}</span> : null}
         {step.round ? (
-          <span className="text-ink-soft">{t("step.round", { round: stepName(step.round, called) })}</span>
+          <span className="text-ink-soft">{t("step.round", { round: stepName(step.round, nodeName) })}</span>
         ) : null}
         {step.cached ? <span className="text-ink-soft">{t("step.cached")}</span> : null}
-        <Task step={step.step} live={live} />
+        <LiveTask step={step.step} live={live} />
         {usage?.model_calls ? (
           <span className="text-ink-soft tabular-nums">
             {t("step.usage", {
@@ -142,16 +144,16 @@ function OneStep({ execution, step, live }: { execution: string; step: StepRecor
           <Evidence failure={step.failure} />
         </div>
       ) : null}
-      <Thinking step={step.step} live={live} />
-      <Saying step={step.step} live={live} />
+      <LiveThought step={step.step} live={live} />
+      <LiveText step={step.step} live={live} />
       {step.result === undefined ? null : (
         <Section title={t("step.result")}>
           <Value value={step.result} />
         </Section>
       )}
-      {said?.text && said.text !== step.result ? (
+      {response?.text && response.text !== step.result ? (
         <Section title={t("step.said")}>
-          <Value value={said.text} />
+          <Value value={response.text} />
         </Section>
       ) : null}
       {step.printed ? (
@@ -159,8 +161,8 @@ function OneStep({ execution, step, live }: { execution: string; step: StepRecor
           <Value value={step.printed} look="code" />
         </Section>
       ) : null}
-      {step.writes.length > 0 ? <Written execution={execution} step={step} /> : null}
-      <CallCards execution={execution} step={step.step} version={step.places.length / 2} live={live} />
+      {step.writes.length > 0 ? <StepWrites execution={execution} step={step} /> : null}
+      <CallCards execution={execution} step={step.step} version={step.eventPositions.length / 2} live={live} />
       {step.input ? (
         <Section title={t("step.input")}>
           <Value value={step.input} />
@@ -170,13 +172,13 @@ function OneStep({ execution, step, live }: { execution: string; step: StepRecor
   );
 }
 
-function Task(props: { step: string; live: LiveOutput }) {
+function LiveTask(props: { step: string; live: LiveOutput }) {
   const { t } = useTranslation();
   const task = useLive(props.live, props.step, "task");
   return task ? <span className="text-ink-soft">{t("step.task", { task })}</span> : null;
 }
 
-function Thinking(props: { step: string; live: LiveOutput }) {
+function LiveThought(props: { step: string; live: LiveOutput }) {
   const { t } = useTranslation();
   const thought = useLive(props.live, props.step, "thought");
   if (!thought) return null;
@@ -188,7 +190,7 @@ function Thinking(props: { step: string; live: LiveOutput }) {
   );
 }
 
-function Saying(props: { step: string; live: LiveOutput }) {
+function LiveText(props: { step: string; live: LiveOutput }) {
   const { t } = useTranslation();
   const text = useLive(props.live, props.step, "text");
   if (!text) return null;
@@ -201,10 +203,10 @@ function Saying(props: { step: string; live: LiveOutput }) {
   );
 }
 
-/** What it changed: with what was there before, where it wrote into the data of the execution itself. */
-function Written({ execution, step }: { execution: string; step: StepRecord }) {
+/** The values that a step wrote; for writes into the root scope, with the values before. */
+function StepWrites({ execution, step }: { execution: string; step: StepRecord }) {
   const { t } = useTranslation();
-  const row = step.places.at(-2) ?? 1;
+  const row = step.eventPositions.at(-2) ?? 1;
   const isRoot = step.scope.length === 0;
   const before = useQuery({ ...executionAt(execution, row - 1), enabled: isRoot && row > 1 });
   const changes = step.writes.flatMap((write) => {

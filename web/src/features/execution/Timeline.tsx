@@ -1,4 +1,4 @@
-/** What ran when: a lane for each step, under the branch it ran in; only lanes in sight are drawn. */
+/** When each step ran: one lane for each step, under its branch. Only visible lanes are rendered. */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ChevronDown, ChevronRight, Minus, Plus, RotateCcw } from "lucide-react";
@@ -9,15 +9,15 @@ import { IconButton } from "@/components/IconButton";
 import { StatusIcon } from "@/components/Status";
 import { span } from "@/components/times";
 import { branchNumber, type NameOf, useNodeName } from "@/graph/model/nodeNames";
-import { type Lane, Lanes, ticksOf } from "./lanes";
+import { type Lane, LaneBuilder, ticksOf } from "./lanes";
 import type { ExecutionTimeline, Span, StepRecord } from "./timelineModel";
 
-const LANE = 26;
-const HEAD = 24;
-/** What a word of the scale takes. */
-const MARK = 72;
-/** How wide the column of names is, with the margin at the other side: less on a phone. */
-const names = (width: number) => (width < 640 ? 160 : 224);
+const LANE_HEIGHT = 26;
+const AXIS_HEIGHT = 24;
+/** Width of a label on the time axis, in pixels. */
+const LABEL_WIDTH = 72;
+/** Width of the column of names plus the opposite margin, in pixels: less on a phone. */
+const namesWidth = (width: number) => (width < 640 ? 160 : 224);
 const ZOOM_MAX = 512;
 const COLOURS: Record<Span["status"], string> = {
   pending: "var(--idle)",
@@ -30,41 +30,41 @@ const COLOURS: Record<Span["status"], string> = {
 };
 
 export function Timeline(props: {
-  story: ExecutionTimeline;
+  timeline: ExecutionTimeline;
   isLive: boolean;
   picked: string | null;
   onPick: (node: string, step: string) => void;
 }) {
   const { t } = useTranslation();
-  const { story } = props;
-  const called = useNodeName();
+  const { timeline } = props;
+  const nodeName = useNodeName();
   const at = useNow(props.isLive);
   const box = useRef<HTMLDivElement>(null);
   const [zoom, setZoom] = useState(1);
   const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const known = useMemo(() => new Lanes(), []);
-  const lanes = useMemo(() => known.of(story, toggled), [known, story, toggled]);
+  const laneBuilder = useMemo(() => new LaneBuilder(), []);
+  const lanes = useMemo(() => laneBuilder.of(timeline, toggled), [laneBuilder, timeline, toggled]);
   const rows = useVirtualizer({
     count: lanes.length,
     getScrollElement: () => box.current,
-    estimateSize: () => LANE,
+    estimateSize: () => LANE_HEIGHT,
     overscan: 12,
-    scrollMargin: HEAD,
+    scrollMargin: AXIS_HEIGHT,
   });
   const width = rows.scrollRect?.width ?? 0;
-  const marks = Math.max(1, Math.min(8, Math.floor((width - names(width)) / MARK)));
-  const to = props.isLive ? Math.max(story.to, at) : story.to;
-  const length = Math.max(to - story.from, 0.001);
-  const place = (from: number, end: number | null) => ({
-    left: `${((from - story.from) / length) * 100}%`,
+  const marks = Math.max(1, Math.min(8, Math.floor((width - namesWidth(width)) / LABEL_WIDTH)));
+  const to = props.isLive ? Math.max(timeline.to, at) : timeline.to;
+  const length = Math.max(to - timeline.from, 0.001);
+  const spanStyle = (from: number, end: number | null) => ({
+    left: `${((from - timeline.from) / length) * 100}%`,
     width: `${(((end ?? to) - from) / length) * 100}%`,
   });
-  if (story.order.length === 0) return <p className="p-4 text-ink-faint">{t("execution.nothing")}</p>;
+  if (timeline.order.length === 0) return <p className="p-4 text-ink-faint">{t("execution.nothing")}</p>;
   return (
     <div className="relative h-full [--names:13rem] max-sm:[--names:9rem]">
       <div ref={box} className="h-full overflow-auto">
         <div style={{ width: `calc(var(--names) + (100% - var(--names) - 1rem) * ${zoom})`, minWidth: "100%" }}>
-          <Scale length={length} zoom={zoom} marks={marks} />
+          <TimeAxis length={length} zoom={zoom} marks={marks} />
           <ul style={{ height: rows.getTotalSize() }} className="relative" aria-label={t("execution.timeline")}>
             {rows.getVirtualItems().map((item) => {
               const lane = lanes[item.index] as Lane;
@@ -72,16 +72,16 @@ export function Timeline(props: {
               return (
                 <li
                   key={lane.key}
-                  style={{ height: LANE, transform: `translateY(${item.start - HEAD}px)` }}
+                  style={{ height: LANE_HEIGHT, transform: `translateY(${item.start - AXIS_HEIGHT}px)` }}
                   className={`absolute inset-x-0 top-0 flex items-center ${isPicked ? "bg-accent-soft" : "hover:bg-sunken"}`}
                 >
                   {lane.kind === "step" ? (
-                    <StepLane lane={lane} called={called} place={place} to={to} onPick={props.onPick} />
+                    <StepLane lane={lane} nodeName={nodeName} spanStyle={spanStyle} to={to} onPick={props.onPick} />
                   ) : (
                     <BranchLane
                       lane={lane}
-                      called={called}
-                      place={place}
+                      nodeName={nodeName}
+                      spanStyle={spanStyle}
                       onToggle={() => setToggled(new Map(toggled).set(lane.key, !lane.isOpen))}
                     />
                   )}
@@ -96,12 +96,12 @@ export function Timeline(props: {
   );
 }
 
-/** The scale of times above the lanes. */
-function Scale({ length, zoom, marks }: { length: number; zoom: number; marks: number }) {
+/** The time axis above the lanes. */
+function TimeAxis({ length, zoom, marks }: { length: number; zoom: number; marks: number }) {
   return (
     <div
       className="sticky top-0 z-10 flex border-b border-line bg-surface text-[11px] text-ink-faint"
-      style={{ height: HEAD }}
+      style={{ height: AXIS_HEIGHT }}
     >
       <div className="sticky left-0 z-10 w-(--names) shrink-0 bg-surface" />
       <div className="relative mr-4 min-w-0 flex-1" aria-hidden>
@@ -111,7 +111,7 @@ function Scale({ length, zoom, marks }: { length: number; zoom: number; marks: n
             className="absolute top-1 h-4 border-l border-line pl-1 whitespace-nowrap"
             style={{ left: `${(at / length) * 100}%` }}
           >
-            {/* At the right edge there is no room for words. */}
+            {/* A label would not fit at the right edge. */}
             {at / length > 1 - 0.6 / marks / zoom ? "" : at === 0 ? "0" : span(at)}
           </span>
         ))}
@@ -120,37 +120,37 @@ function Scale({ length, zoom, marks }: { length: number; zoom: number; marks: n
   );
 }
 
-/** Position and width of a stretch of time, as CSS. */
-type Place = (from: number, end: number | null) => { left: string; width: string };
+/** Position and width of a time span, as CSS. */
+type SpanStyle = (from: number, end: number | null) => { left: string; width: string };
 
 function StepLane(props: {
   lane: Lane & { kind: "step" };
-  called: NameOf;
-  place: Place;
+  nodeName: NameOf;
+  spanStyle: SpanStyle;
   to: number;
   onPick: (node: string, step: string) => void;
 }) {
   const { t } = useTranslation();
-  const { lane, called, place, to } = props;
+  const { lane, nodeName, spanStyle, to } = props;
   const { step } = lane;
   return (
     <>
-      <Name depth={lane.depth} title={step.step} onPick={() => props.onPick(step.node, lane.key)}>
+      <LaneName depth={lane.depth} title={step.step} onPick={() => props.onPick(step.node, lane.key)}>
         <StatusIcon status={step.status} className="size-3.5" />
         <span className="sr-only">{t(`status.${step.status}`)}</span>
-        <span className="truncate">{labelOf(step, called)}</span>
-      </Name>
+        <span className="truncate">{labelOf(step, nodeName)}</span>
+      </LaneName>
       <span className="relative mr-4 h-full min-w-0 flex-1">
         {step.spans.map((one) => (
           <span
             key={`${one.from} ${one.status}`}
             className="absolute top-1.5 bottom-1.5 min-w-0.5 rounded-sm"
             style={{
-              ...place(one.from, one.to),
+              ...spanStyle(one.from, one.to),
               background: COLOURS[one.status],
               opacity: one.status === "waiting" || one.status === "pending" ? 0.45 : 0.85,
             }}
-            title={`${labelOf(step, called)}: ${t(`status.${one.status}`)}, ${span((one.to ?? to) - one.from)}`}
+            title={`${labelOf(step, nodeName)}: ${t(`status.${one.status}`)}, ${span((one.to ?? to) - one.from)}`}
           />
         ))}
       </span>
@@ -160,24 +160,24 @@ function StepLane(props: {
 
 function BranchLane(props: {
   lane: Exclude<Lane, { kind: "step" }>;
-  called: NameOf;
-  place: Place;
+  nodeName: NameOf;
+  spanStyle: SpanStyle;
   onToggle: () => void;
 }) {
-  const { lane, called } = props;
+  const { lane, nodeName } = props;
   const background = lane.failed ? "var(--failed)" : lane.to === null ? "var(--running)" : "var(--idle)";
   return (
     <>
-      <Name depth={lane.depth} title={lane.key} isOpen={lane.isOpen} onPick={props.onToggle}>
+      <LaneName depth={lane.depth} title={lane.key} isOpen={lane.isOpen} onPick={props.onToggle}>
         {lane.isOpen ? <ChevronDown className="size-3.5" /> : <ChevronRight className="size-3.5" />}
-        <span className="truncate font-medium">{`${called(lane.node)} [${branchNumber(lane.branch)}]`}</span>
+        <span className="truncate font-medium">{`${nodeName(lane.node)} [${branchNumber(lane.branch)}]`}</span>
         <span className="text-ink-faint tabular-nums">{lane.steps}</span>
         {lane.failed ? <span className="text-failed tabular-nums">✕{lane.failed}</span> : null}
-      </Name>
+      </LaneName>
       <span className="relative mr-4 h-full min-w-0 flex-1">
         <span
           className="absolute top-2.5 bottom-2.5 min-w-0.5 rounded-full"
-          style={{ ...props.place(lane.from, lane.to), background }}
+          style={{ ...props.spanStyle(lane.from, lane.to), background }}
         />
       </span>
     </>
@@ -209,7 +209,7 @@ function ZoomBar({ zoom, onZoom }: { zoom: number; onZoom: (zoom: number) => voi
   );
 }
 
-function Name(props: {
+function LaneName(props: {
   depth: number;
   title: string;
   isOpen?: boolean;
@@ -230,10 +230,10 @@ function Name(props: {
   );
 }
 
-/** The branch and the visit with the node's name: as in `write [2]`, `check #3`. */
-function labelOf(step: StepRecord, called: NameOf): string {
+/** The name of a step's node with the visit number, as in `check #3`. */
+function labelOf(step: StepRecord, nodeName: NameOf): string {
   const visit = /#(\d+)$/.exec(step.step)?.[0] ?? "";
-  return [called(step.node), visit].filter(Boolean).join(" ");
+  return [nodeName(step.node), visit].filter(Boolean).join(" ");
 }
 
 function useNow(isLive: boolean): number {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { JournalEvent, Schemas } from "@/api/views";
-import { groupsOf, pairsOf, partsAt } from "./alignment";
+import { firstDifference, groupsOf, pairsOf } from "./alignment";
 import { branchesOf } from "./branches";
+import { changedFields } from "./changedFields";
 import { costsOf, sorted, totalOf } from "./costs";
-import { fieldsSet } from "./edits";
 import { limitIn } from "./limit";
 import { applyEvent, type StepRecord, timelineOf } from "./timelineModel";
 
@@ -18,24 +18,24 @@ function ran(...steps: [string, unknown?, Record<string, unknown>?][]) {
   return timelineOf(events);
 }
 
-describe("two executions side by side", () => {
-  it("are aligned by step, and part where the first thing differs", () => {
+describe("comparison of two executions", () => {
+  it("aligns the steps and finds the first difference", () => {
     const pairs = pairsOf(
       ran(["write", "a"], ["review", "ok"], ["send", 1]),
       ran(["write", "a"], ["review", "again"], ["write#2", "b"], ["send", 1]),
     );
-    expect(pairs.map((pair) => [pair.step, pair.how])).toEqual([
+    expect(pairs.map((pair) => [pair.step, pair.difference])).toEqual([
       ["write", "same"],
       ["review", "result"],
       ["write#2", "only-b"],
       ["send", "same"],
     ]);
-    expect(partsAt(pairs)).toBe(1);
-    expect(partsAt(pairsOf(ran(["a", 1]), ran(["a", 1])))).toBe(-1);
+    expect(firstDifference(pairs)).toBe(1);
+    expect(firstDifference(pairsOf(ran(["a", 1]), ran(["a", 1])))).toBe(-1);
   });
 
-  it("stand branch by branch and round by round, each in one piece", () => {
-    const story = (rounds: number, south: string) => {
+  it("groups each branch and each round into one block", () => {
+    const timeline = (rounds: number, south: string) => {
       const branch = (nth: number) => [{ parallel: "each", visit: 1, branch: nth }];
       const one = ran(["plan"], ["north", 1], ["south", south], ["north2", 1], ["end"]);
       for (const [step, nth] of [
@@ -50,8 +50,8 @@ describe("two executions side by side", () => {
       }
       return one;
     };
-    const groups = groupsOf(pairsOf(story(1, "a"), story(2, "b")));
-    expect(groups.map((one) => [one.branch, one.round, one.pairs.map((pair) => pair.step), one.how])).toEqual([
+    const groups = groupsOf(pairsOf(timeline(1, "a"), timeline(2, "b")));
+    expect(groups.map((one) => [one.branch, one.round, one.pairs.map((pair) => pair.step), one.difference])).toEqual([
       ["", "", ["plan"], "same"],
       ["each[1.0]", "", ["north", "north2"], "same"],
       ["each[1.1]", "", ["south"], "differs"],
@@ -61,19 +61,19 @@ describe("two executions side by side", () => {
     ]);
   });
 
-  it("tell what only the first did", () => {
-    expect(pairsOf(ran(["a"], ["b"]), ran(["a"])).map((pair) => pair.how)).toEqual(["same", "only-a"]);
+  it("lists steps that only the first execution has", () => {
+    expect(pairsOf(ran(["a"], ["b"]), ran(["a"])).map((pair) => pair.difference)).toEqual(["same", "only-a"]);
   });
 });
 
-describe("what nodes cost", () => {
-  it("is added up by node, sorted and summed; a price that nobody knows is not zero", () => {
-    const story = ran(
+describe("usage of nodes", () => {
+  it("adds up usage by node, sorts it, and keeps unknown prices apart from zero", () => {
+    const timeline = ran(
       ["a", 1, { usage: { model_calls: 1, input_tokens: 10, output_tokens: 2, cost_usd: 0.5 } }],
       ["a#2", 1, { usage: { model_calls: 2, input_tokens: 5, output_tokens: 1, cost_usd: 0.25 } }],
       ["b", 1, { usage: { model_calls: 1 } }],
     );
-    const costs = costsOf(story);
+    const costs = costsOf(timeline);
     expect(costs.find((one) => one.node === "a")).toMatchObject({ steps: 2, calls: 3, input: 15, cost: 0.75 });
     expect(costs.find((one) => one.node === "b")?.cost).toBeNull();
     expect(sorted(costs, { by: "cost", isDown: false }).map((one) => one.node)).toEqual(["b", "a"]);
@@ -81,8 +81,8 @@ describe("what nodes cost", () => {
   });
 });
 
-describe("the forks of a family", () => {
-  it("stand under what they left, in the order of the rows", () => {
+describe("forks of an execution", () => {
+  it("orders forks below their origin by row", () => {
     const entry = (executionId: string, origin: string | null, row: number | null) =>
       ({ executionId, origin, row, before: null }) as Schemas["ForkEntry"];
     const kin = {
@@ -102,13 +102,13 @@ describe("the forks of a family", () => {
   });
 });
 
-describe("what people change", () => {
-  it("is put field by field", () => {
+describe("changes made by a user", () => {
+  it("sends changes field by field", () => {
     const before = { a: 1, b: { c: 1 }, gone: true };
-    expect(fieldsSet(before, { a: 1, b: { c: 2 }, fresh: "x" })).toEqual({ b: { c: 2 }, gone: null, fresh: "x" });
+    expect(changedFields(before, { a: 1, b: { c: 2 }, fresh: "x" })).toEqual({ b: { c: 2 }, gone: null, fresh: "x" });
   });
 
-  it("is the limit that stopped it, by its name", () => {
+  it("finds the limit that stopped an execution by its name", () => {
     const errors = [{ code: "limit-maxSteps", message: "3 steps" }];
     const limit = { name: "maxSteps", now: 3, used: 3, next: 6, most: null };
     expect(limitIn({ status: "interrupted", errors, limit })).toEqual({

@@ -1,4 +1,4 @@
-/** Two executions side by side: the same steps in one line, and where they part. */
+/** Align the steps of two executions, and find the first difference. */
 import { changesIn } from "@/values/changes";
 import { type ExecutionTimeline, type StepRecord, scopeOf } from "./timelineModel";
 
@@ -6,11 +6,12 @@ export interface Pair {
   step: string;
   a: StepRecord | undefined;
   b: StepRecord | undefined;
-  /** How they differ; "same" where they do not. */
-  how: "same" | "only-a" | "only-b" | "status" | "result";
+  /** How the steps differ, or "same". */
+  difference: "same" | "only-a" | "only-b" | "status" | "result";
 }
 
-/** In the order they ran: the steps of the first, and those of the second where they came between them. */
+/** Pair the steps in the order they ran: the steps of the first execution, and between them those that only the second
+ * has. */
 export function pairsOf(a: ExecutionTimeline, b: ExecutionTimeline): Pair[] {
   const found: Pair[] = [];
   let at = 0;
@@ -32,27 +33,27 @@ export function pairsOf(a: ExecutionTimeline, b: ExecutionTimeline): Pair[] {
 
 function pairOf(step: string, one: ExecutionTimeline, other: ExecutionTimeline): Pair {
   const [a, b] = [one.steps.get(step), other.steps.get(step)];
-  return { step, a, b, how: howOf(a, b) };
+  return { step, a, b, difference: differenceOf(a, b) };
 }
 
-function howOf(a: StepRecord | undefined, b: StepRecord | undefined): Pair["how"] {
+function differenceOf(a: StepRecord | undefined, b: StepRecord | undefined): Pair["difference"] {
   if (!a) return "only-b";
   if (!b) return "only-a";
   if (a.status !== b.status) return "status";
   return changesIn(a.result, b.result).length > 0 ? "result" : "same";
 }
 
-/** Steps of one branch or one round, as the table shows them: below each other, whatever ran between them. */
+/** Steps of one branch or round. The table shows them together, whatever ran between them. */
 export interface Group {
-  /** The branch (`each[1.0]`) and the round (`improve 2`) around them; both empty at the top. */
+  /** The enclosing branch (`each[1.0]`) and round (`improve 2`); both empty at the top level. */
   branch: string;
   round: string;
   pairs: Pair[];
-  /** Only one of them came there, or they differ in it, or nowhere. */
-  how: "same" | "only-a" | "only-b" | "differs";
+  /** "only-a" or "only-b" if only one execution entered the group; "differs" if any step differs. */
+  difference: "same" | "only-a" | "only-b" | "differs";
 }
 
-/** Each branch in one piece, each round in one piece, in the order they began. */
+/** Group the pairs: each branch and each round is contiguous, in the order they began. */
 export function groupsOf(pairs: readonly Pair[]): Group[] {
   const found: Group[] = [];
   const branches = new Map<string, Group[]>();
@@ -65,23 +66,25 @@ export function groupsOf(pairs: readonly Pair[]): Group[] {
       last.pairs.push(pair);
       continue;
     }
-    const group: Group = { branch, round, pairs: [pair], how: "same" };
-    // A branch goes on below itself, also where others ran meanwhile.
+    const group: Group = { branch, round, pairs: [pair], difference: "same" };
+    // A later round of a branch follows the branch's previous group, even if other branches ran between them.
     const behind = branch === "" ? undefined : known?.at(-1);
     found.splice(behind ? found.indexOf(behind) + 1 : found.length, 0, group);
     branches.set(branch, [...(known ?? []), group]);
   }
-  for (const group of found) group.how = together(group.pairs);
+  for (const group of found) group.difference = groupDifference(group.pairs);
   return found;
 }
 
-function together(pairs: readonly Pair[]): Group["how"] {
-  const hows = new Set(pairs.map((pair) => pair.how));
-  const [how] = hows;
-  return hows.size === 1 && (how === "same" || how === "only-a" || how === "only-b") ? how : "differs";
+function groupDifference(pairs: readonly Pair[]): Group["difference"] {
+  const differences = new Set(pairs.map((pair) => pair.difference));
+  const [difference] = differences;
+  return differences.size === 1 && (difference === "same" || difference === "only-a" || difference === "only-b")
+    ? difference
+    : "differs";
 }
 
-/** The first place where they differ; -1: they do not. */
-export function partsAt(pairs: readonly Pair[]): number {
-  return pairs.findIndex((pair) => pair.how !== "same");
+/** Index of the first difference; -1 if there is none. */
+export function firstDifference(pairs: readonly Pair[]): number {
+  return pairs.findIndex((pair) => pair.difference !== "same");
 }

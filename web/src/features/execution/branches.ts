@@ -1,4 +1,4 @@
-/** The forks of a family as a tree: each under the execution it left, where it left. */
+/** The forks of an execution as a tree: each below its origin, ordered by the row at which it was forked. */
 import type { Schemas } from "@/api/views";
 
 export interface Branch {
@@ -6,11 +6,11 @@ export interface Branch {
   depth: number;
   row: number | null;
   before: string | null;
-  /** As lists show it; undefined of the one that is looked at. */
+  /** The entry as lists show it; undefined for the current execution. */
   entry: Schemas["ForkEntry"] | undefined;
 }
 
-interface Known {
+interface ForkRecord {
   execution: string;
   origin: string | null;
   row: number | null;
@@ -18,9 +18,9 @@ interface Known {
   entry: Schemas["ForkEntry"] | undefined;
 }
 
-export function branchesOf(self: string, kin: Schemas["Relations"]): Branch[] {
-  const all: Known[] = [
-    ...kin.forks.map((one) => ({
+export function branchesOf(self: string, relations: Schemas["Relations"]): Branch[] {
+  const all: ForkRecord[] = [
+    ...relations.forks.map((one) => ({
       execution: one.executionId,
       origin: one.origin,
       row: one.row,
@@ -29,20 +29,20 @@ export function branchesOf(self: string, kin: Schemas["Relations"]): Branch[] {
     })),
     {
       execution: self,
-      origin: kin.origin?.origin ?? null,
-      row: kin.origin?.row ?? null,
-      before: kin.origin?.before ?? null,
+      origin: relations.origin?.origin ?? null,
+      row: relations.origin?.row ?? null,
+      before: relations.origin?.before ?? null,
       entry: undefined,
     },
   ];
-  const there = new Set(all.map((one) => one.execution));
+  const known = new Set(all.map((one) => one.execution));
   const found: Branch[] = [];
-  const put = (one: Known, depth: number) => {
+  const put = (one: ForkRecord, depth: number) => {
     found.push({ execution: one.execution, depth, row: one.row, before: one.before, entry: one.entry });
     const under = all.filter((other) => other.origin === one.execution);
     for (const other of under.sort((a, b) => (a.row ?? 0) - (b.row ?? 0))) put(other, depth + 1);
   };
-  // What was deleted since, or is not shown, leaves its forks at the top.
-  for (const one of all) if (one.origin === null || !there.has(one.origin)) put(one, 0);
+  // If the origin is deleted or hidden from the caller, its forks become roots.
+  for (const one of all) if (one.origin === null || !known.has(one.origin)) put(one, 0);
   return found;
 }

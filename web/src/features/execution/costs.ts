@@ -1,16 +1,16 @@
-/** What each node of an execution took. */
+/** The usage of each node of an execution. */
 import type { ExecutionTimeline, Span, StepRecord } from "./timelineModel";
 
 export interface Cost {
   node: string;
   steps: number;
-  /** Worked, not waited. */
+  /** Time spent working, without waits. */
   seconds: number;
   calls: number;
   tools: number;
   input: number;
   output: number;
-  /** Null: no price is known. */
+  /** Null if the price is unknown. */
   cost: number | null;
 }
 
@@ -19,17 +19,17 @@ export interface Sort {
   isDown: boolean;
 }
 
-export function costsOf(story: ExecutionTimeline): Cost[] {
+export function costsOf(timeline: ExecutionTimeline): Cost[] {
   const found = new Map<string, Cost>();
-  for (const name of story.order) {
-    const step = story.steps.get(name) as StepRecord;
-    found.set(step.node, sum(found.get(step.node) ?? nothing(step.node), costOf(step)));
+  for (const name of timeline.order) {
+    const step = timeline.steps.get(name) as StepRecord;
+    found.set(step.node, sum(found.get(step.node) ?? emptyCost(step.node), costOf(step)));
   }
   return [...found.values()];
 }
 
 export function totalOf(costs: readonly Cost[]): Cost {
-  return costs.reduce(sum, nothing(""));
+  return costs.reduce(sum, emptyCost(""));
 }
 
 export function sorted(costs: readonly Cost[], { by, isDown }: Sort): Cost[] {
@@ -44,7 +44,7 @@ function costOf(step: StepRecord): Cost {
   return {
     node: step.node,
     steps: 1,
-    seconds: step.spans.filter(works).reduce((all, one) => all + ((one.to ?? one.from) - one.from), 0),
+    seconds: step.spans.filter(isWorking).reduce((all, one) => all + ((one.to ?? one.from) - one.from), 0),
     calls: usage.model_calls ?? 0,
     tools: usage.tool_calls ?? 0,
     input: usage.input_tokens ?? 0,
@@ -53,11 +53,11 @@ function costOf(step: StepRecord): Cost {
   };
 }
 
-function works(one: Span): boolean {
+function isWorking(one: Span): boolean {
   return one.status !== "waiting" && one.status !== "pending";
 }
 
-function nothing(node: string): Cost {
+function emptyCost(node: string): Cost {
   return { node, steps: 0, seconds: 0, calls: 0, tools: 0, input: 0, output: 0, cost: null };
 }
 

@@ -3,8 +3,8 @@ import { rangesIn, reloadEvents } from "./eventReload";
 
 afterEach(() => vi.unstubAllGlobals());
 
-describe("events that are read again", () => {
-  it("are asked for by their places, those that lie near one another together", () => {
+describe("reload of old events", () => {
+  it("loads neighbouring positions by one request", () => {
     expect(rangesIn([1, 0, 1, 3, 1, 70_000, 1, 70_001, 2, 0])).toEqual([
       { seq: 1, from: 0, to: 3 },
       { seq: 1, from: 70_000, to: 70_001 },
@@ -12,7 +12,7 @@ describe("events that are read again", () => {
     ]);
   });
 
-  it("are those and no others, deep in a row too", async () => {
+  it("returns exactly the requested events, also deep inside a row", async () => {
     const asked: string[] = [];
     vi.stubGlobal("fetch", async (path: string) => {
       asked.push(path);

@@ -1,8 +1,9 @@
-/** What is kept of events that are long past: their place in the story, not what they carried. */
+/** Summaries of old events: their position and effect on the timeline, without their data. They keep a long journal
+ * small in memory. */
 import type { JournalEvent } from "@/api/views";
 import type { ExecutionTimeline } from "./timelineModel";
 
-const KEPT = [
+const SUMMARY_FIELDS = [
   "seq",
   "n",
   "at",
@@ -26,18 +27,18 @@ const KEPT = [
   "parent",
 ] as const;
 
-/** The event without what it carried; the step it tells of lets go of that too. */
-export function summarize(story: ExecutionTimeline, event: JournalEvent): JournalEvent {
-  const kept: Record<string, unknown> = { isLight: true };
-  for (const name of KEPT) if (event[name] !== undefined) kept[name] = event[name];
-  const step = event.step === undefined ? undefined : story.steps.get(event.step);
+/** Return the event without its data, and drop the data from its step. */
+export function summarize(timeline: ExecutionTimeline, event: JournalEvent): JournalEvent {
+  const summary: Record<string, unknown> = { isSummary: true };
+  for (const name of SUMMARY_FIELDS) if (event[name] !== undefined) summary[name] = event[name];
+  const step = event.step === undefined ? undefined : timeline.steps.get(event.step);
   if (step) {
-    step.isLight = true;
+    step.isSummary = true;
     step.writes = [];
     delete step.input;
     delete step.result;
-    delete step.said;
+    delete step.response;
     delete step.printed;
   }
-  return kept as JournalEvent;
+  return summary as JournalEvent;
 }

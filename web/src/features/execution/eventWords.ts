@@ -1,4 +1,4 @@
-/** What an event of a journal says, in the language of the page: what happened, and where. */
+/** Event kinds and positions in the language of the page. */
 import { useCallback } from "react";
 import { useTranslation } from "react-i18next";
 import type { JournalEvent } from "@/api/views";
@@ -11,12 +11,12 @@ export interface EventWords {
 
 export function useEventWords(): (event: JournalEvent) => EventWords {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   return useCallback(
     ({ kind, step, node }) => ({
       what: t(`event.${kind}`, kind),
-      where: step ? stepName(step, called) : node ? called(node) : "",
+      where: step ? stepName(step, nodeName) : node ? nodeName(node) : "",
     }),
-    [t, called],
+    [t, nodeName],
   );
 }

@@ -38,11 +38,11 @@ beforeEach(() => {
   server.get("/api/workflows/executions", { executions: [], next: null });
 });
 
-describe("an execution", () => {
+describe("execution page", () => {
   const stopped = (code: string, limit: object) =>
     show({ status: "interrupted", errors: [{ code, message: "more than it may", retryable: false }], limit });
 
-  it("goes on once its limit is raised, by the name of the limit", async () => {
+  it("resumes after the user raises the limit", async () => {
     stopped("limit-steps", { now: 1, used: 1, next: 2, most: null });
     server.post(`${ONE}/resume`, () => {
       show({ status: "running" });
@@ -60,7 +60,7 @@ describe("an execution", () => {
     expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { steps: 9 } }]);
   });
 
-  it("that repeats itself is given more tries, and nobody is asked for a number", async () => {
+  it("grants more tries after a stall without asking for a number", async () => {
     stopped("limit-no-progress", { now: 3, used: 3, next: 6, most: null });
     server.post(`${ONE}/resume`, () => now as never);
     const { user } = await open("/executions/exec-1");
@@ -73,7 +73,7 @@ describe("an execution", () => {
     expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { "no-progress": 6 } }]);
   });
 
-  it("is steered by what was changed by hand alone, also where its data change meanwhile", async () => {
+  it("steers with changed data only, even if the data change meanwhile", async () => {
     config = { humanInLoop: "real_time" };
     show({ state: { tone: "dry" } });
     server.post(`${ONE}/steer`, () => now as never);
@@ -90,7 +90,7 @@ describe("an execution", () => {
     expect(server.sent("post", `${ONE}/steer`)).toEqual([{ set: { tone: "warm" }, goto: "write" }]);
   });
 
-  it("is exported, and deleted once that is confirmed", async () => {
+  it("exports an execution, and deletes it after a confirmation", async () => {
     show({ status: "completed" });
     server.delete(ONE, new Reply(204, undefined));
     const { user, address } = await open("/executions/exec-1");
@@ -102,7 +102,7 @@ describe("an execution", () => {
     expect(server.asked("delete", ONE)).toHaveLength(1);
   });
 
-  it("that failed says in German why it cannot go on with a change", async () => {
+  it("explains in German why a failed execution cannot migrate", async () => {
     show({ status: "failed", errors: [{ code: "expression-failed", message: "divided by zero", retryable: false }] });
     saved = [{ id: "other", type: "agent" }];
     const misfit = { code: "missing-node", where: "write", message: "the other definition has no such node" };
@@ -117,7 +117,7 @@ describe("an execution", () => {
     expect(why.getByText("the other definition has no such node").closest("[lang=en]")).not.toBeNull();
   });
 
-  describe("a step", () => {
+  describe("step panel", () => {
     const shown = async (printed: string | undefined, language: "en" | "de" = "en") => {
       const base = { step: "write", node: "write", at: 1_000 };
       const events = [
@@ -134,7 +134,7 @@ describe("an execution", () => {
       await screen.findByText("Dear all");
     };
 
-    it("shows what its tools printed", async () => {
+    it("shows the output that its tools printed", async () => {
       await shown("warning tools: slow\nline 2");
       const [english] = screen.getAllByText(/warning tools: slow/);
       expect(english?.textContent).toBe("warning tools: slow\nline 2");
@@ -146,7 +146,7 @@ describe("an execution", () => {
       screen.getByRole("heading", { name: "Textausgabe" });
     });
 
-    it("has no section for output where nothing was printed", async () => {
+    it("hides the section for output if nothing was printed", async () => {
       await shown(undefined);
       expect(screen.queryByRole("heading", { name: "Printed output" })).toBeNull();
     });

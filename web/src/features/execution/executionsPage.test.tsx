@@ -17,7 +17,7 @@ function found({ query }: RecordedRequest) {
       one.workflowId === (query.get("workflow") ?? one.workflowId) &&
       (status.length === 0 || status.includes(one.status)) &&
       one.startedAt < until &&
-      // The words of an execution are its input; here its id stands for it.
+      // The real server searches the text of the input; this one searches the id.
       one.executionId.includes(query.get("q") ?? ""),
   );
   return { executions: query.get("order") === "asc" ? fits : [...fits].reverse(), next: null };
@@ -42,8 +42,8 @@ beforeEach(() => {
   });
 });
 
-describe("the list of executions", () => {
-  it("is narrowed by what the address keeps", async () => {
+describe("list of executions", () => {
+  it("applies the filters in the address", async () => {
     kept = [
       entry("exec-done", { workflowId: "chain" }),
       entry("exec-waits", { status: "waiting", startedAt: AT + 1 }),
@@ -77,7 +77,7 @@ describe("the list of executions", () => {
     expect(items()[0]?.textContent).toContain("exec-waits");
   });
 
-  it("tells what became of each that was chosen", async () => {
+  it("shows the result for each selected execution", async () => {
     kept = [
       entry("exec-done"),
       entry("exec-1", { status: "waiting" }),
@@ -126,7 +126,7 @@ describe("the list of executions", () => {
     await waitFor(() => expect(screen.queryByLabelText("Select exec-done")).toBeNull());
   });
 
-  it("resumes and retries those that were chosen", async () => {
+  it("resumes and retries the selected executions", async () => {
     kept = [entry("exec-3", { status: "paused" }), entry("exec-4", { status: "failed" })];
     server.post("/api/workflows/executions/bulk", ({ body }) => ({
       executions: body.executions.map((executionId: string) => ({ executionId, status: "running", error: null })),
@@ -144,7 +144,7 @@ describe("the list of executions", () => {
     ]);
   });
 
-  it("leads to a comparison of two that are chosen, the older first", async () => {
+  it("opens a comparison of two selected executions, the older first", async () => {
     kept = [entry("exec-1"), entry("exec-2", { startedAt: AT + 1 })];
     server.get("/api/workflows/executions/{eid}", refusal(404, "unknown-execution", "another test compares"));
     const { user, address } = await open("/executions");
@@ -153,7 +153,7 @@ describe("the list of executions", () => {
     await waitFor(() => expect(address()).toBe("/executions/compare?a=exec-1&b=exec-2"));
   });
 
-  it("calls workflows by their names in the language of the page", async () => {
+  it("shows workflow names in the language of the page", async () => {
     workflows = [workflowEntry("letter", { name: "The letter", names: { en: "The letter", de: "Der Brief" } })];
     kept = [entry("exec-1")];
     await open("/executions", { language: "de" });
@@ -161,7 +161,7 @@ describe("the list of executions", () => {
     expect(within(items()[0] as HTMLElement).getByTitle("letter").textContent).toBe("Der Brief");
   });
 
-  it("finds one of many workflows by what is typed, and empties the field again", async () => {
+  it("finds a workflow by typed text, and clears the filter again", async () => {
     workflows = Array.from({ length: 30 }, (_, at) => {
       const number = String(at).padStart(2, "0");
       return workflowEntry(`flow-${number}`, { name: `Tide ${number}` });
@@ -192,5 +192,5 @@ describe("the list of executions", () => {
   });
 });
 
-/** The choices of the order are options too. */
+/** The sort order is a select with options too. */
 const choicesOfOrder = () => (screen.getByLabelText("Sort by") as HTMLSelectElement).options.length;

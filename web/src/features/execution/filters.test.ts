@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { filterOf, narrowed } from "./filters";
+import { filterOf, withoutEmpty } from "./filters";
 
-describe("what executions are narrowed by", () => {
-  it("is asked as the address says, days as they are here", () => {
+describe("filters of executions", () => {
+  it("converts the address to the server's filter, with days in local time", () => {
     expect(filterOf({ workflow: "letter", status: ["failed", "waiting"], q: "tides", trials: true })).toEqual({
       workflow: "letter",
       status: ["waiting", "failed"],
@@ -14,13 +14,13 @@ describe("what executions are narrowed by", () => {
     expect(until).toBe(new Date(2026, 2, 2).getTime() / 1000);
   });
 
-  it("leaves out what nobody means", () => {
+  it("ignores unknown values", () => {
     expect(filterOf({ status: ["asleep"], since: "yesterday", until: "2026-1-1" })).toEqual({});
     expect(filterOf({ order: "asc" })).toEqual({ order: "asc" });
     expect(filterOf({ order: "asc", q: "tides" })).toEqual({ q: "tides" });
   });
 
-  it("is not in the address where it narrows nothing", () => {
-    expect(narrowed({ workflow: "", status: [], q: undefined, order: "asc" })).toEqual({ order: "asc" });
+  it("leaves empty filters out of the address", () => {
+    expect(withoutEmpty({ workflow: "", status: [], q: undefined, order: "asc" })).toEqual({ order: "asc" });
   });
 });

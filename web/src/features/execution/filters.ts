@@ -1,4 +1,4 @@
-/** What the list of executions is narrowed by, as the address says: it can be sent to somebody. */
+/** The filters of the list of executions. The address holds them, so that a user can share the link. */
 import type { ExecutionFilter } from "@/api/queries";
 import type { ExecutionStatus } from "@/api/views";
 
@@ -17,7 +17,7 @@ export interface ExecutionSearch {
   workflow?: string;
   status?: string[];
   q?: string;
-  /** Days, as they are where one looks. */
+  /** Days in the user's time zone. */
   since?: string;
   until?: string;
   order?: "asc";
@@ -26,11 +26,11 @@ export interface ExecutionSearch {
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** As the server is asked. What the address says and nobody means is left out. */
+/** Convert the search in the address to the server's filter. Unknown values are ignored. */
 export function filterOf(search: ExecutionSearch): ExecutionFilter {
   const status = STATUSES.filter((one) => search.status?.includes(one));
-  const since = beginOf(search.since, 0);
-  const until = beginOf(search.until, 1);
+  const since = startOfDay(search.since, 0);
+  const until = startOfDay(search.until, 1);
   return {
     ...(search.workflow ? { workflow: search.workflow } : {}),
     ...(status.length > 0 ? { status } : {}),
@@ -42,14 +42,17 @@ export function filterOf(search: ExecutionSearch): ExecutionFilter {
   };
 }
 
-/** Only what narrows. */
-export function narrowed(search: { [name in keyof ExecutionSearch]: ExecutionSearch[name] | undefined }) {
-  const said = Object.entries(search).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : Boolean(value)));
-  return Object.fromEntries(said) as ExecutionSearch;
+/** Return the search without empty filters. */
+export function withoutEmpty(search: { [name in keyof ExecutionSearch]: ExecutionSearch[name] | undefined }) {
+  const entries = Object.entries(search).filter(([, value]) =>
+    Array.isArray(value) ? value.length > 0 : Boolean(value),
+  );
+  return Object.fromEntries(entries) as ExecutionSearch;
 }
 
-/** When a day begins here, or one after it: in unix seconds. Null: it is no day. */
-function beginOf(day: string | undefined, later: number): number | null {
+/** Start of a day, or of a day `later` days after it, in the user's time zone, as Unix seconds. Null if `day` is not a
+ * date. */
+function startOfDay(day: string | undefined, later: number): number | null {
   if (!day || !DAY.test(day)) return null;
   const [year = 0, month = 0, date = 0] = day.split("-").map(Number);
   const at = new Date(year, month - 1, date + later).getTime() / 1000;

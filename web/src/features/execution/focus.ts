@@ -1,51 +1,52 @@
-/** One branch or one round of an execution: its graph shows only what happened there. */
+/** Restrict the graph to one branch or one round of an execution. */
 
 import { branchNumber } from "@/graph/model/nodeNames";
 import type { Overlay } from "@/graph/render/overlay";
 import {
   type ExecutionTimeline,
+  emptyNodeRecord,
   isOver,
-  lookOf,
   type NodeRecord,
   type ScopePart,
   type StepRecord,
-  untouched,
+  statusOf,
 } from "./timelineModel";
 
-export interface Place {
+export interface Focus {
   key: string;
   kind: "branch" | "round";
   node: string;
   number: number;
 }
 
-/** More than so many are not offered one by one. */
-export const PLACES_MAX = 300;
+/** At most this many are offered. */
+export const FOCUSES_MAX = 300;
 
-/** The branches and rounds there were in a story that goes on, in the order they began: only new steps are looked at. */
-export class Places {
+/** The branches and rounds of a growing timeline, in the order they began. Each call reads only the new steps. */
+export class FocusCollector {
   private order: readonly string[] = [];
-  private seen = 0;
-  private known = new Set<string>();
-  private found: readonly Place[] = [];
+  private stepsRead = 0;
+  private knownKeys = new Set<string>();
+  private found: readonly Focus[] = [];
 
-  /** The same list while there is nothing new in it. */
-  of(story: ExecutionTimeline): readonly Place[] {
-    if (story.order !== this.order) [this.order, this.seen, this.known, this.found] = [story.order, 0, new Set(), []];
-    const fresh: Place[] = [];
-    for (; this.seen < story.order.length && this.found.length + fresh.length < PLACES_MAX; this.seen++)
-      for (const place of placesIn(story.steps.get(story.order[this.seen] as string) as StepRecord))
-        if (!this.known.has(place.key)) {
-          this.known.add(place.key);
-          fresh.push(place);
+  /** Returns the same list as before unless it has grown. */
+  of(timeline: ExecutionTimeline): readonly Focus[] {
+    if (timeline.order !== this.order)
+      [this.order, this.stepsRead, this.knownKeys, this.found] = [timeline.order, 0, new Set(), []];
+    const fresh: Focus[] = [];
+    for (; this.stepsRead < timeline.order.length && this.found.length + fresh.length < FOCUSES_MAX; this.stepsRead++)
+      for (const focus of focusesIn(timeline.steps.get(timeline.order[this.stepsRead] as string) as StepRecord))
+        if (!this.knownKeys.has(focus.key)) {
+          this.knownKeys.add(focus.key);
+          fresh.push(focus);
         }
     if (fresh.length > 0) this.found = [...this.found, ...fresh];
     return this.found;
   }
 }
 
-function placesIn(step: StepRecord): Place[] {
-  const found: Place[] = step.scope.map((part) => ({
+function focusesIn(step: StepRecord): Focus[] {
+  const found: Focus[] = step.scope.map((part) => ({
     key: branchKey(part),
     kind: "branch",
     node: part.parallel,
@@ -57,30 +58,30 @@ function placesIn(step: StepRecord): Place[] {
   return found;
 }
 
-export function isAt(step: StepRecord, place: string | null): boolean {
-  return place === null || step.round === place || step.scope.some((part) => branchKey(part) === place);
+export function isInFocus(step: StepRecord, focus: string | null): boolean {
+  return focus === null || step.round === focus || step.scope.some((part) => branchKey(part) === focus);
 }
 
 function branchKey(part: ScopePart): string {
   return `${part.parallel}[${part.visit}.${part.branch}]`;
 }
 
-type Shown = Parameters<Overlay["show"]>;
+type OverlayArguments = Parameters<Overlay["show"]>;
 
-/** What the graph shows: of everything, or of one place. */
-export function overlayOf(story: ExecutionTimeline, place: string | null): Shown {
-  const boxes: Shown[0] = new Map();
-  if (place === null) {
-    for (const [node, about] of story.nodes) put(boxes, node, about);
-    if (story.before !== null)
-      boxes.set(story.before, { count: "", round: null, ...boxes.get(story.before), look: "paused" });
-    return [boxes, story.taken, story.active];
+/** What the graph shows: everything, or one branch or round. */
+export function overlayOf(timeline: ExecutionTimeline, focus: string | null): OverlayArguments {
+  const boxes: OverlayArguments[0] = new Map();
+  if (focus === null) {
+    for (const [node, about] of timeline.nodes) put(boxes, node, about);
+    if (timeline.before !== null)
+      boxes.set(timeline.before, { count: "", round: null, ...boxes.get(timeline.before), look: "paused" });
+    return [boxes, timeline.takenEdges, timeline.activeEdges];
   }
   const [taken, active] = [new Map<string, number>(), new Map<string, number>()];
   const nodes = new Map<string, NodeRecord>();
-  for (const name of story.order) {
-    const step = story.steps.get(name) as StepRecord;
-    if (!isAt(step, place)) continue;
+  for (const name of timeline.order) {
+    const step = timeline.steps.get(name) as StepRecord;
+    if (!isInFocus(step, focus)) continue;
     nodes.set(step.node, counted(nodes.get(step.node), step));
     if (!step.edge) continue;
     taken.set(step.edge, (taken.get(step.edge) ?? 0) + 1);
@@ -90,8 +91,8 @@ export function overlayOf(story: ExecutionTimeline, place: string | null): Shown
   return [boxes, taken, active];
 }
 
-function put(boxes: Shown[0], node: string, about: NodeRecord): void {
-  const look = lookOf(about);
+function put(boxes: OverlayArguments[0], node: string, about: NodeRecord): void {
+  const look = statusOf(about);
   if (look === null) return;
   const over = about.done + about.failed + about.cancelled;
   const all = about.steps.length;
@@ -99,7 +100,7 @@ function put(boxes: Shown[0], node: string, about: NodeRecord): void {
 }
 
 function counted(about: NodeRecord | undefined, { step, node, status }: StepRecord): NodeRecord {
-  const now = about ?? untouched(node);
+  const now = about ?? emptyNodeRecord(node);
   const field =
     status === "waiting"
       ? "waiting"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JournalEvent } from "@/api/views";
-import { isAt, overlayOf, Places } from "./focus";
-import { type Lane, Lanes, OPEN_MAX, ticksOf } from "./lanes";
+import { FocusCollector, isInFocus, overlayOf } from "./focus";
+import { type Lane, LaneBuilder, OPEN_MAX, ticksOf } from "./lanes";
 import { applyEvent, emptyTimeline, timelineOf } from "./timelineModel";
 
 let seq = 0;
@@ -25,57 +25,61 @@ function fan(branches: number): JournalEvent[] {
 
 const names = (lanes: Lane[]) => lanes.map((lane) => `${"  ".repeat(lane.depth)}${lane.key}`);
 
-describe("the lanes of a timeline", () => {
-  it("gather the steps of a branch under it", () => {
-    const lanes = new Lanes().of(timelineOf(fan(2)));
+describe("lanes of a timeline", () => {
+  it("groups the steps of a branch under it", () => {
+    const lanes = new LaneBuilder().of(timelineOf(fan(2)));
     expect(names(lanes)).toEqual(["each", "each[1.0]", "  each[1.0]/ask", "each[1.1]", "  each[1.1]/ask"]);
     expect(lanes[1]).toMatchObject({ kind: "branch", node: "each", branch: 0, steps: 1, isOpen: true });
     expect(lanes[3]).toMatchObject({ to: null });
   });
 
-  it("are shut at first where there are many, and open one by one", () => {
-    const story = timelineOf(fan(OPEN_MAX + 1));
-    expect(new Lanes().of(story).length).toBe(OPEN_MAX + 2);
-    expect(names(new Lanes().of(story, new Map([["each[1.3]", true]])))).toContain("  each[1.3]/ask");
+  it("collapses many branches at first and opens them one by one", () => {
+    const timeline = timelineOf(fan(OPEN_MAX + 1));
+    expect(new LaneBuilder().of(timeline).length).toBe(OPEN_MAX + 2);
+    expect(names(new LaneBuilder().of(timeline, new Map([["each[1.3]", true]])))).toContain("  each[1.3]/ask");
   });
 
-  it("are those of the whole story wherever one joins it, and begin again where time is travelled back", () => {
+  it("builds the same lanes from any starting point, and again after going back in time", () => {
     const events = fan(4);
-    const [lanes, places, story] = [new Lanes(), new Places(), emptyTimeline()];
+    const [lanes, places, timeline] = [new LaneBuilder(), new FocusCollector(), emptyTimeline()];
     for (const one of events) {
-      applyEvent(story, one);
-      expect(lanes.of({ ...story })).toEqual(new Lanes().of(story));
-      expect(places.of({ ...story })).toEqual(new Places().of(story));
+      applyEvent(timeline, one);
+      expect(lanes.of({ ...timeline })).toEqual(new LaneBuilder().of(timeline));
+      expect(places.of({ ...timeline })).toEqual(new FocusCollector().of(timeline));
     }
-    expect(places.of({ ...story })).toBe(places.of(story));
-    expect(lanes.of(story)[2]).toBe(lanes.of({ ...story })[2]);
+    expect(places.of({ ...timeline })).toBe(places.of(timeline));
+    expect(lanes.of(timeline)[2]).toBe(lanes.of({ ...timeline })[2]);
     const before = timelineOf(events, 3);
     expect(names(lanes.of(before))).toEqual(["each", "each[1.0]", "  each[1.0]/ask"]);
     expect(places.of(before).map((place) => place.key)).toEqual(["each[1.0]"]);
   });
 
-  it("stand on an axis with round marks", () => {
+  it("marks the time axis at round intervals", () => {
     expect(ticksOf(10, 5)).toEqual([0, 5, 10]);
     expect(ticksOf(0.05, 5)).toEqual([0, 0.01, 0.02, 0.03, 0.04, 0.05]);
   });
 });
 
-describe("one place of an execution", () => {
-  it("is a branch: the graph shows only what happened there", () => {
-    const story = timelineOf(fan(3));
-    expect(new Places().of(story).map((place) => place.key)).toEqual(["each[1.0]", "each[1.1]", "each[1.2]"]);
-    const [all, , active] = overlayOf(story, null);
+describe("focus on one branch or round", () => {
+  it("shows only the steps of a branch in the graph", () => {
+    const timeline = timelineOf(fan(3));
+    expect(new FocusCollector().of(timeline).map((place) => place.key)).toEqual([
+      "each[1.0]",
+      "each[1.1]",
+      "each[1.2]",
+    ]);
+    const [all, , active] = overlayOf(timeline, null);
     expect(all.get("ask")).toMatchObject({ look: "running", count: "1/3" });
     expect(active?.get("each->ask")).toBe(2);
-    const [boxes, taken, none] = overlayOf(story, "each[1.0]");
+    const [boxes, taken, none] = overlayOf(timeline, "each[1.0]");
     expect([...boxes.keys()]).toEqual(["ask"]);
     expect(boxes.get("ask")).toMatchObject({ look: "done", count: "" });
     expect([taken.get("each->ask"), none?.size]).toEqual([1, 0]);
   });
 
-  it("is a round: what began while it was under way", () => {
+  it("shows only the steps that began during a round", () => {
     const loop = { node: "improve", scope: [] };
-    const story = timelineOf([
+    const timeline = timelineOf([
       event("step_passed", "improve"),
       event("loop_entered", "", loop),
       event("step_started", "draft"),
@@ -85,11 +89,11 @@ describe("one place of an execution", () => {
       event("loop_left", "", loop),
       event("step_started", "send"),
     ]);
-    expect(new Places().of(story).map((place) => [place.node, place.number])).toEqual([
+    expect(new FocusCollector().of(timeline).map((place) => [place.node, place.number])).toEqual([
       ["improve", 1],
       ["improve", 2],
     ]);
-    const at = (place: string) => story.order.filter((name) => isAt(story.steps.get(name) as never, place));
+    const at = (place: string) => timeline.order.filter((name) => isInFocus(timeline.steps.get(name) as never, place));
     expect([at("improve 1"), at("improve 2")]).toEqual([["draft"], ["draft#2"]]);
   });
 });

@@ -1,4 +1,4 @@
-/** What a timeline draws: the steps in the order they began, gathered under the branch they ran in. */
+/** The lanes of a timeline: steps in the order they began, grouped by branch. */
 import { type ExecutionTimeline, type ScopePart, type StepRecord, scopeOf } from "./timelineModel";
 
 export type Lane =
@@ -7,7 +7,7 @@ export type Lane =
       kind: "branch";
       key: string;
       depth: number;
-      /** The parallel that opened it, and its number there. */
+      /** The parallel that opened the branch, and the branch number. */
       node: string;
       branch: number;
       from: number;
@@ -17,7 +17,7 @@ export type Lane =
       isOpen: boolean;
     };
 
-/** From so many branches on they are shut at first. */
+/** With more branches than this, all are collapsed at first. */
 export const OPEN_MAX = 12;
 
 type StepLane = Extract<Lane, { kind: "step" }>;
@@ -32,32 +32,32 @@ interface Group {
 
 const group = (key: string, node = "", branch = 0): Group => ({ key, node, branch, items: [], groups: new Map() });
 
-/** The lanes of a story that goes on: steps that are gathered stay where they are, and only new ones are looked at. */
-export class Lanes {
+/** The lanes of a growing timeline. Grouped steps stay in place; each call adds only the new ones. */
+export class LaneBuilder {
   private order: readonly string[] = [];
-  private gathered = 0;
+  private stepsAdded = 0;
   private root = group("");
   private branches = 0;
 
-  of(story: ExecutionTimeline, toggled: ReadonlyMap<string, boolean> = new Map()): Lane[] {
-    if (story.order !== this.order) this.begin(story.order);
-    for (; this.gathered < story.order.length; this.gathered++)
-      this.gather(story.steps.get(story.order[this.gathered] as string) as StepRecord);
+  of(timeline: ExecutionTimeline, toggled: ReadonlyMap<string, boolean> = new Map()): Lane[] {
+    if (timeline.order !== this.order) this.reset(timeline.order);
+    for (; this.stepsAdded < timeline.order.length; this.stepsAdded++)
+      this.add(timeline.steps.get(timeline.order[this.stepsAdded] as string) as StepRecord);
     const lanes: Lane[] = [];
     const open = this.branches <= OPEN_MAX;
-    spread(this.root, 0, lanes, (key) => toggled.get(key) ?? open);
+    flatten(this.root, 0, lanes, (key) => toggled.get(key) ?? open);
     return lanes;
   }
 
-  /** Another moment in time is another story. */
-  private begin(order: readonly string[]): void {
+  /** Another position in time has its own order of steps: start again. */
+  private reset(order: readonly string[]): void {
     this.order = order;
-    this.gathered = 0;
+    this.stepsAdded = 0;
     this.root = group("");
     this.branches = 0;
   }
 
-  private gather(step: StepRecord): void {
+  private add(step: StepRecord): void {
     let at = this.root;
     for (let depth = 1; depth <= step.scope.length; depth++) {
       const key = scopeOf(step.scope.slice(0, depth));
@@ -75,7 +75,7 @@ export class Lanes {
   }
 }
 
-function spread(group: Group, depth: number, lanes: Lane[], isOpen: (key: string) => boolean): void {
+function flatten(group: Group, depth: number, lanes: Lane[], isOpen: (key: string) => boolean): void {
   for (const item of group.items) {
     if (!("items" in item)) {
       lanes.push(item);
@@ -91,7 +91,7 @@ function spread(group: Group, depth: number, lanes: Lane[], isOpen: (key: string
       isOpen: open,
       ...extent(item),
     });
-    if (open) spread(item, depth + 1, lanes, isOpen);
+    if (open) flatten(item, depth + 1, lanes, isOpen);
   }
 }
 
@@ -117,7 +117,7 @@ function extent(group: Group): { from: number; to: number | null; steps: number;
 
 const STEPS_S = [0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 6 * 3600, 86_400, 7 * 86_400];
 
-/** Where the axis is marked: some round moments after the beginning. */
+/** Positions of the axis marks: round intervals after the start. */
 export function ticksOf(length: number, marks: number): number[] {
   const step = STEPS_S.find((one) => length / one <= marks) ?? length / marks;
   const found: number[] = [];

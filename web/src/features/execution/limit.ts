@@ -1,14 +1,15 @@
-/** The limit that stopped an execution, by the name under which it is raised. */
+/** The limit that stopped an execution, under the name by which it can be raised. */
 import type { Execution } from "@/api/views";
 
-/** Its number says how often the same may be said: nobody is asked for it, as many tries are given once more. */
+/** This limit counts repetitions. The user is not asked for a number: the server grants the same number of tries
+ * again. */
 export const NO_PROGRESS = "no-progress";
-/** Whose numbers are seconds. */
+/** Limits in seconds. */
 export const IN_SECONDS: ReadonlySet<string> = new Set(["executionTime", "deadline"]);
 
-export type Stopped = { name: string; message: string; offer: NonNullable<Execution["limit"]> | null };
+export type ExceededLimit = { name: string; message: string; offer: NonNullable<Execution["limit"]> | null };
 
-export function limitIn(one: Pick<Execution, "status" | "errors" | "limit">): Stopped | null {
+export function limitIn(one: Pick<Execution, "status" | "errors" | "limit">): ExceededLimit | null {
   const offer = one.limit ?? null;
   if (one.status !== "interrupted" && !(one.status === "paused" && offer)) return null;
   const why = one.errors.findLast((error) => error.code.startsWith("limit-"));

@@ -1,33 +1,34 @@
-/** What happens inside a step before anything of it is in the journal: words of models, calls of tools.
-
-  Hundreds of agents may speak at once, and few of them are looked at: whoever shows a step listens to that step, and is
-  told once a frame, however much was said in it. What is not in sight costs nothing but that it is kept.
-*/
+/**
+ * Live output of running steps, before the journal has it: text of models, calls of tools.
+ *
+ * Hundreds of agents can write at once, but the page shows few: a component subscribes to the step it shows and renders
+ * once per frame. The output of the other steps is stored and renders nothing.
+ */
 import { useSyncExternalStore } from "react";
 import type { Json } from "@/api/views";
 
 export interface LiveCall {
   tool: string;
   arguments: Json | undefined;
-  /** Undefined while it is under way. */
+  /** Undefined while the call is running. */
   ok: boolean | undefined;
 }
 
-export interface Live {
+export interface StepOutput {
   text: string;
   thought: string;
   calls: LiveCall[];
-  /** The tasks of a planner: the one it is at. */
+  /** The current task of a planner, as in `2/5`. */
   task: string;
 }
 
-/** So much of what is said is shown while it is said. */
-const SAID_MAX = 100_000;
+/** At most this many characters of live text are kept. */
+const TEXT_CHARS_MAX = 100_000;
 
 interface Delta {
   kind?: string;
   text?: string;
-  /** What was said before one listened, and since. */
+  /** All text so far, including the text sent before the client subscribed. */
   soFar?: string;
   tool?: string;
   arguments?: Json;
@@ -36,76 +37,80 @@ interface Delta {
   of?: number;
 }
 
-/** Of all steps of one execution that are under way. */
+/** The live output of all running steps of one execution. */
 export class LiveOutput {
-  private readonly steps = new Map<string, Live>();
+  private readonly steps = new Map<string, StepOutput>();
   private readonly listeners = new Set<() => void>();
   private frame: number | null = null;
-  private told = 0;
+  private versionNumber = 0;
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   };
 
-  /** Another number once there is something new to show. */
-  readonly version = (): number => this.told;
+  /** Changes whenever there is new output. */
+  readonly version = (): number => this.versionNumber;
 
-  get(step: string): Live | undefined {
+  get(step: string): StepOutput | undefined {
     return this.steps.get(step);
   }
 
-  /** Takes one message of the stream in. */
-  hear(data: string): void {
-    const told = JSON.parse(data) as { step: string; delta?: Delta };
-    if (!told.delta) return;
-    const was = this.steps.get(told.step) ?? { text: "", thought: "", calls: [], task: "" };
-    const now = heard(was, told.delta);
+  /** Apply one message of the stream. */
+  receive(data: string): void {
+    const message = JSON.parse(data) as { step: string; delta?: Delta };
+    if (!message.delta) return;
+    const was = this.steps.get(message.step) ?? { text: "", thought: "", calls: [], task: "" };
+    const now = applyDelta(was, message.delta);
     if (now === was) return;
-    this.steps.set(told.step, now);
-    this.tellSoon();
+    this.steps.set(message.step, now);
+    this.scheduleNotify();
   }
 
-  /** Whoever tells of it from now on begins anew: what is said twice would be shown twice. */
-  forgetSaid(): void {
+  /** Drop the text of all steps: a new stream sends it from the start, and it must not appear twice. */
+  clearText(): void {
     for (const [step, was] of this.steps) this.steps.set(step, { ...was, text: "", thought: "" });
-    this.tellSoon();
+    this.scheduleNotify();
   }
 
-  /** The journal tells of these now. */
-  forget(isOver: (step: string) => boolean): void {
-    for (const step of this.steps.keys()) if (isOver(step) && this.steps.delete(step)) this.tellSoon();
+  /** Drop the output of steps that the journal has now. */
+  drop(isOver: (step: string) => boolean): void {
+    for (const step of this.steps.keys()) if (isOver(step) && this.steps.delete(step)) this.scheduleNotify();
   }
 
   close(): void {
     if (this.frame !== null) cancelAnimationFrame(this.frame);
   }
 
-  private tellSoon(): void {
+  private scheduleNotify(): void {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.told += 1;
+      this.versionNumber += 1;
       for (const listener of this.listeners) listener();
     });
   }
 }
 
-/** One part of what is heard of one step. */
-export function useLive<Part extends keyof Live>(heard: LiveOutput, step: string, part: Part): Live[Part] | undefined {
-  return useSyncExternalStore(heard.subscribe, () => heard.get(step)?.[part]);
+/** Subscribe to one part of a step's live output. */
+export function useLive<Part extends keyof StepOutput>(
+  applyDelta: LiveOutput,
+  step: string,
+  part: Part,
+): StepOutput[Part] | undefined {
+  return useSyncExternalStore(applyDelta.subscribe, () => applyDelta.get(step)?.[part]);
 }
 
-/** Everything that is heard: `version` of it. */
-export function useLiveOutput(heard: LiveOutput): number {
-  return useSyncExternalStore(heard.subscribe, heard.version);
+/** Subscribe to all live output; returns its version. */
+export function useLiveOutput(applyDelta: LiveOutput): number {
+  return useSyncExternalStore(applyDelta.subscribe, applyDelta.version);
 }
 
-function heard(was: Live, delta: Delta): Live {
+function applyDelta(was: StepOutput, delta: Delta): StepOutput {
   switch (delta.kind) {
     case "thought":
-      return { ...was, thought: (was.thought + (delta.text ?? "")).slice(-SAID_MAX) };
+      return { ...was, thought: (was.thought + (delta.text ?? "")).slice(-TEXT_CHARS_MAX) };
     case "so_far":
-      return { ...was, text: (delta.soFar ?? "").slice(-SAID_MAX) };
+      return { ...was, text: (delta.soFar ?? "").slice(-TEXT_CHARS_MAX) };
     case "discarded":
       return { ...was, text: "" };
     case "tool_call":
@@ -121,6 +126,6 @@ function heard(was: Live, delta: Delta): Live {
     case "task":
       return { ...was, task: `${delta.number}/${delta.of}` };
     default:
-      return delta.text ? { ...was, text: (was.text + delta.text).slice(-SAID_MAX) } : was;
+      return delta.text ? { ...was, text: (was.text + delta.text).slice(-TEXT_CHARS_MAX) } : was;
   }
 }

@@ -1,12 +1,12 @@
-/** The journal of one execution in the page: read page by page, then followed live.
-
-    board, stream ──"there is news"──▶ read what is behind the last event ──▶ events ──▶ story
-
-  What is read by its place is read once, whatever the streams lose or repeat. Of a long journal only the latest events
-  are kept whole; of the older ones what tells their place in the story, the rest is read again where somebody looks.
-*/
+/** The journal of one execution in the page: loaded page by page, then followed live.
+ *
+ *   board, stream ── news ──▶ load events after the last one ──▶ events ──▶ timeline
+ *
+ * Events are loaded by position, so each is loaded once, whatever the streams lose or repeat. Of a long journal only the
+ * latest events stay whole. Older ones become summaries and are loaded again when the user looks at them.
+ */
 import { useEffect, useMemo, useSyncExternalStore } from "react";
-import { ApiError, ask, query } from "@/api/http";
+import { ApiError, apiRequest, query } from "@/api/http";
 import { executionPath } from "@/api/queries";
 import { ENDED, type EventPage, type ExecutionStatus, type JournalEvent } from "@/api/views";
 import type { Connection, StreamMessage } from "@/stream/follow";
@@ -16,21 +16,21 @@ import { LiveOutput } from "./live";
 import { applyEvent, type ExecutionTimeline, emptyTimeline, isOver } from "./timelineModel";
 
 const PAGE = 5_000;
-const GATHERS_MS = 80;
-/** So many events are kept whole. */
-export const WHOLE_MAX = 20_000;
+const DEBOUNCE_MS = 80;
+/** The number of latest events that stay whole. */
+export const WHOLE_EVENTS_MAX = 20_000;
 
 export interface LogView {
   events: readonly JournalEvent[];
-  /** The story of all events; the same object, told further: `version` says that it changed. */
-  story: ExecutionTimeline;
+  /** The timeline of all events: one object that is updated in place. `version` changes with it. */
+  timeline: ExecutionTimeline;
   version: number;
   status: ExecutionStatus;
   connection: Connection;
-  /** Everything that was there is read. */
+  /** True once the existing journal is loaded. */
   isRead: boolean;
   error: ApiError | null;
-  /** What is said and called now, by step; it tells by itself what is new, and the log does not change by it. */
+  /** Live text and calls by step. It has its own subscribers; its changes do not change `version`. */
   live: LiveOutput;
 }
 
@@ -38,18 +38,18 @@ type Listener = () => void;
 
 export class ExecutionLog {
   private readonly events: JournalEvent[] = [];
-  private readonly story = emptyTimeline();
+  private readonly timeline = emptyTimeline();
   private readonly live = new LiveOutput();
   private readonly listeners = new Set<Listener>();
-  private readonly stop = new AbortController();
-  private leaves: Listener[] = [];
+  private readonly abort = new AbortController();
+  private unsubscribers: Listener[] = [];
   private last: string | null = null;
-  private lightened = 0;
-  private asked = false;
+  private summarized = 0;
+  private isReadRequested = false;
   private timer: ReturnType<typeof setTimeout> | null = null;
   private view: LogView = {
     events: this.events,
-    story: this.story,
+    timeline: this.timeline,
     version: 0,
     status: "pending",
     connection: "open",
@@ -60,7 +60,7 @@ export class ExecutionLog {
 
   constructor(
     private readonly execution: string,
-    private readonly wholeMax = WHOLE_MAX,
+    private readonly wholeEventsMax = WHOLE_EVENTS_MAX,
   ) {}
 
   readonly subscribe = (listener: Listener): Listener => {
@@ -73,118 +73,119 @@ export class ExecutionLog {
   async run(): Promise<void> {
     try {
       await this.read();
-      if (this.stop.signal.aborted) return;
-      this.show({ isRead: true });
-      this.listen();
+      if (this.abort.signal.aborted) return;
+      this.updateView({ isRead: true });
+      this.follow();
     } catch (why) {
-      if (this.stop.signal.aborted) return;
-      if (why instanceof ApiError && why.isAway) return this.again();
-      this.show({ error: why as ApiError, isRead: true });
+      if (this.abort.signal.aborted) return;
+      if (why instanceof ApiError && why.isAway) return this.retryLater();
+      this.updateView({ error: why as ApiError, isRead: true });
     }
   }
 
   close(): void {
-    this.stop.abort();
+    this.abort.abort();
     this.live.close();
-    for (const leave of this.leaves) leave();
+    for (const leave of this.unsubscribers) leave();
     if (this.timer !== null) clearTimeout(this.timer);
   }
 
-  /** Many events at once are one look. */
+  /** Load new events soon; calls in quick succession share one request. */
   readSoon(): void {
-    this.asked = true;
+    this.isReadRequested = true;
     this.timer ??= setTimeout(async () => {
       try {
-        while (this.asked && !this.stop.signal.aborted) {
-          this.asked = false;
+        while (this.isReadRequested && !this.abort.signal.aborted) {
+          this.isReadRequested = false;
           await this.read();
         }
       } catch {
-        // The stream comes back and asks again.
+        // The stream reconnects and triggers the next load.
       } finally {
         this.timer = null;
       }
-    }, GATHERS_MS);
+    }, DEBOUNCE_MS);
   }
 
-  /** The server went away in the middle of a long journal: what was read stays. */
-  private again(): void {
+  /** The server became unreachable while a long journal was loading: keep the loaded events and retry. */
+  private retryLater(): void {
     this.timer = setTimeout(() => {
       this.timer = null;
       void this.run();
     }, 1_000);
   }
 
-  private listen(): void {
+  private follow(): void {
     const mine = `"${this.execution}"`;
     const streams = sharedStreams();
-    this.leaves = [
+    this.unsubscribers = [
       streams.subscribe(BOARD, {
         onEvent: ({ data, event }) => {
           if (data.includes(mine) || event === "workflow.executions.reset") this.readSoon();
         },
         onConnection: (connection) => {
-          this.show({ connection });
+          this.updateView({ connection });
           if (connection === "open") this.readSoon();
         },
-        onRefused: (error) => this.show({ error }),
+        onRefused: (error) => this.updateView({ error }),
       }),
     ];
-    this.listenClosely();
+    this.followLive();
   }
 
-  /** To what is live. One that has ended may be taken up again: the board says so. */
-  private listenClosely(): void {
-    if (this.leaves.length !== 1 || ENDED.has(this.view.status)) return;
+  /** Follow the live stream of an execution that has not ended. If an ended execution is resumed, the board reports
+   * it. */
+  private followLive(): void {
+    if (this.unsubscribers.length !== 1 || ENDED.has(this.view.status)) return;
     const leave = sharedStreams().subscribe(`${executionPath(this.execution)}/stream?from=now`, {
-      onEvent: (told) => this.takeIn(told),
+      onEvent: (message) => this.receive(message),
       onConnection: (connection) => {
-        if (connection === "open") this.live.forgetSaid();
+        if (connection === "open") this.live.clearText();
         if (connection !== "over") return this.readSoon();
         leave();
-        this.leaves = this.leaves.filter((one) => one !== leave);
+        this.unsubscribers = this.unsubscribers.filter((one) => one !== leave);
         this.readSoon();
       },
     });
-    this.leaves.push(leave);
+    this.unsubscribers.push(leave);
   }
 
   private async read(): Promise<void> {
     for (;;) {
       const path = `${executionPath(this.execution)}/events${query({ after: this.last, limit: PAGE })}`;
-      const page = await ask<EventPage>(path, { signal: this.stop.signal });
-      const again = new Set<string>();
+      const page = await apiRequest<EventPage>(path, { signal: this.abort.signal });
+      const retryLater = new Set<string>();
       for (const event of page.events) {
         this.events.push(event);
-        applyEvent(this.story, event);
-        if (event.kind === "step_failed" && event.final === false) again.add(String(event.step));
+        applyEvent(this.timeline, event);
+        if (event.kind === "step_failed" && event.final === false) retryLater.add(String(event.step));
       }
       this.last = page.last ?? this.last;
-      this.live.forget((step) => again.has(step) || this.isOver(step));
-      this.lighten();
-      this.show({ status: page.status });
-      this.listenClosely();
+      this.live.drop((step) => retryLater.has(step) || this.isOver(step));
+      this.summarizeOld();
+      this.updateView({ status: page.status });
+      this.followLive();
       if (page.events.length < PAGE) return;
     }
   }
 
   private isOver(step: string): boolean {
-    const known = this.story.steps.get(step);
+    const known = this.timeline.steps.get(step);
     return known !== undefined && isOver(known.status);
   }
 
-  private lighten(): void {
-    for (; this.lightened < this.events.length - this.wholeMax; this.lightened++) {
-      this.events[this.lightened] = summarize(this.story, this.events[this.lightened] as JournalEvent);
+  private summarizeOld(): void {
+    for (; this.summarized < this.events.length - this.wholeEventsMax; this.summarized++) {
+      this.events[this.summarized] = summarize(this.timeline, this.events[this.summarized] as JournalEvent);
     }
   }
 
-  private takeIn(told: StreamMessage): void {
-    if (told.event !== "workflow.node.delta") this.readSoon();
-    else this.live.hear(told.data);
+  private receive(message: StreamMessage): void {
+    if (message.event !== "workflow.node.delta") this.readSoon();
+    else this.live.receive(message.data);
   }
 
-  private show(change: Partial<LogView>): void {
+  private updateView(change: Partial<LogView>): void {
     this.view = { ...this.view, ...change, version: this.view.version + 1 };
     for (const listener of this.listeners) listener();
   }

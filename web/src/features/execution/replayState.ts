@@ -1,14 +1,14 @@
-/** The story as it was after some events. Going on in time tells only what is new; going back begins again. */
+/** The timeline after a number of events. Moving forward applies only the new events; moving back starts again. */
 import type { JournalEvent } from "@/api/views";
 import { applyEvent, type ExecutionTimeline, emptyTimeline } from "./timelineModel";
 
 export class ReplayState {
-  private story = emptyTimeline();
+  private timeline = emptyTimeline();
 
-  /** Another object each time; what it holds is told further by the next one. */
+  /** Returns a new object each time; later calls update the maps it holds. */
   after(events: readonly JournalEvent[], count: number): ExecutionTimeline {
-    if (count < this.story.count) this.story = emptyTimeline();
-    while (this.story.count < count) applyEvent(this.story, events[this.story.count] as JournalEvent);
-    return { ...this.story };
+    if (count < this.timeline.count) this.timeline = emptyTimeline();
+    while (this.timeline.count < count) applyEvent(this.timeline, events[this.timeline.count] as JournalEvent);
+    return { ...this.timeline };
   }
 }

@@ -1,4 +1,5 @@
-/** What a journal tells, as pages show it: steps, what each node does, which edges were taken. Folded event by event. */
+/** The timeline of an execution, folded from its journal event by event: steps, the state of each node, the edges
+ * taken. */
 import type { ExecutionStatus, Failure, JournalEvent, Json, JsonObject } from "@/api/views";
 
 export type StepStatus = "pending" | "running" | "waiting" | "done" | "passed" | "failed" | "cancelled";
@@ -20,15 +21,15 @@ export interface StepRecord {
   node: string;
   scope: ScopePart[];
   status: StepStatus;
-  /** The place of its first event. */
+  /** Row of its first event. */
   seq: number;
   edge: string;
   attempt: number;
   spans: Span[];
   input?: JsonObject | null;
   result?: Json;
-  said?: JsonObject | null;
-  /** The end of what its tools, or its code, printed and logged. */
+  response?: JsonObject | null;
+  /** The end of the output that its tools or its code printed and logged. */
   printed?: string;
   writes: Write[];
   failure?: Failure;
@@ -36,12 +37,12 @@ export interface StepRecord {
   gate?: string;
   child?: string;
   cached: boolean;
-  /** Where the events are that tell of it: row and number, one after the other. */
-  places: number[];
-  /** The round of the innermost loop that was under way around it when it began, as in `improve 3`. */
+  /** Positions of its events: row and number, alternating. */
+  eventPositions: number[];
+  /** The round of the innermost loop around it when it began, as in `improve 3`. */
   round: string;
-  /** What it was given and brought is not at hand any more: it is read again where somebody looks. */
-  isLight?: true;
+  /** Set if its input and result were dropped from memory; they are loaded again on demand. */
+  isSummary?: true;
 }
 
 export interface Write {
@@ -67,19 +68,19 @@ export interface ExecutionTimeline {
   steps: Map<string, StepRecord>;
   order: string[];
   nodes: Map<string, NodeRecord>;
-  taken: Map<string, number>;
-  /** How often each arrow leads to a step that is open. */
-  active: Map<string, number>;
-  /** The loops that are under way, by scope: the innermost last. */
+  takenEdges: Map<string, number>;
+  /** For each edge, the number of open steps it led to. */
+  activeEdges: Map<string, number>;
+  /** The running loops by scope, the innermost last. */
   loops: Map<string, { node: string; round: number }[]>;
-  /** The execution it is a copy of, and up to which row. */
+  /** The execution this is a fork of, and the last row that was copied. */
   origin: { execution: string; row: number } | null;
-  /** The execution that it is a sub-workflow of. */
+  /** The parent execution. */
   parent: string | null;
-  /** The node before which it stands, at a breakpoint or one step on. */
+  /** The node before which a partial run has stopped: a breakpoint, or one step further. */
   before: string | null;
-  /** The nodes of a trial whose value its author gave. */
-  pinned: ReadonlySet<string>;
+  /** The nodes of a partial run that are mocked. */
+  mocked: ReadonlySet<string>;
   from: number;
   to: number;
   seq: number;
@@ -92,13 +93,13 @@ export function emptyTimeline(): ExecutionTimeline {
     steps: new Map(),
     order: [],
     nodes: new Map(),
-    taken: new Map(),
-    active: new Map(),
+    takenEdges: new Map(),
+    activeEdges: new Map(),
     loops: new Map(),
     origin: null,
     parent: null,
     before: null,
-    pinned: new Set(),
+    mocked: new Set(),
     from: 0,
     to: 0,
     seq: 0,
@@ -106,33 +107,33 @@ export function emptyTimeline(): ExecutionTimeline {
   };
 }
 
-/** The story up to the first `count` events. */
+/** Fold the first `count` events. */
 export function timelineOf(events: readonly JournalEvent[], count = events.length): ExecutionTimeline {
-  const story = emptyTimeline();
-  for (let at = 0; at < count; at++) applyEvent(story, events[at] as JournalEvent);
-  return story;
+  const timeline = emptyTimeline();
+  for (let at = 0; at < count; at++) applyEvent(timeline, events[at] as JournalEvent);
+  return timeline;
 }
 
-/** Take one event in. */
-export function applyEvent(story: ExecutionTimeline, event: JournalEvent): void {
-  story.count += 1;
-  story.seq = event.seq;
-  story.to = event.at;
-  if (story.from === 0) story.from = event.at;
-  const part = PARTS[event.kind];
-  if (part) part(story, event);
-  const step = event.step === undefined ? undefined : story.steps.get(event.step);
+/** Apply one event. */
+export function applyEvent(timeline: ExecutionTimeline, event: JournalEvent): void {
+  timeline.count += 1;
+  timeline.seq = event.seq;
+  timeline.to = event.at;
+  if (timeline.from === 0) timeline.from = event.at;
+  const part = HANDLERS[event.kind];
+  if (part) part(timeline, event);
+  const step = event.step === undefined ? undefined : timeline.steps.get(event.step);
   if (step) {
-    step.places.push(event.seq, event.n);
-    if (event.isLight === true) step.isLight = true;
+    step.eventPositions.push(event.seq, event.n);
+    if (event.isSummary === true) step.isSummary = true;
   }
-  if (event.kind in LIFE) {
-    story.status = LIFE[event.kind] as ExecutionStatus;
-    story.before = Array.isArray(event.before) ? String(event.before[0]) : null;
+  if (event.kind in STATUS_AFTER) {
+    timeline.status = STATUS_AFTER[event.kind] as ExecutionStatus;
+    timeline.before = Array.isArray(event.before) ? String(event.before[0]) : null;
   }
 }
 
-const LIFE: Record<string, ExecutionStatus> = {
+const STATUS_AFTER: Record<string, ExecutionStatus> = {
   started: "running",
   admitted: "running",
   paused: "paused",
@@ -144,94 +145,94 @@ const LIFE: Record<string, ExecutionStatus> = {
   cancelled: "cancelled",
 };
 
-const PARTS: Record<string, (story: ExecutionTimeline, event: JournalEvent) => void> = {
-  step_started(story, event) {
-    const at = opened(story, event, event.runs === false ? "pending" : "running");
+const HANDLERS: Record<string, (timeline: ExecutionTimeline, event: JournalEvent) => void> = {
+  step_started(timeline, event) {
+    const at = openStep(timeline, event, event.runs === false ? "pending" : "running");
     at.input = (event.input as JsonObject | undefined) ?? null;
   },
-  step_passed(story, event) {
-    const at = opened(story, event, "running");
+  step_passed(timeline, event) {
+    const at = openStep(timeline, event, "running");
     at.result = event.result as Json;
     at.writes = writesOf(event);
-    close(story, at, event.at, "passed");
+    closeStep(timeline, at, event.at, "passed");
   },
-  step_succeeded(story, event) {
-    const at = known(story, event);
+  step_succeeded(timeline, event) {
+    const at = stepOf(timeline, event);
     if (!at) return;
     at.result = event.result as Json;
-    at.said = (event.said as JsonObject | undefined) ?? null;
+    at.response = (event.said as JsonObject | undefined) ?? null;
     if (typeof event.printed === "string" && event.printed) at.printed = event.printed;
     at.writes = writesOf(event);
     at.cached = event.cached === true;
-    add(at, event);
-    close(story, at, event.at, "done");
+    addUsage(at, event);
+    closeStep(timeline, at, event.at, "done");
   },
-  step_failed(story, event) {
-    const at = known(story, event);
+  step_failed(timeline, event) {
+    const at = stepOf(timeline, event);
     if (!at) return;
     at.failure = event.failure as Failure;
-    add(at, event);
-    if (event.final !== false) close(story, at, event.at, "failed");
+    addUsage(at, event);
+    if (event.final !== false) closeStep(timeline, at, event.at, "failed");
     else endSpan(at, event.at, "failed");
   },
-  leaving_failed(story, event) {
-    const at = known(story, event);
+  leaving_failed(timeline, event) {
+    const at = stepOf(timeline, event);
     if (!at) return;
     at.failure = event.failure as Failure;
-    close(story, at, event.at, "failed");
+    closeStep(timeline, at, event.at, "failed");
   },
-  step_cancelled(story, event) {
-    const at = known(story, event);
-    if (at) close(story, at, event.at, "cancelled");
+  step_cancelled(timeline, event) {
+    const at = stepOf(timeline, event);
+    if (at) closeStep(timeline, at, event.at, "cancelled");
   },
-  attempt_started(story, event) {
-    const at = known(story, event);
+  attempt_started(timeline, event) {
+    const at = stepOf(timeline, event);
     if (!at) return;
     at.attempt = Number(event.attempt);
     if (event.input) at.input = event.input as JsonObject;
-    go(story, at, event.at, "running");
+    changeStatus(timeline, at, event.at, "running");
   },
-  scopes_opened(story, event) {
-    const at = known(story, event);
-    if (at) go(story, at, event.at, "running");
+  scopes_opened(timeline, event) {
+    const at = stepOf(timeline, event);
+    if (at) changeStatus(timeline, at, event.at, "running");
   },
-  scopes_closed(story, event) {
-    const at = known(story, event);
+  scopes_closed(timeline, event) {
+    const at = stepOf(timeline, event);
     if (!at || isOver(at.status)) return;
     at.result = event.result as Json;
-    close(story, at, event.at, "done");
+    closeStep(timeline, at, event.at, "done");
   },
-  gate_opened(story, event) {
-    const at = known(story, event);
+  gate_opened(timeline, event) {
+    const at = stepOf(timeline, event);
     if (!at) return;
     const gate = event.gate as { id?: string } | string | undefined;
     at.gate = typeof gate === "string" ? gate : (gate?.id ?? at.step);
-    go(story, at, event.at, "waiting");
+    changeStatus(timeline, at, event.at, "waiting");
   },
-  event_awaited: waits,
-  worker_awaited: waits,
-  timer_set(story, event) {
-    if (event.purpose === "wait" || event.purpose === "delay" || event.purpose === "retry") waits(story, event);
+  event_awaited: startWait,
+  worker_awaited: startWait,
+  timer_set(timeline, event) {
+    if (event.purpose === "wait" || event.purpose === "delay" || event.purpose === "retry") startWait(timeline, event);
   },
-  child_asked(story, event) {
-    const at = known(story, event);
+  child_asked(timeline, event) {
+    const at = stepOf(timeline, event);
     if (at && typeof event.child === "string") at.child = event.child;
   },
-  loop_entered(story, event) {
+  loop_entered(timeline, event) {
     const scope = scopeOf(event.scope);
-    const open = story.loops.get(scope) ?? [];
-    story.loops.set(scope, [...open, { node: String(event.node), round: 1 }]);
+    const open = timeline.loops.get(scope) ?? [];
+    timeline.loops.set(scope, [...open, { node: String(event.node), round: 1 }]);
   },
-  loop_round(story, event) {
+  loop_round(timeline, event) {
     const round = Number(event.round);
-    nodeOf(story, String(event.node)).round = round;
-    const under = story.loops.get(scopeOf(event.scope))?.findLast((loop) => loop.node === event.node);
+    nodeOf(timeline, String(event.node)).round = round;
+    const under = timeline.loops.get(scopeOf(event.scope))?.findLast((loop) => loop.node === event.node);
     if (under) under.round = round;
   },
-  loop_left(story, event) {
+  loop_left(timeline, event) {
     const scope = scopeOf(event.scope);
-    const open = story.loops.get(scope) ?? [];
-    story.loops.set(
+    const open = timeline.loops.get(scope) ?? [];
+    timeline.loops.set(
       scope,
       open.slice(
         0,
@@ -239,19 +240,19 @@ const PARTS: Record<string, (story: ExecutionTimeline, event: JournalEvent) => v
       ),
     );
   },
-  started(story, event) {
-    story.parent = typeof event.parent === "string" ? event.parent : null;
-    const options = event.options as { trial?: { pinned?: JsonObject } } | undefined;
-    // What was taken over of single steps they did bring, when they ran.
-    story.pinned = new Set(Object.keys(options?.trial?.pinned ?? {}).filter((one) => !one.includes("#")));
+  started(timeline, event) {
+    timeline.parent = typeof event.parent === "string" ? event.parent : null;
+    const options = event.options as { trial?: { mocked?: JsonObject } } | undefined;
+    // Names with "#" are single steps whose results come from an earlier run, not mocks.
+    timeline.mocked = new Set(Object.keys(options?.trial?.mocked ?? {}).filter((one) => !one.includes("#")));
   },
-  forked(story, event) {
-    story.parent = null;
-    story.origin = { execution: String(event.origin), row: Number(event.row) };
+  forked(timeline, event) {
+    timeline.parent = null;
+    timeline.origin = { execution: String(event.origin), row: Number(event.row) };
   },
 };
 
-/** A scope as a key: as the steps in it name it. Events of loops carry it as the journal does. */
+/** Convert a scope to a key. Steps name scopes as objects; events of loops carry the journal's arrays. */
 export function scopeOf(scope: unknown): string {
   if (!Array.isArray(scope)) return "";
   return scope
@@ -260,32 +261,32 @@ export function scopeOf(scope: unknown): string {
     .join("/");
 }
 
-function roundAround(story: ExecutionTimeline, scope: ScopePart[]): string {
+function roundAround(timeline: ExecutionTimeline, scope: ScopePart[]): string {
   for (let depth = scope.length; depth >= 0; depth--) {
-    const loop = story.loops.get(scopeOf(scope.slice(0, depth)))?.at(-1);
+    const loop = timeline.loops.get(scopeOf(scope.slice(0, depth)))?.at(-1);
     if (loop) return `${loop.node} ${loop.round}`;
   }
   return "";
 }
 
-function waits(story: ExecutionTimeline, event: JournalEvent): void {
-  const at = known(story, event);
-  if (at && !isOver(at.status)) go(story, at, event.at, "waiting");
+function startWait(timeline: ExecutionTimeline, event: JournalEvent): void {
+  const at = stepOf(timeline, event);
+  if (at && !isOver(at.status)) changeStatus(timeline, at, event.at, "waiting");
 }
 
 export function isOver(status: StepStatus): boolean {
   return status !== "pending" && status !== "running" && status !== "waiting";
 }
 
-function opened(story: ExecutionTimeline, event: JournalEvent, status: StepStatus): StepRecord {
+function openStep(timeline: ExecutionTimeline, event: JournalEvent, status: StepStatus): StepRecord {
   const step = String(event.step);
   const node = String(event.node ?? step);
   const edge = typeof event.edge === "string" ? event.edge : "";
-  if (edge) story.taken.set(edge, (story.taken.get(edge) ?? 0) + 1);
-  const again = story.steps.get(step);
+  if (edge) timeline.takenEdges.set(edge, (timeline.takenEdges.get(edge) ?? 0) + 1);
+  const again = timeline.steps.get(step);
   if (again) {
-    // A retry or a resumption opens it once more.
-    turn(story, again, status);
+    // A retry or a resume opens the step again.
+    setStatus(timeline, again, status);
     again.spans.push({ from: event.at, to: null, status });
     return again;
   }
@@ -301,62 +302,62 @@ function opened(story: ExecutionTimeline, event: JournalEvent, status: StepStatu
     spans: [{ from: event.at, to: null, status }],
     writes: [],
     cached: false,
-    places: [],
-    round: roundAround(story, scope),
+    eventPositions: [],
+    round: roundAround(timeline, scope),
   };
-  story.steps.set(step, at);
-  story.order.push(step);
-  const about = nodeOf(story, node);
+  timeline.steps.set(step, at);
+  timeline.order.push(step);
+  const about = nodeOf(timeline, node);
   about.steps.push(step);
   count(about, status, 1);
-  lead(story, at, 1);
+  countActive(timeline, at, 1);
   return at;
 }
 
-function known(story: ExecutionTimeline, event: JournalEvent): StepRecord | undefined {
-  return story.steps.get(String(event.step));
+function stepOf(timeline: ExecutionTimeline, event: JournalEvent): StepRecord | undefined {
+  return timeline.steps.get(String(event.step));
 }
 
-function nodeOf(story: ExecutionTimeline, node: string): NodeRecord {
-  let found = story.nodes.get(node);
+function nodeOf(timeline: ExecutionTimeline, node: string): NodeRecord {
+  let found = timeline.nodes.get(node);
   if (!found) {
-    found = untouched(node);
-    story.nodes.set(node, found);
+    found = emptyNodeRecord(node);
+    timeline.nodes.set(node, found);
   }
   return found;
 }
 
-function go(story: ExecutionTimeline, at: StepRecord, when: number, status: StepStatus): void {
+function changeStatus(timeline: ExecutionTimeline, at: StepRecord, when: number, status: StepStatus): void {
   if (at.status === status && at.spans.at(-1)?.to === null) return;
   endSpan(at, when, at.spans.at(-1)?.status ?? at.status);
-  turn(story, at, status);
+  setStatus(timeline, at, status);
   at.spans.push({ from: when, to: null, status });
 }
 
-function close(story: ExecutionTimeline, at: StepRecord, when: number, status: StepStatus): void {
+function closeStep(timeline: ExecutionTimeline, at: StepRecord, when: number, status: StepStatus): void {
   endSpan(at, when, status);
-  turn(story, at, status);
+  setStatus(timeline, at, status);
 }
 
-function turn(story: ExecutionTimeline, at: StepRecord, status: StepStatus): void {
-  const about = nodeOf(story, at.node);
-  lead(story, at, -1);
+function setStatus(timeline: ExecutionTimeline, at: StepRecord, status: StepStatus): void {
+  const about = nodeOf(timeline, at.node);
+  countActive(timeline, at, -1);
   count(about, at.status, -1);
   at.status = status;
   count(about, status, 1);
-  lead(story, at, 1);
+  countActive(timeline, at, 1);
 }
 
-/** What is open counts on the arrow that led to it. */
-function lead(story: ExecutionTimeline, at: StepRecord, by: number): void {
-  if (at.edge && !isOver(at.status)) story.active.set(at.edge, (story.active.get(at.edge) ?? 0) + by);
+/** Count an open step on the edge that led to it. */
+function countActive(timeline: ExecutionTimeline, at: StepRecord, by: number): void {
+  if (at.edge && !isOver(at.status)) timeline.activeEdges.set(at.edge, (timeline.activeEdges.get(at.edge) ?? 0) + by);
 }
 
 function endSpan(at: StepRecord, when: number, status: StepStatus): void {
   const last = at.spans.at(-1);
   if (!last || last.to !== null) return;
   last.to = when;
-  // A wait stays a wait in the picture; what ran shows how it ended.
+  // A wait stays a wait in the timeline; a working span shows how it ended.
   if (last.status !== "waiting" && last.status !== "pending") last.status = status;
 }
 
@@ -369,7 +370,7 @@ function count(about: NodeRecord, status: StepStatus, by: number): void {
   if (by > 0) about.latest = status;
 }
 
-function add(at: StepRecord, event: JournalEvent): void {
+function addUsage(at: StepRecord, event: JournalEvent): void {
   const usage = event.usage as Record<string, number> | undefined;
   if (!usage) return;
   at.usage ??= {};
@@ -380,7 +381,7 @@ function add(at: StepRecord, event: JournalEvent): void {
 
 function writesOf(event: JournalEvent): Write[] {
   const writes = (event.writes as [Write["path"], string, Json, boolean][] | undefined) ?? [];
-  // What is the result itself is not told twice.
+  // A write of the whole result does not repeat the value in the event.
   return writes.map(([path, reduce, value, whole]) => ({
     path,
     reduce,
@@ -388,16 +389,16 @@ function writesOf(event: JournalEvent): Write[] {
   }));
 }
 
-/** How a node looks: what is open outweighs what is over. */
-export function lookOf(about: NodeRecord | undefined): StepStatus | null {
+/** The status of a node: open steps take precedence over ended ones. */
+export function statusOf(about: NodeRecord | undefined): StepStatus | null {
   if (!about || about.steps.length === 0) return null;
   if (about.waiting > 0) return "waiting";
   if (about.open > 0) return "running";
   return about.latest;
 }
 
-/** A node to which nothing has happened yet. */
-export const untouched = (node: string): NodeRecord => ({
+/** The record of a node without steps. */
+export const emptyNodeRecord = (node: string): NodeRecord => ({
   node,
   steps: [],
   open: 0,

@@ -1,10 +1,10 @@
-/** What only the server knows of an execution (open gates, output) is read again when its journal moved: at once where
-that matters, and never so often that reading a long journal is all the server does. */
+/** Refetch the parts of an execution that only the server computes (open gates, output) when its journal grows: at once
+ * after a change of status, otherwise at a limited rate, so that a long journal does not overload the server. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 
 const SOON_MS = 400;
-/** A journal of so many rows may be read again each second. */
+/** A journal of this many rows is read at most once per second. */
 const ROWS_PER_SECOND = 1000;
 
 export function useRefresh(id: string, seq: number, status: string): void {
@@ -13,10 +13,10 @@ export function useRefresh(id: string, seq: number, status: string): void {
   const known = useRef(status);
   useEffect(() => {
     if (seq === 0) return;
-    const turned = known.current !== status;
+    const hasNewStatus = known.current !== status;
     known.current = status;
     const rest = Math.max(SOON_MS, (seq / ROWS_PER_SECOND) * 1000);
-    const wait = turned ? 0 : Math.max(0, at.current + rest - Date.now());
+    const wait = hasNewStatus ? 0 : Math.max(0, at.current + rest - Date.now());
     const timer = setTimeout(() => {
       at.current = Date.now();
       void client.invalidateQueries({ queryKey: ["execution", id], exact: true });

@@ -1,11 +1,11 @@
-/** The place in the journal that is looked at; null: now. A reload stays there, leaving the page does not. */
+/** The displayed position in the journal; null for the present. It survives a reload, but not leaving the page. */
 import { useEffect, useState } from "react";
 import { windowStorage } from "@/browserStorage";
 
-const KEPT_AS = "pointsman.at.";
+const STORAGE_KEY = "pointsman.at.";
 
 export function useTimePosition(execution: string): [number | null, (upTo: number | null) => void] {
-  const name = KEPT_AS + execution;
+  const name = STORAGE_KEY + execution;
   const [upTo, move] = useState(() => Number(windowStorage.read(name)) || null);
   useEffect(() => {
     windowStorage.write(name, upTo === null ? null : String(upTo));

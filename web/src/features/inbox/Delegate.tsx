@@ -1,4 +1,4 @@
-/** A right to answer that becomes another person's. */
+/** Delegate a gate to another person. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Forward } from "lucide-react";
@@ -72,7 +72,7 @@ function PassOnDialog(props: { execution: string; gate: Gate; onDone?: () => voi
         <LabelledField name={t("gate.why")}>
           {(its) => <input {...its} value={comment} onChange={(event) => setComment(event.target.value)} />}
         </LabelledField>
-        {pass.isError ? <ErrorMessage why={pass.error} /> : null}
+        {pass.isError ? <ErrorMessage error={pass.error} /> : null}
         <DialogActions onClose={props.onClose}>
           <Button kind="primary" type="submit" disabled={pass.isPending || !to.trim()}>
             {t("gate.passOn")}

@@ -1,4 +1,4 @@
-/** One question of the inbox. Where another one answered it meanwhile, that is said, and what was written stays. */
+/** One gate of the inbox. If another user answers it meanwhile, the card reports it and keeps the user's draft. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
@@ -9,11 +9,12 @@ import { Button } from "@/components/Button";
 import { ScriptedOutput } from "@/components/Scripted";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { NodesOf } from "../execution/NodesOf";
+import { ExecutionNodes } from "../execution/ExecutionNodes";
 import { useClosing } from "./closedGate";
 import { GateForm } from "./GateForm";
 
-/** `readAt`: when the list was read. The question may have changed with it: others voted, or passed it on. */
+/** `readAt` is the time at which the inbox was loaded. If it is newer than the execution, votes or delegations may have
+ * changed: reload. */
 export function GateCard(props: {
   entry: InboxGate;
   isListed: boolean;
@@ -37,7 +38,7 @@ export function GateCard(props: {
   if (open && open !== kept) keep(open);
   const gate = open ?? kept;
   const isOver = !isListed || (known.isSuccess && !open);
-  if (!gate && !isOver) return known.isError ? <ErrorMessage why={known.error} /> : <Loading />;
+  if (!gate && !isOver) return known.isError ? <ErrorMessage error={known.error} /> : <Loading />;
   return (
     <>
       <p className="mb-3 line-clamp-2 wrap-anywhere text-sm">
@@ -47,7 +48,7 @@ export function GateCard(props: {
       </p>
       <ScriptedOutput scripted={known.data?.scripted} />
       {gate ? (
-        <NodesOf execution={asks}>
+        <ExecutionNodes execution={asks}>
           <GateForm
             execution={asks}
             gate={gate}
@@ -55,7 +56,7 @@ export function GateCard(props: {
             onDone={props.onDone}
             hasKeys={isListed}
           />
-        </NodesOf>
+        </ExecutionNodes>
       ) : null}
       <div role="status">
         {isOver ? (

@@ -37,22 +37,22 @@ import { useBarred } from "./useBarred";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
-/** What stands before a server says so of it, or it says so itself as it goes. */
+/** Statuses that a proxy sends while the server is unreachable, or the server while it shuts down. */
 const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
-/** The code of an answer to something that the gate does not show any more. */
+/** Error code: the gate has changed since the user saw it. */
 const MOVED = "gate-changed";
 
-/** The question to a person, and the ways to answer. */
+/** The question of a gate, with the form to answer it. */
 export function GateForm(props: {
   execution: string;
   gate: Gate;
   onDone?: () => void;
-  /** Something is written here, or the answer was refused: that is not taken away. */
+  /** Called once there is a draft or a rejected answer, which must not disappear. */
   onKept?: () => void;
-  /** It waits no more: why, where that is known, in the place of the ways to answer. What is written stays. */
+  /** Set if the gate is closed: the reason if known, shown instead of the buttons. The draft stays. */
   over?: string | null;
-  /** One key answers, where it is the only question on the page. */
+  /** Enable a keyboard shortcut for each action; for pages with a single gate. */
   hasKeys?: boolean;
 }) {
   const { t } = useTranslation();
@@ -61,18 +61,19 @@ export function GateForm(props: {
   const [written, setWritten] = useState<DraftAnswer>(NOTHING);
   const write = (change: Partial<DraftAnswer>) => setWritten((before) => ({ ...before, ...change }));
   const fits = useRef<Fits>(null);
-  // The answer names what was on the page: what changed under the reader's eyes is looked at again first.
+  // The answer carries the digest of what the user saw. If the gate changes, the user must confirm to have seen the
+  // change first.
   const [seen, setSeen] = useState(gate.digest);
   const barred = useBarred(gate);
   const answer = useAnswer(props.execution, props.onDone);
-  // One's own answer is not somebody else's.
+  // The gate closes through the user's own answer too: that is not reported as closed by another user.
   const over = answer.isPending || answer.isSuccess ? null : (props.over ?? null);
   const hasMoved = over === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
   const isRefused = answer.isError && !(answer.error.code === MOVED && hasMoved);
   const mayAnswer = barred === null && over === null && !hasMoved;
   const isKept = isWritten(written) || answer.isError;
   const { onKept } = props;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: told once that it is so
+  // biome-ignore lint/correctness/useExhaustiveDependencies: report the change to true only
   useEffect(() => {
     if (isKept) onKept?.();
   }, [isKept]);
@@ -153,21 +154,23 @@ export function GateForm(props: {
       </div>
       {isRefused ? (
         <div className="mt-3">
-          <ErrorMessage why={answer.error} />
+          <ErrorMessage error={answer.error} />
         </div>
       ) : null}
     </section>
   );
 }
 
-/** The data of an answer. Undefined: the form is not valid, and shows why. A rejection needs no valid form. */
+/** The data of an answer, or undefined if the form is invalid (it then shows why). A rejection does not need a valid
+ * form. */
 function dataFor(gate: Gate, action: string, written: DraftAnswer, fits: Fits | null): Json | undefined {
   if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, written);
   if (action === "reject") return fits?.are() ? written.form : null;
   return fits?.tell() === false ? undefined : written.form;
 }
 
-/** Sends the answer. The key makes a repeated answer count once, so an unreachable server is asked again. */
+/** Send the answer. The idempotency key makes a repeated answer count once, so it is retried while the server is
+ * unreachable. */
 function useAnswer(execution: string, onDone: (() => void) | undefined) {
   const client = useQueryClient();
   return useMutation<Execution, ApiError, GateAnswer>({
@@ -185,7 +188,7 @@ function useAnswer(execution: string, onDone: (() => void) | undefined) {
   });
 }
 
-/** Answers by one key each, while `isOn`. Returns action -> key. */
+/** Answer by keyboard shortcuts while `isOn`. Returns the key of each action. */
 function useAnswerKeys(gate: Gate, isOn: boolean, press: (action: string) => void): ReadonlyMap<string, string> {
   const keys = isOn ? keysFor(gate.options.map((option) => option.value)) : new Map<string, string>();
   useEffect(() => {
@@ -199,7 +202,7 @@ function useAnswerKeys(gate: Gate, isOn: boolean, press: (action: string) => voi
   return new Map([...keys].map(([key, action]) => [action, key]));
 }
 
-/** The gate changed after the user read it: the answer waits until the user has looked again. */
+/** The gate changed after the user saw it: answering is disabled until the user confirms. */
 function ChangedNotice({ isWritten, onSeen }: { isWritten: boolean; onSeen: () => void }) {
   const { t } = useTranslation();
   return (
@@ -285,7 +288,7 @@ function labelOf(gate: Gate, option: GateOption, language: string, t: TFunction)
   return actionName(option.value, label, language, t);
 }
 
-/** What there is to look at, with what of it may be changed. */
+/** The shown data, with inputs for the editable fields. */
 function Shown(props: { gate: Gate; written: DraftAnswer; onWrite: ((change: Partial<DraftAnswer>) => void) | null }) {
   const { t } = useTranslation();
   const { gate, written, onWrite } = props;

@@ -1,4 +1,4 @@
-/** What a gate asks, whom, until when, and what was said to it so far. */
+/** The head of a gate: question, approvers, deadline, votes and delegations. */
 import { Clock } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { Gate, Json } from "@/api/views";
@@ -10,12 +10,12 @@ import { Value } from "../execution/Value";
 import { offers } from "./answer";
 import { questionOf } from "./question";
 
-/** `onTake`: what somebody voted for is to be voted the same; null: who looks may not answer. */
+/** `onTake` copies the data of another vote into the draft; null if the user may not answer. */
 export function GateHead(props: { id: string; gate: Gate; onTake: ((data: Json) => void) | null }) {
   const { t, i18n } = useTranslation();
   const called = useNodeName();
   const { gate } = props;
-  // The first line asks; what follows, a draft perhaps, is there to be read.
+  // The first line is the question; the rest, such as a draft to review, is shown as text.
   const [question, ...rest] = questionOf(gate, called(gate.nodeId), i18n.language, t).split("\n");
   return (
     <>

@@ -1,4 +1,4 @@
-/** The questions of an execution, one below the other. What is written at one that another one answers stays, and says so. */
+/** The open gates of an execution. If another user answers a gate, the user's draft stays, with a notice. */
 
 import { X } from "lucide-react";
 import { useState } from "react";

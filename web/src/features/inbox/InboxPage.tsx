@@ -14,7 +14,7 @@ import { GateCard } from "./GateCard";
 import { keyPressed, nextOf } from "./listKeys";
 import { questionOf } from "./question";
 
-/** Everything that waits for whoever looks. The next one opens by itself once one is answered. */
+/** The gates that the user can answer. After an answer the next gate opens. */
 export function InboxPage() {
   const { t } = useTranslation();
   const called = useWorkflowName();
@@ -29,13 +29,13 @@ export function InboxPage() {
   const gates = all.filter(
     (one) => !isDone.has(one.cursor) && (!workflow || one.workflowId === workflow) && (!who || isFor(whose, one, who)),
   );
-  // A gate that is asked again has another place in the list, and stays the one that is read.
+  // A gate that is opened again has another cursor, but stays selected.
   const shown = gates.find((one) => chosen !== null && gateOf(one) === gateOf(chosen)) ?? chosen ?? gates[0] ?? null;
   const isListed = shown !== null && gates.some((one) => one.cursor === shown.cursor);
   const choose = (cursor: string | null) => setChosen(gates.find((one) => one.cursor === cursor) ?? null);
   useTitle(t("inbox.title"));
 
-  // What is before somebody's eyes stays there when another one answers it: nothing changes under the hands.
+  // Select the first gate explicitly, so that it stays on display if another user answers it.
   const first = gates[0];
   useEffect(() => {
     if (chosen === null && first) setChosen(first);
@@ -85,7 +85,7 @@ export function InboxPage() {
       </div>
       <div className="mt-5">
         {open.isPending ? <Loading /> : null}
-        {open.isError ? <ErrorMessage why={open.error} again={() => void open.refetch()} /> : null}
+        {open.isError ? <ErrorMessage error={open.error} onRetry={() => void open.refetch()} /> : null}
         {open.isSuccess && shown === null ? (
           all.length > 0 || whose !== "you" ? (
             <EmptyMessage title={t("inbox.noneSuch")}>{t("inbox.noneSuchHint")}</EmptyMessage>
@@ -113,7 +113,7 @@ export function InboxPage() {
   );
 }
 
-/** Names a gate, whenever it was asked. */
+/** The identity of a gate, independent of when it was opened. */
 function gateOf(entry: InboxGate): string {
   return `${entry.inside ?? entry.executionId} ${entry.gateId}`;
 }
@@ -147,7 +147,7 @@ function Choice(props: {
 function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: (gate: InboxGate) => void }) {
   const called = useWorkflowName();
   const { t, i18n } = useTranslation();
-  // The first line asks; the rest is read where it is answered.
+  // Only the first line is the question; the rest is shown with the gate.
   const questionIn = (one: InboxGate) =>
     questionOf(one, textIn(one.nodeName, i18n.language, one.nodeId), i18n.language, t).split("\n", 1)[0];
   if (props.gates.length === 0) return <p className="text-ink-soft">{t("inbox.none")}</p>;

@@ -1,4 +1,4 @@
-/** The steps of an execution that wait for a worker, and what that worker must have. */
+/** The steps of an execution that wait for a worker, and what that worker must offer. */
 
 import { Clock } from "lucide-react";
 import { useTranslation } from "react-i18next";

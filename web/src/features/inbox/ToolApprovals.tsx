@@ -1,4 +1,5 @@
-/** Calls of tools, each with what is to become of it: made, made with other arguments, or not; or with what came of it. */
+/** Proposed tool calls with a decision for each: run, run with other arguments, or reject. For client tools: a field
+ * for each result. */
 import { useId } from "react";
 import { useTranslation } from "react-i18next";
 import { Changes } from "@/values/Changes";
@@ -17,11 +18,11 @@ import {
 interface Props {
   calls: readonly ProposedCall[];
   decisions: Decisions;
-  /** Null: who looks may not answer. */
+  /** Null if the user may not answer. */
   onDecide: ((decisions: Decisions) => void) | null;
-  /** The calls were carried out elsewhere: what came of them is wanted. */
+  /** The calls are client tools: the form asks for their results. */
   wantsResults: boolean;
-  /** Whether calls may be decided on one by one. */
+  /** Whether each call can be decided separately. */
   isEach: boolean;
 }
 

@@ -13,25 +13,25 @@ const gate = {
   votes: [],
 } as unknown as Gate;
 
-it("shows the editable fields that are not shown otherwise", () => {
+it("shows the editable fields in addition to the shown data", () => {
   expect(lookedAt(gate)).toEqual({ topic: "tides", letter: "old" });
   expect(lookedAt({ ...gate, options: [option("approve")] })).toEqual({ topic: "tides" });
 });
 
-it("offers an edit once a field has changed or another voter has edited", () => {
+it("enables an edit once a field has changed or another voter has edited", () => {
   expect(isOff(gate, "edit", NOTHING)).toBe(true);
   expect(isOff(gate, "edit", { ...NOTHING, edits: { letter: "new" } })).toBe(false);
   expect(isOff({ ...gate, votes: [{ by: "ada", action: "edit", comment: "" }] }, "edit", NOTHING)).toBe(false);
 });
 
-it("sends an edit only the fields that are editable", () => {
+it("sends only editable fields with an edit", () => {
   const written = { ...NOTHING, form: { copies: 2 }, edits: { letter: "new" } };
   expect(dataOf(gate, "edit", written)).toEqual({ letter: "new" });
   expect(dataOf(gate, "approve", written)).toBeNull();
   expect(changed(gate, written)).toEqual({ topic: "tides", letter: "new" });
 });
 
-it("votes for the edit that the page shows where the reader changed nothing", () => {
+it("votes for the displayed edit if the user changed nothing", () => {
   const voted = { ...gate, votes: [{ by: "ada", action: "edit", comment: "", data: { letter: "hers" } }] };
   expect(dataOf(voted, "edit", NOTHING)).toEqual({ letter: "hers" });
   expect(dataOf(voted, "approve", NOTHING)).toBeNull();

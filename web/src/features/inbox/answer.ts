@@ -1,4 +1,4 @@
-/** What somebody has put together at a gate, and what of it goes with each way to answer. */
+/** The draft of an answer to a gate, and the data that each action sends. */
 import type { Gate, GateOption, Json, JsonObject } from "@/api/views";
 import { isObject } from "@/values/changes";
 import { callsAt, type Decisions, decisionsIn, isDecided, resultsOf, verdictsOn } from "./calls";
@@ -6,7 +6,7 @@ import { callsAt, type Decisions, decisionsIn, isDecided, resultsOf, verdictsOn 
 export interface DraftAnswer {
   comment: string;
   form: Json;
-  /** Fields that were changed, as text. */
+  /** Changed fields, as text. */
   edits: Readonly<Record<string, string>>;
   decisions: Decisions;
 }
@@ -30,7 +30,8 @@ export function offers(gate: Pick<Gate, "options">, action: string): boolean {
   return gate.options.some((option: GateOption) => option.value === action);
 }
 
-/** Where what was put together does not go with the action: with that it would be lost without a word, or refused. */
+/** Return whether an action is disabled: the draft contains data that this action would drop or the server would
+ * reject. */
 export function isOff(gate: Gate, action: string, written: DraftAnswer): boolean {
   const calls = callsAt(gate);
   if (gate.about === "client") return action === "return" && resultsOf(calls, written.decisions) === null;
@@ -44,7 +45,7 @@ export function isOff(gate: Gate, action: string, written: DraftAnswer): boolean
   return hasEdits && action !== "reject";
 }
 
-/** What goes with the action, of what no form asks for; null: nothing does. */
+/** The data that an action sends, apart from a form; null if none. */
 export function dataOf(gate: Gate, action: string, written: DraftAnswer): Json {
   const calls = callsAt(gate);
   if (gate.about === "client") return action === "return" ? resultsOf(calls, written.decisions) : null;
@@ -55,17 +56,17 @@ export function dataOf(gate: Gate, action: string, written: DraftAnswer): Json {
   return gate.votes.find((vote) => vote.action === "edit")?.data ?? null; // The vote that the page shows.
 }
 
-/** What there is to look at: what is shown, and the fields that may be edited. */
+/** The shown data and the editable fields. */
 export function lookedAt(gate: Gate): JsonObject {
   return { ...(isObject(gate.shown) ? gate.shown : {}), ...(mayEdit(gate) ? gate.values : {}) };
 }
 
-/** What is shown, with what was changed in it. */
+/** The shown data with the draft's changes. */
 export function changed(gate: Gate, written: DraftAnswer): Json {
   return { ...lookedAt(gate), ...edited(gate, { ...written, form: null }) };
 }
 
-/** As somebody else voted, to be voted the same. */
+/** Copy the data of another vote into the draft. */
 export function takenOver(gate: Gate, data: Json, written: DraftAnswer): DraftAnswer {
   if (gate.about === "calls") return { ...written, decisions: decisionsIn(callsAt(gate), data) };
   if (!isObject(data)) return written;
@@ -78,7 +79,7 @@ export function takenOver(gate: Gate, data: Json, written: DraftAnswer): DraftAn
   };
 }
 
-/** The editable fields that were changed, as they were before: text stays text, the rest is read as JSON. */
+/** The changed editable fields with their original types: text stays text, anything else is parsed as JSON. */
 function edited(gate: Gate, { form, edits }: DraftAnswer): JsonObject {
   const filled = Object.entries(isObject(form) ? form : {}).filter(([path]) => gate.editable.includes(path));
   const found: JsonObject = Object.fromEntries(filled);

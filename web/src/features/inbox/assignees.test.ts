@@ -3,8 +3,8 @@ import { choices, holders, isFor, mayAnswer } from "./assignees";
 
 const ada = { name: "ada", role: "operator" as const, groups: ["desk"] };
 
-describe("who is asked", () => {
-  it("is told by name, by group, or nobody in particular", () => {
+describe("assignees", () => {
+  it("matches by name, by group, or anyone", () => {
     const named = { users: ["ada"], groups: [] };
     const group = { users: [], groups: ["desk", "night"] };
     const anyone = { users: ["*"], groups: [] };
@@ -16,14 +16,14 @@ describe("who is asked", () => {
     expect(all.filter((one) => isFor("you", one, ada))).toEqual(all);
   });
 
-  it("offers what somebody can see", () => {
+  it("offers the filters that apply to the user", () => {
     expect(choices(ada)).toEqual(["you", "mine", "ours", "anyone"]);
     expect(choices({ ...ada, groups: [] })).toEqual(["you", "mine", "anyone"]);
     expect(choices({ role: "admin", groups: [] })).toContain("every");
   });
 });
 
-describe("who may answer", () => {
+describe("right to answer", () => {
   const asks = (users: string[], groups: string[] = [], delegated: Record<string, string> = {}) => ({
     approvers: { quorum: 1, rejectQuorum: 1, users, groups, delegable: true },
     delegated,
@@ -31,18 +31,18 @@ describe("who may answer", () => {
   const may = (gate: Parameters<typeof mayAnswer>[0], name: string, ...groups: string[]) =>
     mayAnswer(gate, { name, groups });
 
-  it("is anybody where nobody is named", () => {
+  it("belongs to anyone if nobody is named", () => {
     expect(may({ approvers: null, delegated: {} }, "eve")).toBe(true);
     expect(may(asks([]), "eve")).toBe(true);
   });
 
-  it("is who is named, and who is of a group", () => {
+  it("belongs to named persons and members of named groups", () => {
     expect(may(asks(["ada"]), "ada")).toBe(true);
     expect(may(asks(["ada"]), "eve", "desk")).toBe(false);
     expect(may(asks([], ["desk"]), "eve", "desk")).toBe(true);
   });
 
-  it("is who was passed the right, and not any more who passed it on", () => {
+  it("moves with a delegation", () => {
     const passed = asks(["ada"], ["desk"], { ada: "ben", ben: "cyd" });
     expect(["ada", "ben", "cyd"].map((name) => may(passed, name, "desk"))).toEqual([false, false, true]);
     expect(holders(passed)).toEqual({ users: ["cyd"], groups: ["desk"] });

@@ -1,4 +1,4 @@
-/** Who is asked: by name, by a group, or whoever comes first. */
+/** The assignees of a gate: persons, groups, or anyone. */
 import type { Gate, InboxGate, Me } from "@/api/views";
 
 export const WHOSE = ["you", "mine", "ours", "anyone", "every"] as const;
@@ -19,17 +19,17 @@ export function isFor(whose: Assignee, gate: Pick<InboxGate, "users" | "groups">
   }
 }
 
-/** What there is to choose for somebody. */
+/** The filters that apply to a user. */
 export function choices(me: Pick<Me, "role" | "groups">): Assignee[] {
   return WHOSE.filter((one) => (one === "ours" ? me.groups.length > 0 : one !== "every" || me.role === "admin"));
 }
 
-/** Whether the right to answer belongs to somebody. */
+/** Return whether the gate is restricted to named persons or groups. */
 export function isNamed(gate: Pick<Gate, "approvers">): boolean {
   return Boolean(gate.approvers?.users?.length || gate.approvers?.groups?.length);
 }
 
-/** Who has the right now, for people who may not answer: persons, then groups. */
+/** The persons and groups who may answer now, after delegations. */
 export function holders(gate: Pick<Gate, "approvers" | "delegated">): { users: string[]; groups: string[] } {
   const passed = gate.delegated;
   const taken = Object.values(passed).filter((one) => !(one in passed));
@@ -37,7 +37,7 @@ export function holders(gate: Pick<Gate, "approvers" | "delegated">): { users: s
   return { users: [...new Set([...users, ...taken])], groups: gate.approvers?.groups ?? [] };
 }
 
-/** Whether somebody may answer. The server decides; this only keeps buttons away that it would refuse. */
+/** Return whether the user may answer. The server enforces it; this only hides buttons. */
 export function mayAnswer(gate: Pick<Gate, "approvers" | "delegated">, me: Pick<Me, "name" | "groups">): boolean {
   if (!isNamed(gate)) return true;
   const { users, groups } = holders(gate);

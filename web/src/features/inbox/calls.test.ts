@@ -7,8 +7,8 @@ const shown = {
 };
 const calls = callsAt({ about: "calls", shown });
 
-describe("calls that wait for a person", () => {
-  it("are there at gates that ask about them, in their order", () => {
+describe("tool calls in a gate", () => {
+  it("are listed in order at gates about calls", () => {
     expect(calls.map((call) => [call.number, call.tool])).toEqual([
       ["2", "transfer"],
       ["10", "transfer"],
@@ -17,7 +17,7 @@ describe("calls that wait for a person", () => {
     expect(callsAt({ about: "calls", shown: "a text" })).toEqual([]);
   });
 
-  it("are each made, changed, or not made", () => {
+  it("are each run, changed or rejected", () => {
     expect(isDecided(calls, {})).toBe(false);
     const decisions = {
       "2": { choice: "reject", text: "" },
@@ -28,23 +28,23 @@ describe("calls that wait for a person", () => {
     expect(verdictsOn(calls, { "2": { choice: "reject", text: "" } })).toEqual({ "2": false, "10": true });
   });
 
-  it("are made as they stand where nothing was changed after all", () => {
+  it("are run unchanged if the arguments are the same after all", () => {
     const same = { "2": { choice: "change", text: '{"amount":5,"to":"ada"}' } } as const;
     expect(verdictsOn(calls, same)).toEqual({ "2": true, "10": true });
   });
 
-  it("are not decided on while arguments cannot be read", () => {
+  it("have no verdicts while arguments are invalid", () => {
     for (const text of ["", "{", "5", "[1]", "null"])
       expect(verdictsOn(calls, { "10": { choice: "change", text } })).toBeNull();
   });
 
-  it("are decided as somebody else did", () => {
+  it("take over the decisions of another voter", () => {
     const said = { "2": false, "10": { to: "ben", amount: 1 } };
     expect(verdictsOn(calls, decisionsIn(calls, said))).toEqual(said);
     expect(decisionsIn(calls, null)).toEqual({});
   });
 
-  it("have results that are JSON or words, each of them", () => {
+  it("have results as JSON or text, one for each call", () => {
     const result = (text: string) => ({ choice: "make" as const, text });
     expect(resultsOf(calls, { "2": result("paid") })).toBeNull();
     expect(resultsOf(calls, { "2": result("paid"), "10": result(" ") })).toBeNull();

@@ -1,9 +1,9 @@
-/** Calls of tools that a gate asks about: what is decided on each, or what came of it, and how both are said to the server. */
+/** Tool calls in a gate: the decisions on them, or their results, and both in the API's form. */
 import type { Gate, Json, JsonObject } from "@/api/views";
 import { changesIn, isObject } from "@/values/changes";
 
 export interface ProposedCall {
-  /** By which it is answered. */
+  /** The key under which the answer names the call. */
   number: string;
   tool: string;
   arguments: Json;
@@ -12,13 +12,13 @@ export interface ProposedCall {
 export const CHOICES = ["make", "change", "reject"] as const;
 export type Choice = (typeof CHOICES)[number];
 
-/** `text`: the other arguments, or the result, as it is written. */
+/** `text` holds the changed arguments, or the result, as typed. */
 export interface Decision {
   choice: Choice;
   text: string;
 }
 
-/** By the numbers of calls; a call that is not in it is made. */
+/** Decisions by call number; calls without an entry are run unchanged. */
 export type Decisions = Readonly<Record<string, Decision>>;
 
 export function callsAt(gate: Pick<Gate, "about" | "shown">): ProposedCall[] {
@@ -33,7 +33,7 @@ export function decisionOn(call: ProposedCall, decisions: Decisions): Decision {
   return decisions[call.number] ?? { choice: "make", text: JSON.stringify(call.arguments, null, 2) };
 }
 
-/** Null: it is no object, and calls are made with objects. */
+/** Parse arguments; null if they are not a JSON object. */
 export function argumentsIn(text: string): JsonObject | null {
   try {
     const found = JSON.parse(text) as Json;
@@ -43,7 +43,8 @@ export function argumentsIn(text: string): JsonObject | null {
   }
 }
 
-/** Each call by its number: made (true), not (false), or the arguments instead. Null: some cannot be read. */
+/** The verdict on each call by number: true (run), false (reject), or changed arguments. Null if some arguments are
+ * invalid. */
 export function verdictsOn(calls: readonly ProposedCall[], decisions: Decisions): JsonObject | null {
   const found: JsonObject = {};
   for (const call of calls) {
@@ -55,12 +56,12 @@ export function verdictsOn(calls: readonly ProposedCall[], decisions: Decisions)
   return found;
 }
 
-/** Whether one of them is to be something else than made as it stands. */
+/** Return whether any call is changed or rejected. */
 export function isDecided(calls: readonly ProposedCall[], decisions: Decisions): boolean {
   return calls.some((call) => decisionOn(call, decisions).choice !== "make");
 }
 
-/** What somebody else decided, to be decided the same. */
+/** Convert the data of another vote to decisions. */
 export function decisionsIn(calls: readonly ProposedCall[], data: Json): Decisions {
   if (!isObject(data)) return {};
   const found: Record<string, Decision> = {};
@@ -72,7 +73,7 @@ export function decisionsIn(calls: readonly ProposedCall[], data: Json): Decisio
   return found;
 }
 
-/** What came of each: JSON where it is JSON, else the text. Null: one is not told yet. */
+/** The result of each call: parsed if it is JSON, otherwise text. Null if one is missing. */
 export function resultsOf(calls: readonly ProposedCall[], decisions: Decisions): JsonObject | null {
   const found: JsonObject = {};
   for (const { number } of calls) {

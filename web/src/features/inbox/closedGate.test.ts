@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { closingOf } from "./closedGate";
 
-it("is told of the question that was open, not of one that its step asked before", () => {
+it("finds the answer to the gate that was open, not to an earlier gate of its step", () => {
   const closing = (action: string, at: number, step = "pay:1") => ({
     nodeId: "pay",
     step,

@@ -1,15 +1,15 @@
-/** Why a question waits no more: who answered it and how, as far as the journal tells. */
+/** Why a gate is closed: who answered it and how, as far as the journal has it. */
 import { useTranslation } from "react-i18next";
 import type { Execution, Gate } from "@/api/views";
 
 type Closing = Execution["answers"][number];
 
-/** What closed it; of a step that asked before, not what closed that. */
+/** The answer that closed this gate, not an earlier gate of the same step. */
 export function closingOf(gate: Pick<Gate, "step" | "openedAt">, answers: readonly Closing[]): Closing | undefined {
   return answers.findLast((one) => one.step === gate.step && one.at >= gate.openedAt);
 }
 
-/** Null: that is not known, or nobody did. */
+/** Returns null if the reason is unknown or the gate was not closed by an answer. */
 export function useClosing(): (gate: Gate, execution: Execution) => string | null {
   const { t } = useTranslation();
   return (gate, execution) => {

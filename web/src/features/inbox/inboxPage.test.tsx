@@ -11,10 +11,10 @@ const NOTHING = "Nothing to do.";
 const GONE = "No longer open";
 const MOVED = "The data changed while you were reading. Review it before you answer.";
 
-/** The executions that wait, in the order of the inbox. */
+/** The waiting executions, in inbox order. */
 let waiting: { id: string; gate: Gate; workflow: string }[] = [];
 let answers: Execution["answers"] = [];
-/** What a test does before an answer is taken. */
+/** Hook that a test sets to run before an answer is processed. */
 let first: ((asked: RecordedRequest) => Reply | undefined) | null = null;
 
 const wait = (id: string, more: Partial<Gate> = {}, workflow = "letter") =>
@@ -35,7 +35,7 @@ function executionOf(id: string) {
   return execution(id, { status: one ? "waiting" : "completed", waiting: one ? [one.gate] : [], answers });
 }
 
-/** As when something happened elsewhere: the board tells of it. */
+/** Report a change elsewhere through the board stream. */
 async function heard() {
   await waitFor(() => expect(server.followers(BOARD)).toBeGreaterThan(0));
   await act(async () => server.tell(BOARD, "workflow.execution.changed", {}));
@@ -72,8 +72,8 @@ beforeEach(() => {
   });
 });
 
-describe("the inbox", () => {
-  it("is answered by keys, and the next question opens", async () => {
+describe("inbox", () => {
+  it("answers by keyboard and opens the next gate", async () => {
     wait("exec-1");
     wait("exec-2");
     const { user } = await open("/inbox");
@@ -97,7 +97,7 @@ describe("the inbox", () => {
     ]);
   });
 
-  it("reads what follows the first line of a question as text", async () => {
+  it("shows the lines after the question as text", async () => {
     wait("exec-1", { message: "Publish this?\n\nFirst.\n\nSecond." });
     await open("/inbox");
     await screen.findByRole("heading", { name: "Publish this?" });
@@ -106,7 +106,7 @@ describe("the inbox", () => {
     );
   });
 
-  it("shows what is edited beside what was proposed", async () => {
+  it("shows edits beside the proposed values", async () => {
     const options = [{ value: "approve" }, { value: "edit" }];
     wait("exec-1", { shown: { text: "Words" }, editable: ["text"], values: { text: "Words" }, options });
     const { user } = await open("/inbox");
@@ -119,7 +119,7 @@ describe("the inbox", () => {
     expect(server.sent("post", RESPOND)[0]).toMatchObject({ action: "edit", data: { text: "Better words" } });
   });
 
-  it("checks a form before it is sent, and who rejects need not fill it in", async () => {
+  it("validates a form before it is sent, except for a rejection", async () => {
     const form = { type: "object", required: ["copies"], properties: { copies: { type: "integer", minimum: 2 } } };
     const options = [{ value: "approve" }, { value: "again" }, { value: "reject" }];
     wait("exec-1", { form, options });
@@ -145,7 +145,7 @@ describe("the inbox", () => {
     expect([rejected.action, rejected.data]).toEqual(["reject", undefined]);
   });
 
-  it("tells the second of two who answer at once, and keeps what they wrote", async () => {
+  it("reports that another user answered first, and keeps the draft", async () => {
     wait("exec-1");
     const { user } = await open("/inbox");
     await button("Approve");
@@ -164,7 +164,7 @@ describe("the inbox", () => {
     await screen.findByText(NOTHING);
   });
 
-  it("does not change under the hands of its reader where another one answers", async () => {
+  it("keeps the selected gate on display when another user answers it", async () => {
     wait("exec-1");
     wait("exec-2");
     const { user } = await open("/inbox");
@@ -182,7 +182,7 @@ describe("the inbox", () => {
     await leadsTo("exec-2");
   });
 
-  it("keeps an answer while the server is away, and sends it once", async () => {
+  it("keeps an answer while the server is away and sends it once", async () => {
     wait("exec-1");
     let times = 0;
     first = (asked) => {
@@ -201,7 +201,7 @@ describe("the inbox", () => {
     expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
   });
 
-  it("asks to look again at a question that changed under its reader", async () => {
+  it("asks the user to confirm a gate that changed", async () => {
     const options = [{ value: "approve" }, { value: "edit" }, { value: "reject" }];
     wait("exec-1", { shown: { letter: "old" }, editable: ["letter"], values: { letter: "old" }, options });
     const { user } = await open("/inbox");
@@ -232,7 +232,7 @@ describe("the inbox", () => {
     });
   });
 
-  it("shows what changed where an answer crossed the change", async () => {
+  it("shows the change when an answer was sent for an older state", async () => {
     const options = [{ value: "approve" }, { value: "edit" }];
     wait("exec-1", { shown: { letter: "old" }, editable: ["letter"], values: { letter: "old" }, options });
     const { user } = await open("/inbox");
@@ -250,7 +250,7 @@ describe("the inbox", () => {
     await screen.findByText(NOTHING);
   });
 
-  it("shows votes, narrows by who is asked, and passes the right to answer on", async () => {
+  it("shows votes, filters by assignee, and delegates", async () => {
     server.get("/api/me", keyed("ben", "operator"));
     const approvers = { users: ["ada", "ben", "cyd"], quorum: 2, rejectQuorum: 1, delegable: true };
     wait("exec-1", { approvers, votes: [{ by: "ada", action: "approve", comment: "Fine by me" }] });
@@ -278,7 +278,7 @@ describe("the inbox", () => {
     expect(screen.queryByRole("button", { name: "Approve" })).toBeNull();
   });
 
-  it("says in German who passed the right on", async () => {
+  it("names the person who delegated in German", async () => {
     server.get("/api/me", keyed("dora", "operator"));
     const approvers = { users: ["ada", "ben"], quorum: 2, rejectQuorum: 1, delegable: true };
     wait("exec-1", { approvers, delegated: { ben: "dora" } });
@@ -288,7 +288,7 @@ describe("the inbox", () => {
     await screen.findByText("Nichts zu tun.");
   });
 
-  it("shows admins what waits for everybody, without an answer", async () => {
+  it("shows admins the gates of all users without a form", async () => {
     server.get("/api/me", keyed("root", "admin"));
     const approvers = { users: ["ada", "ben", "cyd"], quorum: 1, rejectQuorum: 1, delegable: false };
     wait("exec-1", { approvers });
@@ -304,7 +304,7 @@ describe("the inbox", () => {
     for (const name of ["Approve", "again", "Delegate"]) expect(screen.queryByRole("button", { name })).toBeNull();
   });
 
-  it("tells a viewer, and a group that is not theirs, why they may not answer", async () => {
+  it("explains to viewers and to other groups why they may not answer", async () => {
     const approvers = { groups: ["desk"], quorum: 1, rejectQuorum: 1, delegable: true };
     wait("exec-1", { approvers });
     server.get("/api/me", keyed("eve", "operator"));
@@ -319,7 +319,7 @@ describe("the inbox", () => {
     expect(screen.queryByRole("button", { name: "Approve" })).toBeNull();
   });
 
-  it("says where a question went that was escalated", async () => {
+  it("shows the target of an escalation", async () => {
     server.get("/api/me", keyed("ada", "operator"));
     const to = (name: string) => ({ users: [name], quorum: 1, rejectQuorum: 1, delegable: false });
     wait("exec-1", { approvers: to("ada") });
@@ -333,7 +333,7 @@ describe("the inbox", () => {
     expect(wordsIn(/^Comment/)).toBe("Almost done");
   });
 
-  it("asks in the language of the page, and calls nodes by their names in it", async () => {
+  it("shows questions and node names in the language of the page", async () => {
     server.get("/api/workflows/executions/{eid}/workflow", {
       graph: { regions: [], implied: [] },
       document: {
@@ -358,7 +358,7 @@ describe("the inbox", () => {
   });
 });
 
-describe("calls of tools that wait for a person", () => {
+describe("tool approvals", () => {
   it("are decided one by one", async () => {
     const calls = {
       1: { tool: "transfer", arguments: { to: "ann", amount: 5 } },

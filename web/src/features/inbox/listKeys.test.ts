@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { keysFor, nextOf } from "./listKeys";
 
 describe("keys of the inbox", () => {
-  it("are one for each way to answer, and never those that walk", () => {
+  it("assigns one key to each action and reserves the navigation keys", () => {
     expect([...keysFor(["approve", "again", "reject", "j"])]).toEqual([
       ["a", "approve"],
       ["g", "again"],
@@ -11,7 +11,7 @@ describe("keys of the inbox", () => {
     ]);
   });
 
-  it("walk through the list, and stay in it", () => {
+  it("navigate within the list", () => {
     const gates = [{ cursor: "1" }, { cursor: "2" }, { cursor: "3" }];
     expect(nextOf(gates, "1", 1)).toBe("2");
     expect(nextOf(gates, "3", 1)).toBe("2");

@@ -9,8 +9,8 @@ beforeAll(() =>
 );
 const asked = (message: string) => questionOf({ message }, "Nachsehen", "de", words.t);
 
-describe("the question of a gate", () => {
-  it("is asked in the language of the page where the server asks by itself", () => {
+describe("question of a gate", () => {
+  it("translates the server's default questions", () => {
     expect(asked("May 'look' start?")).toBe("Darf „Nachsehen“ beginnen?");
     expect(asked("May 'look' call 'find', 'write'?")).toBe("Darf „Nachsehen“ find, write aufrufen?");
     expect(asked("'look' calls 'find': what came of it?")).toBe(
@@ -18,7 +18,7 @@ describe("the question of a gate", () => {
     );
   });
 
-  it("is what the workflow says where it says something, and the name of the node where it says nothing", () => {
+  it("uses the workflow's text, or the name of the node if there is none", () => {
     expect(asked("May I look it up?")).toBe("May I look it up?");
     expect(asked("")).toBe("Nachsehen");
     const messages = { en: "Send it?", de: "Soll er hinaus?" };

@@ -1,4 +1,5 @@
-/** What a gate asks, in the language of the page: as its workflow says it, and in words of the app where the server asks. */
+/** The question of a gate in the language of the page: the workflow's text, or a translation of the server's default
+ * question. */
 import type { TFunction } from "i18next";
 import { textIn } from "@/i18n";
 
@@ -7,7 +8,7 @@ interface Asking {
   messages?: Record<string, string> | null;
 }
 
-/** How the server asks where the workflow says nothing. */
+/** The server's default questions. */
 const OURS = {
   start: /^May ["'].+["'] start\?$/,
   call: /^May ["'].+["'] call (?<tools>["'].+["'])\?$/,

@@ -1,16 +1,16 @@
-/** Why somebody who sees a question may not answer it, in the place of the buttons. */
+/** Why the user may not answer a gate; shown instead of the buttons. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { me } from "@/api/queries";
 import type { Gate } from "@/api/views";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { holders, mayAnswer } from "./assignees";
 
-/** Null: they may, or it is not known yet who looks. */
+/** Null if the user may answer, or is not known yet. */
 export function useBarred(gate: Gate): string | null {
   const { t, i18n } = useTranslation();
   const who = useQuery(me()).data;
-  const isOperator = useMay("operator");
+  const isOperator = useHasRole("operator");
   if (!who) return null;
   if (!isOperator) return t("gate.onlyLook");
   if (mayAnswer(gate, who)) return null;

@@ -4,10 +4,10 @@ import { useTranslation } from "react-i18next";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { More } from "@/components/Listing";
+import { LoadMore } from "@/components/Listing";
 import { QueryResult } from "@/components/QueryResult";
-import { useMay } from "@/components/useMay";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/RelativeTime";
+import { useHasRole } from "@/components/useHasRole";
 import { Changes } from "@/values/Changes";
 import { brief, changesIn } from "@/values/changes";
 import type { Change } from "./memory";
@@ -21,7 +21,7 @@ export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: C
   return (
     <section className="mt-5">
       <h3 className="mb-1.5 font-semibold">{t("memory.history")}</h3>
-      <QueryResult asked={asked}>
+      <QueryResult query={asked}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.changes);
           if (all.length === 1) return <p className="text-ink-soft">{t("memory.firstKnown")}</p>;
@@ -41,7 +41,7 @@ export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: C
           );
         }}
       </QueryResult>
-      <More asked={asked} />
+      <LoadMore query={asked} />
     </section>
   );
 }
@@ -56,7 +56,7 @@ function Entry(props: {
 }) {
   const { one, before } = props;
   const { t } = useTranslation();
-  const mayChange = useMay("operator");
+  const mayChange = useHasRole("operator");
   const [open, setOpen] = useState(false);
   return (
     <li>
@@ -70,7 +70,9 @@ function Entry(props: {
             <span className="min-w-0 flex-1 basis-40 truncate font-mono text-xs">{brief(one.value as Json)}</span>
             {props.isNow ? <Chip look="good">{t("memory.now")}</Chip> : null}
             <WriterName by={one.by} />
-            <span className="text-ink-soft">{one.changedAt ? <When at={one.changedAt} /> : t("memory.longAgo")}</span>
+            <span className="text-ink-soft">
+              {one.changedAt ? <RelativeTime at={one.changedAt} /> : t("memory.longAgo")}
+            </span>
           </span>
         </summary>
         {open ? (

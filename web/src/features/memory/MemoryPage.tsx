@@ -2,14 +2,14 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Part } from "@/components/DescriptionList";
-import { Listing, More } from "@/components/Listing";
+import { PageSection } from "@/components/DescriptionList";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
+import { RelativeTime } from "@/components/RelativeTime";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { When } from "@/components/When";
 import { bytes, type Owner, owners, SCOPES } from "./memory";
 
 /** Who remembers how much: people, conversations, workflows, executions, and what all share. */
@@ -25,7 +25,7 @@ export function MemoryPage() {
       about={t("memory.about")}
       actions={<SearchBox value={wanted} onChange={setWanted} label={t("memory.searchOwner")} />}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.owners);
           const found = all.filter((one) => `${one.owner} ${called(one.owner)}`.toLowerCase().includes(words));
@@ -34,14 +34,14 @@ export function MemoryPage() {
           return SCOPES.map((scope) => {
             const inside = found.filter((one) => one.scope === scope);
             return inside.length === 0 ? null : (
-              <Part key={scope} title={t(`memory.scopes.${scope}`)} about={t(`memory.scopesAbout.${scope}`)}>
+              <PageSection key={scope} title={t(`memory.scopes.${scope}`)} about={t(`memory.scopesAbout.${scope}`)}>
                 <OwnerTable name={t(`memory.scopes.${scope}`)} found={inside} />
-              </Part>
+              </PageSection>
             );
           });
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
     </Page>
   );
 }
@@ -71,7 +71,7 @@ function OwnerTable(props: { name: string; found: readonly Owner[] }) {
         { name: t("memory.size"), isNumber: true, cell: (one) => bytes(one.bytes, i18n.language) },
         {
           name: t("memory.changed"),
-          cell: (one) => (one.changedAt ? <When at={one.changedAt} /> : null),
+          cell: (one) => (one.changedAt ? <RelativeTime at={one.changedAt} /> : null),
         },
       ]}
     />

@@ -5,15 +5,15 @@ import { useDeferredValue, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
-import { InEnglish } from "@/components/ErrorDetail";
-import { Listing, More } from "@/components/Listing";
+import { ServerText } from "@/components/ErrorDetail";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
+import { RelativeTime } from "@/components/RelativeTime";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { When } from "@/components/When";
 import { forgetAll, type Place, type Value, values } from "./memory";
 import { ValueDialog } from "./ValueDialog";
 
@@ -49,14 +49,14 @@ export function OwnerPage() {
           </Button>
         </p>
       ) : null}
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const found = pages.flatMap((page) => page.values);
           return (
             <>
               {pages[0]?.warnings?.map((one) => (
                 <p key={one} className="mb-3 rounded-md bg-waiting-soft p-2 text-waiting">
-                  <InEnglish text={one} look="" />
+                  <ServerText text={one} look="" />
                 </p>
               ))}
               {found.length === 0 ? (
@@ -68,7 +68,7 @@ export function OwnerPage() {
           );
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       {shown === null ? null : (
         <ValueDialog place={place} value={shown === "new" ? null : shown} onClose={() => setShown(null)} />
       )}
@@ -102,7 +102,7 @@ function Actions(props: { place: Place; namespace: string; onNew: () => void }) 
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const mayChange = useMay("operator");
+  const mayChange = useHasRole("operator");
   const called = useWorkflowName();
   const [asking, setAsking] = useState(false);
   const { scope, owner } = props.place;
@@ -119,8 +119,8 @@ function Actions(props: { place: Place; namespace: string; onNew: () => void }) 
         <Confirm
           title={t("memory.forgetAllTitle", { owner: scope === "workflow" ? called(owner) : owner })}
           about={props.namespace ? t("memory.forgetUnder", { namespace: props.namespace }) : t("memory.forgetAllAbout")}
-          deed={t("memory.forgetAll")}
-          act={() => forgetAll(props.place, props.namespace)}
+          confirmLabel={t("memory.forgetAll")}
+          action={() => forgetAll(props.place, props.namespace)}
           onDone={async () => {
             await client.invalidateQueries({ queryKey: ["memory"] });
             if (!props.namespace) await navigate({ to: "/memory" });
@@ -138,7 +138,7 @@ function ValueTable(props: {
   onNamespace: (namespace: string) => void;
 }) {
   const { t } = useTranslation();
-  const when = (at: number | null | undefined) => (at ? <When at={at} /> : null);
+  const when = (at: number | null | undefined) => (at ? <RelativeTime at={at} /> : null);
   return (
     <Listing
       name={t("memory.remembered")}

@@ -12,7 +12,7 @@ import { JsonTree } from "@/components/JsonTree";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { ago, moment } from "@/components/times";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { brief } from "@/values/changes";
 import { History } from "./History";
 import { type Change, forget, history, type Place, putBack, remember, type Value } from "./memory";
@@ -33,8 +33,8 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
       <Confirm
         title={t("memory.forgetTitle", { key: one.key })}
         about={t("memory.forgetAbout")}
-        deed={t("memory.forget")}
-        act={() => forget(props.place, one.namespace, one.key)}
+        confirmLabel={t("memory.forget")}
+        action={() => forget(props.place, one.namespace, one.key)}
         onDone={() => client.invalidateQueries({ queryKey: ["memory"] })}
         onClose={props.onClose}
       />
@@ -44,9 +44,9 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
       <Confirm
         title={t("memory.putBackTitle", { key: one.key })}
         about={t("memory.putBackAbout", { value: brief(back.value as Json) })}
-        deed={t("memory.putBack")}
+        confirmLabel={t("memory.putBack")}
         isHarmless
-        act={() => putBack(props.place, one.namespace, one.key, back.number)}
+        action={() => putBack(props.place, one.namespace, one.key, back.number)}
         onDone={() => client.invalidateQueries({ queryKey: ["memory"] })}
         onClose={props.onClose}
       />
@@ -76,7 +76,7 @@ function Look(props: {
   onPutBack: (one: Change) => void;
 }) {
   const { t, i18n } = useTranslation();
-  const mayChange = useMay("operator");
+  const mayChange = useHasRole("operator");
   const one = props.value;
   const known = useInfiniteQuery(history(props.place, one));
   const now = known.data?.pages[0]?.changes[0];
@@ -154,7 +154,7 @@ function Edit(props: { place: Place; value: Value | null; onClose: () => void })
           </select>
         )}
       </LabelledField>
-      {keep.isError ? <ErrorMessage why={keep.error} /> : null}
+      {keep.isError ? <ErrorMessage error={keep.error} /> : null}
       <DialogActions onClose={props.onClose}>
         <Button kind="primary" type="submit" disabled={keep.isPending || !key || value === undefined || value === null}>
           {t("memory.save")}

@@ -1,6 +1,6 @@
 /** What is remembered of whom, asked of the server and changed there. */
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 
 export type Owner = Schemas["OwnerView"];
@@ -23,7 +23,7 @@ export const owners = () =>
   infiniteQueryOptions({
     queryKey: ["memory"],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["OwnerPage"]>(`/api/memory${query({ after: pageParam, limit: 200 })}`, { signal }),
+      apiRequest<Schemas["OwnerPage"]>(`/api/memory${query({ after: pageParam, limit: 200 })}`, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
@@ -32,7 +32,7 @@ export const values = (place: Place, words: string, namespace: string) =>
   infiniteQueryOptions({
     queryKey: ["memory", place.scope, place.owner, words, namespace],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["ValuePage"]>(
+      apiRequest<Schemas["ValuePage"]>(
         `${path(place)}${query({ owner: place.owner, q: words, namespace, after: pageParam, limit: 50 })}`,
         { signal },
       ),
@@ -44,14 +44,14 @@ const at = (place: Place, namespace: string, key: string) =>
   path(place, `/value${query({ owner: place.owner, namespace, key })}`);
 
 export const remember = (place: Place, namespace: string, key: string, value: Json, ttl: number | null) =>
-  ask<Value>(at(place, namespace, key), { method: "PUT", body: { value, ...(ttl === null ? {} : { ttl }) } });
+  apiRequest<Value>(at(place, namespace, key), { method: "PUT", body: { value, ...(ttl === null ? {} : { ttl }) } });
 
 /** What a key remembers and who wrote it, then what it was before; of nothing there is none. */
 export const history = (place: Place, one: Pick<Value, "namespace" | "key">) =>
   infiniteQueryOptions({
     queryKey: ["memory", place.scope, place.owner, "history", one.namespace, one.key],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["HistoryPage"]>(
+      apiRequest<Schemas["HistoryPage"]>(
         path(
           place,
           `/history${query({ owner: place.owner, namespace: one.namespace, key: one.key, after: pageParam, limit: 50 })}`,
@@ -63,16 +63,16 @@ export const history = (place: Place, one: Pick<Value, "namespace" | "key">) =>
   });
 
 export const putBack = (place: Place, namespace: string, key: string, number: number) =>
-  ask<Value>(path(place, `/history${query({ owner: place.owner, namespace, key })}`), {
+  apiRequest<Value>(path(place, `/history${query({ owner: place.owner, namespace, key })}`), {
     method: "POST",
     body: { number },
   });
 
 export const forget = (place: Place, namespace: string, key: string) =>
-  ask<void>(at(place, namespace, key), { method: "DELETE" });
+  apiRequest<void>(at(place, namespace, key), { method: "DELETE" });
 
 export const forgetAll = (place: Place, namespace: string) =>
-  ask<{ forgotten: number }>(`${path(place)}${query({ owner: place.owner, namespace })}`, { method: "DELETE" });
+  apiRequest<{ forgotten: number }>(`${path(place)}${query({ owner: place.owner, namespace })}`, { method: "DELETE" });
 
 /** How much there is of something: `1.2 kB`. */
 export function bytes(count: number, language: string): string {

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/DescriptionList";
+import { PageSection } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Meter } from "@/components/Meter";
 import { QueryResult } from "@/components/QueryResult";
@@ -23,8 +23,8 @@ export function Keys() {
   const known = useQuery(paying());
   if (known.data?.providers.length === 0) return null;
   return (
-    <Part title={t("models.live.title")} about={t("models.live.about")}>
-      <QueryResult asked={known}>
+    <PageSection title={t("models.live.title")} about={t("models.live.about")}>
+      <QueryResult query={known}>
         {(told) => (
           <>
             {told.shared ? <p className="-mt-1 mb-3 max-w-2xl text-ink-soft">{t("models.live.processes")}</p> : null}
@@ -34,7 +34,7 @@ export function Keys() {
           </>
         )}
       </QueryResult>
-    </Part>
+    </PageSection>
   );
 }
 

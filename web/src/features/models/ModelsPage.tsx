@@ -4,13 +4,13 @@ import { useTranslation } from "react-i18next";
 import { amount } from "@/components/amounts";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/DescriptionList";
+import { PageSection } from "@/components/DescriptionList";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { Keys } from "./Keys";
 import { type Model, type Models, models, type Pinged, type Provider, ping } from "./models";
 
@@ -18,8 +18,8 @@ import { type Model, type Models, models, type Pinged, type Provider, ping } fro
 export function ModelsPage() {
   const { t } = useTranslation();
   const known = useQuery(models());
-  const mayPing = useMay("admin");
-  const maySeeKeys = useMay("operator");
+  const mayPing = useHasRole("admin");
+  const maySeeKeys = useHasRole("operator");
   const asked = useMutation({ mutationFn: ping });
   return (
     <Page
@@ -35,10 +35,10 @@ export function ModelsPage() {
     >
       {asked.isError ? (
         <div className="mb-3">
-          <ErrorMessage why={asked.error} />
+          <ErrorMessage error={asked.error} />
         </div>
       ) : null}
-      <QueryResult asked={known}>{(all) => <Told all={all} pinged={asked.data} />}</QueryResult>
+      <QueryResult query={known}>{(all) => <Told all={all} pinged={asked.data} />}</QueryResult>
       {maySeeKeys ? <Keys /> : null}
     </Page>
   );
@@ -53,11 +53,11 @@ function Told({ all, pinged }: { all: Models; pinged: Map<string, Pinged> | unde
           {t(all.default === "scripted" ? "models.onlyScripted" : "models.forEveryAgent", { name: all.default })}
         </p>
       ) : null}
-      <Part title={t("models.models")}>
+      <PageSection title={t("models.models")}>
         <ModelTable found={all.models} usual={all.default} pinged={pinged} />
         <Prices all={all} />
-      </Part>
-      <Part title={t("models.providers")} about={t("models.providersAbout")}>
+      </PageSection>
+      <PageSection title={t("models.providers")} about={t("models.providersAbout")}>
         {all.providers.length === 0 ? (
           <EmptyMessage title={t("models.noProvider")}>
             {t("models.noProviderHint")}
@@ -68,7 +68,7 @@ function Told({ all, pinged }: { all: Models; pinged: Map<string, Pinged> | unde
         ) : (
           <ProviderTable found={all.providers} />
         )}
-      </Part>
+      </PageSection>
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** How the keys of models stand, asked of the server again and again while somebody looks. */
 import { queryOptions } from "@tanstack/react-query";
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Paying = Schemas["ModelKeys"];
@@ -13,7 +13,7 @@ const LOOKS_MS = 3_000;
 export const paying = () =>
   queryOptions({
     queryKey: ["models", "keys"],
-    queryFn: ({ signal }) => ask<Paying>("/api/models/keys", { signal }),
+    queryFn: ({ signal }) => apiRequest<Paying>("/api/models/keys", { signal }),
     refetchInterval: LOOKS_MS,
   });
 

@@ -1,6 +1,6 @@
 /** Which models answer here, asked of the server. */
 import { queryOptions } from "@tanstack/react-query";
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Models = Schemas["ModelCatalogue"];
@@ -11,11 +11,11 @@ export type Pinged = Schemas["ModelPing"];
 export const models = () =>
   queryOptions({
     queryKey: ["models"],
-    queryFn: ({ signal }) => ask<Models>("/api/models", { signal }),
+    queryFn: ({ signal }) => apiRequest<Models>("/api/models", { signal }),
     staleTime: 30_000,
   });
 
 export const ping = () =>
-  ask<{ models: Pinged[] }>("/api/models/ping", { method: "POST" }).then(
+  apiRequest<{ models: Pinged[] }>("/api/models/ping", { method: "POST" }).then(
     (told) => new Map(told.models.map((one) => [one.name, one])),
   );

@@ -5,13 +5,13 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/DescriptionList";
-import { Listing, More } from "@/components/Listing";
+import { PageSection } from "@/components/DescriptionList";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
+import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
 import { ago } from "@/components/times";
-import { When } from "@/components/When";
 import { type Address, type Notice, notifications, sendAgain } from "./notifications";
 
 const STATES = ["pending", "sent", "dead"] as const;
@@ -41,16 +41,16 @@ export function NotificationsPage() {
   );
   return (
     <Page title={t("notifications.title")} about={t("notifications.about")}>
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => (
           <>
-            <Part title={t("notifications.addresses")}>
+            <PageSection title={t("notifications.addresses")}>
               <Addresses found={pages[0]?.addresses ?? []} />
-            </Part>
-            <Part title={t("notifications.outbox")} actions={chooser}>
+            </PageSection>
+            <PageSection title={t("notifications.outbox")} actions={chooser}>
               <Outbox found={pages.flatMap((page) => page.notices)} />
-              <More asked={known} />
-            </Part>
+              <LoadMore query={known} />
+            </PageSection>
           </>
         )}
       </QueryResult>
@@ -100,7 +100,7 @@ function Outbox({ found }: { found: readonly Notice[] }) {
     <>
       {again.isError ? (
         <div className="mb-3">
-          <ErrorMessage why={again.error} />
+          <ErrorMessage error={again.error} />
         </div>
       ) : null}
       <Listing
@@ -125,7 +125,7 @@ function Outbox({ found }: { found: readonly Notice[] }) {
           },
           {
             name: t("notifications.when"),
-            cell: (one) => <When at={one.at} />,
+            cell: (one) => <RelativeTime at={one.at} />,
           },
           {
             name: t("notifications.attempts"),

@@ -1,6 +1,6 @@
 /** Who outside is told of what, asked of the server. */
 import { infiniteQueryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Notice = Schemas["NoticeView"];
@@ -10,11 +10,11 @@ export const notifications = (state: Notice["state"] | "") =>
   infiniteQueryOptions({
     queryKey: ["notifications", state],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["NoticePage"]>(`/api/notifications${query({ state, after: pageParam })}`, { signal }),
+      apiRequest<Schemas["NoticePage"]>(`/api/notifications${query({ state, after: pageParam })}`, { signal }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     refetchInterval: 10_000,
   });
 
 export const sendAgain = (id: string) =>
-  ask<Notice>(`/api/notifications/${id.split("/").map(encodeURIComponent).join("/")}/retry`, { method: "POST" });
+  apiRequest<Notice>(`/api/notifications/${id.split("/").map(encodeURIComponent).join("/")}/retry`, { method: "POST" });

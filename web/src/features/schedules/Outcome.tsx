@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
-import { ErrorDetail, InEnglish } from "@/components/ErrorDetail";
+import { ErrorDetail, ServerText } from "@/components/ErrorDetail";
 import type { Fired } from "./schedules";
 
 const LOOKS = {
@@ -32,7 +32,7 @@ export function Outcome({ fired }: { fired: Fired }) {
           <ErrorDetail code={error.code} message={error.message} hint={error.hint} look="text-ink-soft wrap-anywhere" />
         </span>
       ) : (
-        <InEnglish text={note ?? ""} look="text-ink-soft wrap-anywhere" />
+        <ServerText text={note ?? ""} look="text-ink-soft wrap-anywhere" />
       )}
     </span>
   );

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useDeferredValue, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Answer, ApiError } from "@/api/http";
+import type { ApiError, ApiResponse } from "@/api/http";
 import { definition } from "@/api/queries";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
@@ -23,7 +23,7 @@ const MISSES: readonly Missed[] = ["once", "skip", "all"];
 const SHOWN = 5;
 
 /** Makes a schedule, or changes the one that was read. */
-export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => void }) {
+export function ScheduleDialog(props: { read?: ApiResponse<Schedule>; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -101,7 +101,7 @@ export function ScheduleDialog(props: { read?: Answer<Schedule>; onClose: () => 
             )}
           </LabelledField>
         </div>
-        {keep.isError ? <ErrorMessage why={keep.error} /> : null}
+        {keep.isError ? <ErrorMessage error={keep.error} /> : null}
         {workflow ? (
           <InputForm
             workflow={workflow}
@@ -135,7 +135,7 @@ function InputForm(props: {
 }) {
   const { t } = useTranslation();
   const known = useQuery(definition(props.workflow));
-  if (known.isError) return <ErrorMessage why={known.error} />;
+  if (known.isError) return <ErrorMessage error={known.error} />;
   if (!known.data) return <Loading />;
   return (
     <section>

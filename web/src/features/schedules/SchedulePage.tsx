@@ -3,17 +3,17 @@ import { useNavigate, useParams } from "@tanstack/react-router";
 import { Pause, Pencil, Play, Trash2, Zap } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Answer } from "@/api/http";
+import type { ApiResponse } from "@/api/http";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
 import { Confirm } from "@/components/Confirm";
-import { Card, DescriptionList, Part } from "@/components/DescriptionList";
+import { Card, DescriptionList, PageSection } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Value } from "@/features/execution/Value";
 import { Outcome } from "./Outcome";
@@ -36,17 +36,17 @@ export function SchedulePage() {
       back={{ to: "/schedules", name: t("schedules.title") }}
       actions={known.data ? <Actions read={known.data} /> : null}
     >
-      <QueryResult asked={known}>{(read) => <Told one={read.value} />}</QueryResult>
+      <QueryResult query={known}>{(read) => <Told one={read.value} />}</QueryResult>
     </Page>
   );
 }
 
-function Actions({ read }: { read: Answer<Schedule> }) {
+function Actions({ read }: { read: ApiResponse<Schedule> }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
   const one = read.value;
-  const [mayRun, mayWrite] = [useMay("operator"), useMay("editor")];
+  const [mayRun, mayWrite] = [useHasRole("operator"), useHasRole("editor")];
   const [asking, setAsking] = useState<"edit" | "delete" | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ["schedules"] });
   const run = useMutation({ mutationFn: () => runNow(one.id), onSettled: again });
@@ -77,7 +77,7 @@ function Actions({ read }: { read: Answer<Schedule> }) {
       ) : null}
       {run.isError || change.isError ? (
         <div className="w-full">
-          <ErrorMessage why={run.error ?? change.error} />
+          <ErrorMessage error={run.error ?? change.error} />
         </div>
       ) : null}
       {asking === "edit" ? <ScheduleDialog read={read} onClose={() => setAsking(null)} /> : null}
@@ -85,8 +85,8 @@ function Actions({ read }: { read: Answer<Schedule> }) {
         <Confirm
           title={t("schedules.deleteTitle", { name: one.id })}
           about={t("schedules.deleteAbout")}
-          deed={t("schedules.delete")}
-          act={() => remove(read)}
+          confirmLabel={t("schedules.delete")}
+          action={() => remove(read)}
           onDone={async () => {
             client.removeQueries({ queryKey: ["schedules", one.id] });
             await navigate({ to: "/schedules" });
@@ -128,12 +128,12 @@ function Told({ one }: { one: Schedule }) {
           }}
         />
       </Card>
-      <Part title={t("schedules.nextTimes")}>
-        <QueryResult asked={times}>
+      <PageSection title={t("schedules.nextTimes")}>
+        <QueryResult query={times}>
           {(found) => <Times times={found} zone={one.cron === null ? ownZone() : one.timezone} />}
         </QueryResult>
-      </Part>
-      <Part title={t("schedules.results")}>
+      </PageSection>
+      <PageSection title={t("schedules.results")}>
         {one.results.length === 0 ? <p className="text-ink-soft">{t("schedules.noResults")}</p> : null}
         <Listing
           name={t("schedules.results")}
@@ -144,10 +144,10 @@ function Told({ one }: { one: Schedule }) {
             { name: t("schedules.became"), cell: (fired) => <Outcome fired={fired} /> },
           ]}
         />
-      </Part>
-      <Part title={t("schedules.input")}>
+      </PageSection>
+      <PageSection title={t("schedules.input")}>
         <Value value={one.input as Json} />
-      </Part>
+      </PageSection>
     </>
   );
 }

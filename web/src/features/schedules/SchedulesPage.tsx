@@ -5,14 +5,14 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Listing, More } from "@/components/Listing";
+import { LargeListSearch, useSearch } from "@/components/LargeListSearch";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
-import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
+import { RelativeTime } from "@/components/RelativeTime";
 import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { When } from "@/components/When";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
@@ -26,7 +26,7 @@ export function SchedulesPage() {
   const { t } = useTranslation();
   const search = useSearch();
   const known = useInfiniteQuery(schedules(search.words));
-  const mayMake = useMay("editor");
+  const mayMake = useHasRole("editor");
   const [making, setMaking] = useState(false);
   const add = mayMake ? (
     <Button kind="primary" onClick={() => setMaking(true)}>
@@ -39,12 +39,12 @@ export function SchedulesPage() {
       about={t("schedules.about")}
       actions={
         <>
-          <SearchWhereMany search={search} of={known} label={t("schedules.search")} />
+          <LargeListSearch search={search} query={known} label={t("schedules.search")} />
           {add}
         </>
       }
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.schedules);
           if (all.length === 0 && search.words) {
@@ -57,7 +57,7 @@ export function SchedulesPage() {
           );
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       {making ? <ScheduleDialog onClose={() => setMaking(false)} /> : null}
     </Page>
   );
@@ -66,7 +66,7 @@ export function SchedulesPage() {
 function ScheduleTable({ found }: { found: readonly Schedule[] }) {
   const { t, i18n } = useTranslation();
   const client = useQueryClient();
-  const mayRest = useMay("operator");
+  const mayRest = useHasRole("operator");
   const named = useScheduleName();
   const change = useMutation({
     mutationFn: (one: Schedule) => rest(one.id, !rests(one)),
@@ -76,7 +76,7 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
     <>
       {change.isError ? (
         <div className="mb-3">
-          <ErrorMessage why={change.error} />
+          <ErrorMessage error={change.error} />
         </div>
       ) : null}
       <Listing
@@ -89,7 +89,9 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
           {
             name: t("schedules.next"),
             cell: (one) =>
-              one.next === null ? null : <When at={one.next} told={onClocks(one.next, ownZone(), i18n.language)} />,
+              one.next === null ? null : (
+                <RelativeTime at={one.next} title={onClocks(one.next, ownZone(), i18n.language)} />
+              ),
           },
           { name: t("schedules.last"), cell: (one) => (one.results[0] ? <Outcome fired={one.results[0]} /> : null) },
           ...(mayRest

@@ -38,7 +38,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
           <LabelledField
             name={t("schedules.cron")}
             about={t("schedules.cronAbout")}
-            wrong={isZone ? undefined : told}
+            error={isZone ? undefined : told}
             required
           >
             {(its) => (
@@ -67,7 +67,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
       ) : null}
       {draft.kind === "every" ? (
         <div className="grid grid-cols-2 gap-4 sm:max-w-sm">
-          <LabelledField name={t("schedules.every")} wrong={told} required>
+          <LabelledField name={t("schedules.every")} error={told} required>
             {(its) => (
               <input
                 {...its}
@@ -97,7 +97,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
           <LabelledField
             name={t("schedules.at")}
             about={t("schedules.atAbout", { zone: ownZone() })}
-            wrong={told}
+            error={told}
             required
           >
             {(its) => (
@@ -119,7 +119,7 @@ function ZoneField(props: { value: string; wrong: ReactNode; onChange: (zone: st
   const { t } = useTranslation();
   const zones = useId();
   return (
-    <LabelledField name={t("schedules.zone")} about={t("schedules.zoneAbout")} wrong={props.wrong} required>
+    <LabelledField name={t("schedules.zone")} about={t("schedules.zoneAbout")} error={props.wrong} required>
       {(its) => (
         <>
           <input

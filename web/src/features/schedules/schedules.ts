@@ -1,6 +1,6 @@
 /** Schedules, asked of the server and changed there. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { type Answer, answerOf, ask, over, query } from "@/api/http";
+import { type ApiResponse, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 import type { Timing } from "./timing";
 
@@ -19,7 +19,7 @@ export const schedules = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["schedules", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["SchedulePage"]>(`/api/schedules${query({ search: words, after: pageParam, limit: 50 })}`, {
+      apiRequest<Schemas["SchedulePage"]>(`/api/schedules${query({ search: words, after: pageParam, limit: 50 })}`, {
         signal,
       }),
     initialPageParam: null as string | null,
@@ -31,14 +31,14 @@ export const schedules = (words: string) =>
 export const schedule = (id: string) =>
   queryOptions({
     queryKey: ["schedules", id],
-    queryFn: ({ signal }) => answerOf<Schedule>(path(id), { signal }),
+    queryFn: ({ signal }) => apiResponse<Schedule>(path(id), { signal }),
     refetchInterval: 10_000,
   });
 
 export const timesOf = (id: string, count: number) =>
   queryOptions({
     queryKey: ["schedules", id, "times", count],
-    queryFn: ({ signal }) => ask<{ times: number[] }>(`${path(id)}/times?count=${count}`, { signal }),
+    queryFn: ({ signal }) => apiRequest<{ times: number[] }>(`${path(id)}/times?count=${count}`, { signal }),
     select: (told) => told.times,
   });
 
@@ -47,29 +47,29 @@ export const tried = (timing: Timing | null) =>
   queryOptions({
     enabled: timing !== null,
     queryKey: ["schedules", "tried", timing],
-    queryFn: ({ signal }) => ask<{ times: number[] }>("/api/schedules/times", { body: timing, signal }),
+    queryFn: ({ signal }) => apiRequest<{ times: number[] }>("/api/schedules/times", { body: timing, signal }),
     select: (told) => told.times,
     retry: false,
   });
 
 export const make = (id: string, said: Said) =>
-  ask<Schedule>("/api/schedules", { body: { ...said, ...(id ? { id } : {}) } });
+  apiRequest<Schedule>("/api/schedules", { body: { ...said, ...(id ? { id } : {}) } });
 
 /** `read`: what was read before; nothing is changed where somebody else changed it since. */
-export const revise = (read: Answer<Schedule>, said: Said) =>
-  ask<Schedule>(path(read.value.id), {
+export const revise = (read: ApiResponse<Schedule>, said: Said) =>
+  apiRequest<Schedule>(path(read.value.id), {
     method: "PUT",
     body: said,
-    ...over(read.etag),
+    ...ifMatch(read.etag),
   });
 
 export const rest = (id: string, rests: boolean) =>
-  ask<Schedule>(`${path(id)}/${rests ? "pause" : "resume"}`, { method: "POST" });
+  apiRequest<Schedule>(`${path(id)}/${rests ? "pause" : "resume"}`, { method: "POST" });
 
-export const runNow = (id: string) => ask<Fired>(`${path(id)}/run`, { method: "POST" });
+export const runNow = (id: string) => apiRequest<Fired>(`${path(id)}/run`, { method: "POST" });
 
-export const remove = (read: Answer<Schedule>) =>
-  ask<void>(path(read.value.id), { method: "DELETE", ...over(read.etag) });
+export const remove = (read: ApiResponse<Schedule>) =>
+  apiRequest<void>(path(read.value.id), { method: "DELETE", ...ifMatch(read.etag) });
 
 /** Whether a schedule starts nothing until somebody resumes it: it was paused, or its owner lost the right. */
 export function rests(one: Schedule): boolean {

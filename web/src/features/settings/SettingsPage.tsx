@@ -1,11 +1,11 @@
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import { ready } from "@/api/queries";
 import type { Schemas } from "@/api/views";
 import { Chip } from "@/components/Chip";
-import { Card, DescriptionList, Part } from "@/components/DescriptionList";
+import { Card, DescriptionList, PageSection } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
@@ -16,7 +16,7 @@ type Setting = Schemas["SettingView"];
 
 const settings = queryOptions({
   queryKey: ["settings"],
-  queryFn: ({ signal }) => ask<Schemas["SettingsView"]>("/api/settings", { signal }),
+  queryFn: ({ signal }) => apiRequest<Schemas["SettingsView"]>("/api/settings", { signal }),
 });
 
 /** How the installation is set up, and how it is. Read here, changed where the server is started. */
@@ -26,10 +26,10 @@ export function SettingsPage() {
   const readyNow = useQuery({ ...ready, refetchInterval: 10_000 });
   return (
     <Page title={t("settings.title")} about={t("settings.about")}>
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {(told) => (
           <>
-            <Part title={t("settings.server")}>
+            <PageSection title={t("settings.server")}>
               <Card>
                 <DescriptionList
                   facts={{
@@ -39,10 +39,10 @@ export function SettingsPage() {
                   }}
                 />
               </Card>
-            </Part>
-            <Part title={t("settings.all")}>
+            </PageSection>
+            <PageSection title={t("settings.all")}>
               <Table all={told.settings} />
-            </Part>
+            </PageSection>
           </>
         )}
       </QueryResult>

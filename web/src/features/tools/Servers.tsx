@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/DescriptionList";
+import { PageSection } from "@/components/DescriptionList";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
 import { type Server, servers } from "./tools";
@@ -12,7 +12,7 @@ export function Servers() {
   const known = useQuery(servers());
   if (!known.data || known.data.length === 0) return null;
   return (
-    <Part title={t("tools.servers")}>
+    <PageSection title={t("tools.servers")}>
       <Listing
         name={t("tools.servers")}
         entries={known.data}
@@ -23,7 +23,7 @@ export function Servers() {
           { name: t("tools.prefix"), cell: (one) => <code className="text-xs">{one.prefix}</code> },
         ]}
       />
-    </Part>
+    </PageSection>
   );
 }
 

@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import type { JsonObject } from "@/api/views";
-import { Card, DescriptionList, Part } from "@/components/DescriptionList";
-import { InEnglish } from "@/components/ErrorDetail";
+import { Card, DescriptionList, PageSection } from "@/components/DescriptionList";
+import { ServerText } from "@/components/ErrorDetail";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { SchemaTable } from "@/components/SchemaTable";
@@ -22,18 +22,18 @@ export function ToolPage() {
       back={{ to: "/tools", name: t("tools.title") }}
       about={known.data ? <Described tool={known.data} /> : undefined}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {(one) => (
           <>
             <Card>
               <Effects tool={one} />
             </Card>
-            <Part title={t("tools.takes")}>
+            <PageSection title={t("tools.takes")}>
               <SchemaTable schema={one.parameters as JsonObject} name={t("tools.takes")} />
-            </Part>
-            <Part title={t("tools.try")}>
+            </PageSection>
+            <PageSection title={t("tools.try")}>
               <TryTool tool={one} />
-            </Part>
+            </PageSection>
           </>
         )}
       </QueryResult>
@@ -47,7 +47,7 @@ function Effects({ tool: one }: { tool: Tool }) {
     <DescriptionList
       facts={{
         [t("tools.originName")]: t(`origin.${one.origin}`, one.origin),
-        [t("tools.off")]: one.enabled ? null : <InEnglish text={one.off ?? ""} look="text-failed" />,
+        [t("tools.off")]: one.enabled ? null : <ServerText text={one.off ?? ""} look="text-failed" />,
         [t("tools.effects")]: (
           <ul>
             <li>{one.requiresApproval ? t("tools.approvalLong") : t("tools.noApproval")}</li>

@@ -2,15 +2,15 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Part } from "@/components/DescriptionList";
-import { InEnglish } from "@/components/ErrorDetail";
-import { Listing, More } from "@/components/Listing";
+import { PageSection } from "@/components/DescriptionList";
+import { ServerText } from "@/components/ErrorDetail";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
-import { useTyped } from "@/components/useTyped";
+import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { Described } from "./Described";
 import { Servers } from "./Servers";
 import { ToolChips } from "./ToolChips";
@@ -20,7 +20,7 @@ import { byOrigin, type Tool, toolsFound } from "./tools";
 export function ToolsPage() {
   const { t } = useTranslation();
   const [words, setWords] = useState("");
-  const [typed, type] = useTyped(words, setWords);
+  const [typed, type] = useDebouncedInput(words, setWords);
   const [origin, setOrigin] = useState<string | null>(null);
   const known = useInfiniteQuery(toolsFound(words, origin));
   return (
@@ -29,7 +29,7 @@ export function ToolsPage() {
       about={t("tools.about")}
       actions={<SearchBox value={typed} onChange={type} label={t("tools.search")} />}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const groups = byOrigin(pages.flatMap((page) => page.tools));
           const isCut = known.hasNextPage || pages.length > 1 || origin !== null;
@@ -40,16 +40,16 @@ export function ToolsPage() {
                 <EmptyMessage title={words ? t("tools.noMatch", { words }) : t("tools.none")} />
               ) : (
                 groups.map(([from, found]) => (
-                  <Part key={from} title={t(`origin.${from}`, from)}>
+                  <PageSection key={from} title={t(`origin.${from}`, from)}>
                     <ToolTable name={t(`origin.${from}`, from)} found={found} />
-                  </Part>
+                  </PageSection>
                 ))
               )}
             </>
           );
         }}
       </QueryResult>
-      <More asked={known} />
+      <LoadMore query={known} />
       <div className="mt-8 empty:hidden">
         <Servers />
       </div>
@@ -111,7 +111,7 @@ function Does({ tool: one }: { tool: Tool }) {
   return (
     <>
       <Described tool={one} look="line-clamp-2" />
-      {one.enabled ? null : <InEnglish text={one.off ?? ""} look="mt-0.5 text-xs text-ink-soft" />}
+      {one.enabled ? null : <ServerText text={one.off ?? ""} look="mt-0.5 text-xs text-ink-soft" />}
     </>
   );
 }

@@ -4,9 +4,9 @@ import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
 import { Card } from "@/components/DescriptionList";
-import { ErrorDetail, InEnglish } from "@/components/ErrorDetail";
+import { ErrorDetail, ServerText } from "@/components/ErrorDetail";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { Value } from "@/features/execution/Value";
 import { type Tool, type Tried, tryTool } from "./tools";
 
@@ -15,13 +15,13 @@ const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ def
 /** One real call of a tool, with arguments by hand. */
 export function TryTool({ tool }: { tool: Tool }) {
   const { t } = useTranslation();
-  const mayTry = useMay("editor");
+  const mayTry = useHasRole("editor");
   const [given, setGiven] = useState<Json>({});
   const call = useMutation<Tried, ApiError, JsonObject>({ mutationFn: (said) => tryTool(tool.name, said) });
   if (!tool.enabled)
     return (
       <p className="text-ink-soft">
-        {t("tools.tryOff")} <InEnglish text={tool.off ?? ""} look="" />
+        {t("tools.tryOff")} <ServerText text={tool.off ?? ""} look="" />
       </p>
     );
   const why = tool.requiresApproval
@@ -46,7 +46,7 @@ export function TryTool({ tool }: { tool: Tool }) {
         />
       </Suspense>
       <div aria-live="polite" className="mt-3 empty:hidden">
-        {call.isError ? <ErrorMessage why={call.error} /> : null}
+        {call.isError ? <ErrorMessage error={call.error} /> : null}
         {call.data ? <Answer told={call.data} /> : null}
       </div>
     </Card>

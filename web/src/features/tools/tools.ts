@@ -1,6 +1,6 @@
 /** What there is to call, asked of the server. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import { allNamed } from "@/api/named";
 import type { JsonObject, Schemas } from "@/api/views";
 
@@ -12,7 +12,7 @@ export const toolsFound = (words: string, origin: string | null) =>
   infiniteQueryOptions({
     queryKey: ["tools", { words, origin }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["ToolPage"]>(
+      apiRequest<Schemas["ToolPage"]>(
         `/api/tools${query({ search: words, origin, sort: "origin", after: pageParam, limit: 50 })}`,
         { signal },
       ),
@@ -37,7 +37,7 @@ export type Server = Schemas["McpServerView"];
 export const servers = () =>
   queryOptions({
     queryKey: ["tools", "of servers"],
-    queryFn: ({ signal }) => ask<Schemas["ToolPage"]>("/api/tools?origin=mcp&limit=1", { signal }),
+    queryFn: ({ signal }) => apiRequest<Schemas["ToolPage"]>("/api/tools?origin=mcp&limit=1", { signal }),
     select: (page) => page.servers,
     staleTime: 30_000,
   });
@@ -45,12 +45,12 @@ export const servers = () =>
 export const tool = (name: string) =>
   queryOptions({
     queryKey: ["tools", "one", name],
-    queryFn: ({ signal }) => ask<Tool>(`/api/tools/${encodeURIComponent(name)}`, { signal }),
+    queryFn: ({ signal }) => apiRequest<Tool>(`/api/tools/${encodeURIComponent(name)}`, { signal }),
     staleTime: 30_000,
   });
 
 export const tryTool = (name: string, given: JsonObject) =>
-  ask<Tried>(`/api/tools/${encodeURIComponent(name)}/try`, { body: { arguments: given } });
+  apiRequest<Tried>(`/api/tools/${encodeURIComponent(name)}/try`, { body: { arguments: given } });
 
 /** Tools as they come, by where they come from. */
 export function byOrigin(found: readonly Tool[]): [string, Tool[]][] {

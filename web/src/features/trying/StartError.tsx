@@ -2,7 +2,7 @@
 import { CircleAlert } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
-import { InEnglish } from "@/components/ErrorDetail";
+import { ServerText } from "@/components/ErrorDetail";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { useEditor } from "@/features/editor/editorContext";
 import { answerName } from "@/graph/model/answerNames";
@@ -13,9 +13,9 @@ export function StartError({ why }: { why: ApiError }) {
   const { t, i18n } = useTranslation();
   const { draft, pick, stage } = useEditor();
   const called = useNodeName();
-  const { node: id, why: reason } = why.unfit ?? {};
+  const { node: id, error: reason } = why.unfit ?? {};
   const node = draft.shown.nodes.find((one) => one.id === id);
-  if (!node || !i18n.exists(`try.unfit.${reason}`)) return <ErrorMessage why={why} />;
+  if (!node || !i18n.exists(`try.unfit.${reason}`)) return <ErrorMessage error={why} />;
   const name = called(node.id);
   const show = () => {
     pick({ kind: "node", id: node.id });
@@ -33,7 +33,7 @@ export function StartError({ why }: { why: ApiError }) {
           </p>
         ) : null}
         {reason === "schema-forbids" ? (
-          <InEnglish text={why.message.replace(`'${node.id}'`, name)} look="text-sm text-ink-soft" />
+          <ServerText text={why.message.replace(`'${node.id}'`, name)} look="text-sm text-ink-soft" />
         ) : null}
         <button type="button" className="mt-1 min-h-6 underline" onClick={show}>
           {t("execution.showNode")}

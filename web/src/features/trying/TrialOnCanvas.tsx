@@ -40,11 +40,11 @@ function Followed({ id, execution, overlay }: { id: string; execution: string; o
   // biome-ignore lint/correctness/useExhaustiveDependencies: the story is one object that grows; `version` says so
   useEffect(() => {
     tryoutOf(id).getState().hear(log);
-    overlay.show(...overlayOf(log.story, null));
+    overlay.show(...overlayOf(log.timeline, null));
   }, [id, overlay, log.version]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: read again per row
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", execution], exact: true });
-  }, [client, execution, log.story.seq]);
+  }, [client, execution, log.timeline.seq]);
   return null;
 }

@@ -43,7 +43,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
     // It was deleted: nothing is left to be shown.
     if (isGone) tryoutOf(id).getState().watch(null);
   }, [id, isGone]);
-  if (known.isError) return isGone ? null : <ErrorMessage why={known.error} again={() => void known.refetch()} />;
+  if (known.isError) return isGone ? null : <ErrorMessage error={known.error} onRetry={() => void known.refetch()} />;
   if (!now) return <Loading />;
   return (
     <section aria-label={t("try.shown")} className="rounded-md border border-line bg-raised px-4 pt-3">
@@ -87,7 +87,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
           </Button>
         </div>
       )}
-      {act.isError ? <ErrorMessage why={act.error} /> : null}
+      {act.isError ? <ErrorMessage error={act.error} /> : null}
       <Gates execution={now} className="mt-3 rounded-md border border-waiting/50 p-3" onDone={() => log?.refresh()} />
       <div className="-mx-4">
         {node && log ? (
@@ -95,8 +95,8 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
             execution={trial}
             node={node.id}
             step={null}
-            place={null}
-            story={log.story}
+            focus={null}
+            timeline={log.timeline}
             live={log.live}
             definition={draft.shown}
           />

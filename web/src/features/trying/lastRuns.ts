@@ -1,6 +1,6 @@
 /** What nodes brought when the workflow ran last: offered to be pinned, so that they need not be performed again. */
 import { queryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import { executionPath } from "@/api/queries";
 import type {
   Definition,
@@ -35,12 +35,12 @@ export interface Run {
 
 export async function runOf(execution: string, signal?: AbortSignal): Promise<Run> {
   const path = executionPath(execution);
-  const told = await ask<{ document: Definition }>(`${path}/workflow`, signal ? { signal } : {});
+  const told = await apiRequest<{ document: Definition }>(`${path}/workflow`, signal ? { signal } : {});
   const events: JournalEvent[] = [];
   let after: string | null = null;
   for (let page = 0; page < PAGES_MAX; page++) {
     const wanted = `${path}/events${query({ after, limit: PAGE })}`;
-    const read: EventPage = await ask<EventPage>(wanted, signal ? { signal } : {});
+    const read: EventPage = await apiRequest<EventPage>(wanted, signal ? { signal } : {});
     events.push(...read.events);
     after = read.last;
     if (read.events.length < PAGE) break;
@@ -54,7 +54,9 @@ export const lastRuns = (workflow: string) =>
     queryKey: ["last", workflow],
     queryFn: async ({ signal }): Promise<Run[]> => {
       const wanted = query({ workflow, trials: "true", limit: RUNS });
-      const found = await ask<{ executions: ExecutionEntry[] }>(`/api/workflows/executions${wanted}`, { signal });
+      const found = await apiRequest<{ executions: ExecutionEntry[] }>(`/api/workflows/executions${wanted}`, {
+        signal,
+      });
       return Promise.all(found.executions.map((one) => runOf(one.executionId, signal)));
     },
     staleTime: FRESH_MS,
@@ -63,7 +65,7 @@ export const lastRuns = (workflow: string) =>
 /** What a node brought when it ran last, by its steps; those of the latest run that knows it. */
 export function stepsOf(runs: readonly Run[], node: string): Map<string, Json> {
   for (const { story } of runs) {
-    if (story.pinned.has(node)) continue;
+    if (story.mocked.has(node)) continue;
     const found = new Map<string, Json>();
     for (const name of story.nodes.get(node)?.steps ?? []) {
       const brought = broughtBy(story.steps.get(name));
@@ -77,7 +79,7 @@ export function stepsOf(runs: readonly Run[], node: string): Map<string, Json> {
 /** What a finished step brought, as it can be pinned; undefined: nothing is known. */
 function broughtBy(step: StepRecord | undefined): Json | undefined {
   if (!step || (step.status !== "done" && step.status !== "passed")) return undefined;
-  const said = step.said ?? {};
+  const said = step.response ?? {};
   const result = step.result ?? undefined;
   // By which way a step was left stands beside its result: as a person or a decision says it, or an agent.
   const way = "branch" in said ? said : typeof said.next === "string" ? { next: said.next } : null;

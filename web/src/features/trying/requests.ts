@@ -1,5 +1,5 @@
 /** Asking the server to try what is on the screen. */
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 import type { Operation } from "@/features/editor/document/operations";
 
@@ -17,7 +17,8 @@ export interface Trial {
 
 const path = (workflow: string) => `/api/workflows/${encodeURIComponent(workflow)}/try`;
 
-export const begin = (workflow: string, trial: Trial) => ask<{ executionId: string }>(path(workflow), { body: trial });
+export const begin = (workflow: string, trial: Trial) =>
+  apiRequest<{ executionId: string }>(path(workflow), { body: trial });
 
 export const estimate = (workflow: string, trial: Pick<Trial, "input" | "operations" | "document" | "pinned">) =>
-  ask<Estimated>(path(workflow), { body: { ...trial, dryRun: true } });
+  apiRequest<Estimated>(path(workflow), { body: { ...trial, dryRun: true } });

@@ -70,7 +70,7 @@ describe("what leads to a node, as it was last time", () => {
 
   it("is not what somebody made up and pinned", () => {
     const made = ran(FLOW, ["plan", "plan", "made up"]);
-    made.story.pinned = new Set(["plan"]);
+    made.story.mocked = new Set(["plan"]);
     expect([...stepsOf([made, whole], "plan").values()]).toEqual([{ items: [1, 2] }, { items: [] }]);
     expect(stepsOf([made], "plan").size).toBe(0);
   });

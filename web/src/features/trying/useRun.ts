@@ -39,7 +39,7 @@ export function useRun() {
       const { execution: before, log } = tryout.getState();
       tryout.getState().watch(executionId);
       // Nobody comes back to the one that was shown: it waits for nobody, and stands in no inbox.
-      if (before !== null && !(log && ENDED.has(log.story.status)))
+      if (before !== null && !(log && ENDED.has(log.timeline.status)))
         void control(before, "cancel").catch(() => undefined);
       void client.invalidateQueries({ queryKey: ["last", id] });
     },

@@ -17,7 +17,7 @@ export interface TrialReport {
 export function useTrial() {
   const { id, draft } = useEditor();
   const { run, pin } = useRun();
-  const story = useTryout(id, (now) => now.log?.story);
+  const story = useTryout(id, (now) => now.log?.timeline);
   const last = useQuery(lastRuns(id));
   const shown = story ? [{ story, definition: draft.shown }] : [];
   const asked = () => {

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
-import { Part } from "@/components/DescriptionList";
+import { PageSection } from "@/components/DescriptionList";
 import { Listing } from "@/components/Listing";
 import { Meter } from "@/components/Meter";
 import { QueryResult } from "@/components/QueryResult";
@@ -15,8 +15,8 @@ export function Budgets({ period }: { period: Period }) {
   const { t } = useTranslation();
   const known = useQuery(budgets(period));
   return (
-    <Part title={t("usage.budgets.title")} about={t("usage.budgets.about")}>
-      <QueryResult asked={known}>
+    <PageSection title={t("usage.budgets.title")} about={t("usage.budgets.about")}>
+      <QueryResult query={known}>
         {(rows) =>
           rows.length === 0 ? (
             <EmptyMessage title={t("usage.budgets.none")}>{t("usage.budgets.noneHint")}</EmptyMessage>
@@ -25,7 +25,7 @@ export function Budgets({ period }: { period: Period }) {
           )
         }
       </QueryResult>
-    </Part>
+    </PageSection>
   );
 }
 

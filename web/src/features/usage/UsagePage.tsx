@@ -91,7 +91,7 @@ export function UsagePage() {
         />
       </div>
       <Narrowed of={search.of ?? []} onChange={look} />
-      <QueryResult asked={days}>
+      <QueryResult query={days}>
         {({ usage: found }) => {
           const shown = byDay(found, show, period);
           if (found.length === 0) return <EmptyMessage title={t("usage.none")}>{t("usage.noneHint")}</EmptyMessage>;
@@ -106,7 +106,7 @@ export function UsagePage() {
       </QueryResult>
       <div className="mt-6">
         {days.data?.usage.length ? (
-          <QueryResult asked={rows}>
+          <QueryResult query={rows}>
             {(told) => (
               <>
                 <UsageTable

@@ -1,6 +1,6 @@
 /** What executions took and paid for, asked of the server; and days, as the server counts them (UTC). */
 import { queryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
 export type Row = Schemas["UsageRow"];
@@ -34,7 +34,7 @@ export const usage = (by: Dimension, counted: Counted) =>
     queryKey: ["usage", by, counted],
     queryFn: ({ signal }) => {
       const limit = by === "day" ? DAYS_ASKED_MAX : ROWS_MAX;
-      return ask<Schemas["UsageTable"]>(`/api/usage${query({ by, limit, ...counted })}`, { signal });
+      return apiRequest<Schemas["UsageTable"]>(`/api/usage${query({ by, limit, ...counted })}`, { signal });
     },
   });
 
@@ -46,7 +46,9 @@ export const budgets = (period: Period) =>
   queryOptions({
     queryKey: ["usage", "budgets", period],
     queryFn: ({ signal }) =>
-      ask<Schemas["BudgetReport"]>(`/api/budgets${query({ ...period })}`, { signal }).then((told) => told.budgets),
+      apiRequest<Schemas["BudgetReport"]>(`/api/budgets${query({ ...period })}`, { signal }).then(
+        (told) => told.budgets,
+      ),
   });
 
 export function dayOf(at: number): string {

@@ -8,7 +8,7 @@ import { Dialog } from "@/components/Dialog";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
 import { QueryResult } from "@/components/QueryResult";
-import { When } from "@/components/When";
+import { RelativeTime } from "@/components/RelativeTime";
 import { bytes } from "../memory/memory";
 import { type Delivery, deliveries, type Webhook } from "./webhooks";
 
@@ -31,7 +31,7 @@ export function Deliveries(props: { webhook: Webhook; onClose: () => void }) {
           <RefreshCw className="size-4" aria-hidden /> {t("webhooks.refresh")}
         </Button>
       </div>
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {(found) =>
           found.length === 0 ? <p className="text-ink-soft">{t("webhooks.noCalls")}</p> : <Calls found={found} />
         }
@@ -48,7 +48,7 @@ function Calls({ found }: { found: readonly Delivery[] }) {
       entries={found}
       keyOf={(one) => `${one.at} ${one.id} ${one.outcome}`}
       columns={[
-        { name: t("webhooks.when"), cell: (one) => <When at={one.at} /> },
+        { name: t("webhooks.when"), cell: (one) => <RelativeTime at={one.at} /> },
         {
           name: t("webhooks.came"),
           cell: (one) => (

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import type { Json } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Copy } from "@/components/Copy";
+import { CopyButton } from "@/components/CopyButton";
 import { Dialog } from "@/components/Dialog";
 import { JsonField, jsonIn } from "@/components/JsonField";
 import { ErrorMessage } from "@/components/StatusMessage";
@@ -40,13 +40,13 @@ export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) 
       </div>
       {call.isError ? (
         <div className="mt-3">
-          <ErrorMessage why={call.error} />
+          <ErrorMessage error={call.error} />
         </div>
       ) : null}
       <section className="mt-6">
         <div className="flex items-center gap-2">
           <h3 className="font-semibold">{t("webhooks.fromOutside")}</h3>
-          <Copy text={curl} name={t("webhooks.fromOutside")} />
+          <CopyButton text={curl} name={t("webhooks.fromOutside")} />
         </div>
         <p className="mb-1 text-ink-soft">{t(one.signed ? "webhooks.signedAbout" : "webhooks.openAbout")}</p>
         <pre className="rounded-md bg-sunken p-3 font-mono text-xs wrap-anywhere whitespace-pre-wrap">{curl}</pre>

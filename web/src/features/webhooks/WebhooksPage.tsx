@@ -3,12 +3,12 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Chip } from "@/components/Chip";
-import { Copy } from "@/components/Copy";
-import { Part } from "@/components/DescriptionList";
-import { Listing, More } from "@/components/Listing";
+import { CopyButton } from "@/components/CopyButton";
+import { PageSection } from "@/components/DescriptionList";
+import { LargeListSearch, useSearch } from "@/components/LargeListSearch";
+import { Listing, LoadMore } from "@/components/Listing";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
-import { SearchWhereMany, useSearch } from "@/components/SearchWhereMany";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Deliveries } from "./Deliveries";
@@ -31,9 +31,9 @@ export function WebhooksPage() {
     <Page
       title={t("webhooks.title")}
       about={t("webhooks.about")}
-      actions={<SearchWhereMany search={search} of={known} label={t("webhooks.search")} />}
+      actions={<LargeListSearch search={search} query={known} label={t("webhooks.search")} />}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.webhooks);
           if (all.length > 0) return <WebhookTable found={all} />;
@@ -41,12 +41,12 @@ export function WebhooksPage() {
           return <EmptyMessage title={t("webhooks.none")}>{t("webhooks.noneHint")}</EmptyMessage>;
         }}
       </QueryResult>
-      <More asked={known} />
-      <Part title={t("webhooks.new")} about={t("webhooks.newAbout")}>
+      <LoadMore query={known} />
+      <PageSection title={t("webhooks.new")} about={t("webhooks.newAbout")}>
         <pre className="wrap-anywhere whitespace-pre-wrap rounded-md border border-line bg-surface p-3 font-mono text-xs">
           {DECLARED}
         </pre>
-      </Part>
+      </PageSection>
     </Page>
   );
 }
@@ -67,7 +67,7 @@ function WebhookTable({ found }: { found: readonly Webhook[] }) {
             cell: (one) => (
               <span className="flex flex-wrap items-center gap-x-2">
                 <span className="font-mono text-xs font-normal wrap-anywhere">{addressOf(one)}</span>
-                <Copy text={addressOf(one)} name={t("webhooks.addressOf", { path: one.path })} />
+                <CopyButton text={addressOf(one)} name={t("webhooks.addressOf", { path: one.path })} />
               </span>
             ),
           },

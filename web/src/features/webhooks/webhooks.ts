@@ -1,6 +1,6 @@
 /** Webhooks that saved workflows declare, asked of the server and tried there. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ask, query } from "@/api/http";
+import { apiRequest, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 
 export type Webhook = Schemas["WebhookView"];
@@ -12,7 +12,9 @@ export const webhooks = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["webhooks", { words }],
     queryFn: ({ pageParam, signal }) =>
-      ask<Schemas["WebhookPage"]>(`/api/webhooks${query({ search: words, after: pageParam, limit: 50 })}`, { signal }),
+      apiRequest<Schemas["WebhookPage"]>(`/api/webhooks${query({ search: words, after: pageParam, limit: 50 })}`, {
+        signal,
+      }),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     placeholderData: (before) => before,
@@ -24,11 +26,11 @@ const triggerOf = (one: Webhook) =>
 export const deliveries = (one: Webhook) =>
   queryOptions({
     queryKey: ["webhooks", one.path, "deliveries"],
-    queryFn: ({ signal }) => ask<{ deliveries: Delivery[] }>(`${triggerOf(one)}/deliveries`, { signal }),
+    queryFn: ({ signal }) => apiRequest<{ deliveries: Delivery[] }>(`${triggerOf(one)}/deliveries`, { signal }),
     select: (told) => told.deliveries,
   });
 
-export const tryWebhook = (one: Webhook, data: Json) => ask<Tried>(`${triggerOf(one)}/try`, { body: { data } });
+export const tryWebhook = (one: Webhook, data: Json) => apiRequest<Tried>(`${triggerOf(one)}/try`, { body: { data } });
 
 export const addressOf = (one: Webhook): string =>
   new URL(one.address.split("/").map(encodeURIComponent).join("/"), window.location.origin).href;

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ask, type Problem } from "@/api/http";
+import { apiRequest, type Problem } from "@/api/http";
 import { definition as savedDefinition } from "@/api/queries";
 import type { Definition, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
@@ -38,7 +38,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
   const written = useQuery({
     queryKey: ["written", id, format],
     queryFn: ({ signal }) =>
-      ask<{ document: JsonObject; losses: Problem[] } | string>(
+      apiRequest<{ document: JsonObject; losses: Problem[] } | string>(
         `/api/workflows/${encodeURIComponent(id)}?dialect=${format}`,
         { signal },
       ),
@@ -95,7 +95,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
         ))}
       </fieldset>
       <div className="mt-3 space-y-2" aria-live="polite">
-        {why ? <ErrorMessage why={why} /> : null}
+        {why ? <ErrorMessage error={why} /> : null}
         {!isPicture && isChanged ? <p className="text-waiting">{t("export.saved")}</p> : null}
         {!isPicture && written.isFetching ? <Loading /> : null}
         {losses.length > 0 ? (

@@ -110,7 +110,7 @@ function OneDocument(props: { text: string; onFiles: (files: readonly File[]) =>
         />
       </div>
       <div aria-live="polite" className="mt-2">
-        {check.isError ? <ErrorMessage why={check.error} /> : null}
+        {check.isError ? <ErrorMessage error={check.error} /> : null}
         {check.data ? (
           <p className={check.data.ok ? "text-done" : "text-failed"}>
             {check.data.ok
@@ -125,7 +125,7 @@ function OneDocument(props: { text: string; onFiles: (files: readonly File[]) =>
           <p className="text-waiting">{t("import.taken", { id: check.data.id, revision: check.data.revision + 1 })}</p>
         ) : null}
         {check.data ? <ProblemList problems={check.data.problems} /> : null}
-        {save.isError ? <ErrorMessage why={save.error} /> : null}
+        {save.isError ? <ErrorMessage error={save.error} /> : null}
       </div>
       <DialogActions onClose={props.onClose}>
         {check.data && !check.data.ok ? (

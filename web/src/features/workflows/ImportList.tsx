@@ -85,7 +85,7 @@ function DocumentRow({ document }: { document: Document }) {
                 ? t("import.unread")
                 : null}
         </p>
-        {failed ? <ErrorMessage why={failed} /> : null}
+        {failed ? <ErrorMessage error={failed} /> : null}
         {checked && checked.problems.length > 0 && !saved ? (
           <details className="mt-1">
             <summary className="min-h-6 cursor-pointer text-ink-soft">

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type ApiError, ask } from "@/api/http";
+import { type ApiError, apiRequest } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
@@ -19,7 +19,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
   const id = typed ?? idOf(name);
   const make = useMutation<{ id: string }, ApiError>({
     mutationFn: () =>
-      ask("/api/workflows", {
+      apiRequest("/api/workflows", {
         body: { pointsman: 1, id, name: name.trim(), nodes: [{ id: "start", type: "start" }], edges: [] },
         headers: { "if-none-match": "*" },
       }),
@@ -67,7 +67,7 @@ export function NewDialog({ onClose }: { onClose: () => void }) {
             {t("new.taken", { id })}
           </p>
         ) : make.error ? (
-          <ErrorMessage why={make.error} />
+          <ErrorMessage error={make.error} />
         ) : null}
         <DialogActions onClose={onClose}>
           <Button type="submit" kind="primary" disabled={!id || make.isPending}>

@@ -7,7 +7,7 @@ import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { SelectionBar } from "@/components/SelectionBar";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { useSelection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
 import { type Kept, removeEach } from "./catalogue";
@@ -19,7 +19,7 @@ const NAMED_MAX = 12;
 export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onStart: (id: string) => void }) {
   const { t, i18n } = useTranslation();
   const client = useQueryClient();
-  const mayDesign = useMay("editor");
+  const mayDesign = useHasRole("editor");
   const ids = props.entries.map((one) => one.id);
   const selection = useSelection(ids);
   const [isSure, setSure] = useState(false);
@@ -72,8 +72,8 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
               ...(more > 0 ? [t("workflows.deleteMore", { count: more })] : []),
             ].join(", "),
           })}
-          deed={t("workflows.delete")}
-          act={remove}
+          confirmLabel={t("workflows.delete")}
+          action={remove}
           onClose={() => setSure(false)}
         />
       ) : null}

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import type { Answer, ApiError } from "@/api/http";
+import type { ApiError, ApiResponse } from "@/api/http";
 import { me } from "@/api/queries";
 import type { Me } from "@/api/views";
 import { Button } from "@/components/Button";
@@ -26,7 +26,7 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
       title={t("sharing.of", { name: props.name })}
       about={known.data?.value.owner ? t("sharing.owner", { owner: known.data.value.owner }) : t("sharing.nobodys")}
     >
-      <QueryResult asked={known}>
+      <QueryResult query={known}>
         {(read) =>
           self.data ? (
             <SharingForm key={read.etag} id={props.id} read={read} self={self.data} onClose={props.onClose} />
@@ -38,7 +38,7 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
 }
 
 /** Begins with what was read: what is chosen is chosen over that, or not at all. */
-function SharingForm(props: { id: string; read: Answer<Sharing>; self: Me; onClose: () => void }) {
+function SharingForm(props: { id: string; read: ApiResponse<Sharing>; self: Me; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const { self } = props;
@@ -47,7 +47,7 @@ function SharingForm(props: { id: string; read: Answer<Sharing>; self: Me; onClo
   const [audience, choose] = useState<Audience>(told.audience);
   const [groups, setGroups] = useState((told.groups.length > 0 ? told.groups : self.groups).join(", "));
   const named = [...new Set(groups.split(",").map((one) => one.trim()))].filter(Boolean);
-  const save = useMutation<Answer<Sharing>, ApiError>({
+  const save = useMutation<ApiResponse<Sharing>, ApiError>({
     mutationFn: () => share(props.id, etag, audience, audience === "groups" ? named : []),
     onSuccess: async (next) => {
       client.setQueryData(sharing(props.id).queryKey, next);
@@ -88,7 +88,7 @@ function SharingForm(props: { id: string; read: Answer<Sharing>; self: Me; onClo
       {isOwn ? null : <p className="mt-3 text-ink-soft">{t("sharing.notYours")}</p>}
       {save.isError ? (
         <div className="mt-3">
-          <ErrorMessage why={save.error} />
+          <ErrorMessage error={save.error} />
         </div>
       ) : null}
       <DialogActions>

@@ -46,10 +46,10 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
       about={textIn(known.data?.description, i18n.language)}
     >
       {known.isPending ? <Loading /> : null}
-      {known.isError ? <ErrorMessage why={known.error} /> : null}
+      {known.isError ? <ErrorMessage error={known.error} /> : null}
       {begin.isError ? (
         <div className="mb-3">
-          <ErrorMessage why={begin.error} />
+          <ErrorMessage error={begin.error} />
         </div>
       ) : null}
       {known.isSuccess ? (

@@ -6,13 +6,13 @@ import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
 import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
-import { InEnglish } from "@/components/ErrorDetail";
+import { ServerText } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
-import { Tick } from "@/components/SelectionBar";
+import { SelectionCheckbox } from "@/components/SelectionBar";
 import { StatusIcon } from "@/components/Status";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { ago, moment } from "@/components/times";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import type { Selection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
 import { enable } from "./catalogue";
@@ -23,8 +23,8 @@ const SharingDialog = lazy(() => import("./SharingDialog").then((part) => ({ def
 /** One workflow in the list: what it is, how it went last, what can be done. */
 export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection | null; onStart: () => void }) {
   const { t, i18n } = useTranslation();
-  const mayDesign = useMay("editor");
-  const mayRun = useMay("operator");
+  const mayDesign = useHasRole("editor");
+  const mayRun = useHasRole("operator");
   const [isSharing, setSharing] = useState(false);
   const { entry, selection } = props;
   const name = textIn(entry.names ?? entry.name, i18n.language, entry.id);
@@ -34,7 +34,9 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
   const switching = useSwitch(entry.id);
   return (
     <li className={`flex gap-3 px-4 py-3 hover:bg-sunken ${selection?.has(entry.id) ? "bg-accent-soft" : ""}`}>
-      {selection ? <Tick selection={selection} id={entry.id} label={t("selection.choose", { name })} /> : null}
+      {selection ? (
+        <SelectionCheckbox selection={selection} id={entry.id} label={t("selection.choose", { name })} />
+      ) : null}
       <div className="flex min-w-0 flex-1 flex-wrap items-center gap-x-3 gap-y-2">
         <div className="min-w-0 flex-1 max-sm:basis-full">
           <Link
@@ -65,7 +67,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
             ))}
             {entry.enabled ? null : <span className="text-waiting">{t("workflows.disabled")}</span>}
           </p>
-          {switching.isError ? <ErrorMessage why={switching.error} /> : null}
+          {switching.isError ? <ErrorMessage error={switching.error} /> : null}
           {switching.data?.length ? <Lost id={entry.id} losses={switching.data} onSeen={switching.reset} /> : null}
         </div>
         {latest ? (
@@ -119,7 +121,7 @@ function Lost(props: { id: string; losses: readonly string[]; onSeen: () => void
         {props.losses.map((one) => (
           <li key={one} className="wrap-anywhere">
             {one.startsWith("comments") ? t("workflows.lostComments") : null}
-            <InEnglish text={one} look="text-ink-soft" />
+            <ServerText text={one} look="text-ink-soft" />
           </li>
         ))}
       </ul>

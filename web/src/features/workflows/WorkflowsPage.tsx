@@ -5,13 +5,13 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { CatalogueEntry } from "@/api/views";
 import { Button } from "@/components/Button";
-import { More } from "@/components/Listing";
+import { LoadMore } from "@/components/Listing";
 import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage, ErrorMessage, Loading } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
-import { useMay } from "@/components/useMay";
+import { useDebouncedInput } from "@/components/useDebouncedInput";
+import { useHasRole } from "@/components/useHasRole";
 import { useTitle } from "@/components/useTitle";
-import { useTyped } from "@/components/useTyped";
 import { type CatalogueSearch, catalogue, type Sort } from "./catalogue";
 import { DropTarget } from "./DropTarget";
 import { NewDialog } from "./NewDialog";
@@ -32,7 +32,7 @@ export function WorkflowsPage() {
   const search = useSearch({ from: "/workflows" });
   const saved = useInfiniteQuery(catalogue(search, false));
   const shelf = useInfiniteQuery(catalogue(search, true));
-  const mayDesign = useMay("editor");
+  const mayDesign = useHasRole("editor");
   const [open, setOpen] = useState<Open | null>(null);
   const close = () => setOpen(null);
   const ours = saved.data?.pages.flatMap((page) => page.workflows) ?? [];
@@ -62,7 +62,7 @@ export function WorkflowsPage() {
 
       <div className="mt-3">
         {saved.isPending ? <Loading /> : null}
-        {saved.isError ? <ErrorMessage why={saved.error} again={() => void saved.refetch()} /> : null}
+        {saved.isError ? <ErrorMessage error={saved.error} onRetry={() => void saved.refetch()} /> : null}
         {saved.isSuccess && ours.length === 0 && !isNarrowed ? (
           <EmptyMessage title={t("workflows.none")}>
             {t(mayDesign ? "workflows.noneHint" : "workflows.noneYours")}
@@ -76,7 +76,7 @@ export function WorkflowsPage() {
           </EmptyMessage>
         ) : null}
         <SavedWorkflows entries={ours} onStart={start} />
-        <More asked={saved} />
+        <LoadMore query={saved} />
         {shipped.length > 0 ? (
           <section className="mt-8">
             <h2 className="font-semibold">{t("workflows.builtIn")}</h2>
@@ -86,7 +86,7 @@ export function WorkflowsPage() {
                 <WorkflowRow key={one.id} entry={one} selection={null} onStart={() => start(one.id)} />
               ))}
             </ul>
-            <More asked={shelf} />
+            <LoadMore query={shelf} />
           </section>
         ) : null}
       </div>
@@ -107,7 +107,7 @@ function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEn
   const navigate = useNavigate();
   const { search } = props;
   const go = (next: CatalogueSearch) => void navigate({ to: "/workflows", search: next, replace: true });
-  const [words, type] = useTyped(search.q ?? "", (q) => go(without({ ...search, q })));
+  const [words, type] = useDebouncedInput(search.q ?? "", (q) => go(without({ ...search, q })));
   const chosen = search.tag ?? [];
   const [known, setKnown] = useState<readonly string[]>([]);
   const seen = [...new Set([...known, ...chosen, ...props.shown.flatMap((one) => one.tags)])].sort();

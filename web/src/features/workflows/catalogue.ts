@@ -1,6 +1,6 @@
 /** The list of workflows: what is looked for, page by page; and what is done to those in it. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ApiError, answerOf, ask, over, query } from "@/api/http";
+import { ApiError, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
 import type { CatalogueEntry, Schemas } from "@/api/views";
 
 export const SORTS = ["name", "saved"] as const;
@@ -21,7 +21,7 @@ export const catalogue = (search: CatalogueSearch, builtIn: boolean) =>
   infiniteQueryOptions({
     queryKey: ["workflows", "found", search, builtIn],
     queryFn: ({ pageParam, signal }) =>
-      ask<{ workflows: CatalogueEntry[]; next: string | null }>(
+      apiRequest<{ workflows: CatalogueEntry[]; next: string | null }>(
         `/api/workflows${query({
           disabled: "true",
           builtIn: String(builtIn),
@@ -46,16 +46,16 @@ export type Audience = Sharing["audience"];
 export const sharing = (id: string) =>
   queryOptions({
     queryKey: ["workflow", id, "sharing"],
-    queryFn: ({ signal }) => answerOf<Sharing>(`${at(id)}/sharing`, { signal }),
+    queryFn: ({ signal }) => apiResponse<Sharing>(`${at(id)}/sharing`, { signal }),
   });
 
 /** `etag`: of what was read before; nothing is changed where somebody else changed it since. */
 export const share = (id: string, etag: string | null, audience: Audience, groups: readonly string[]) =>
-  answerOf<Sharing>(`${at(id)}/sharing`, { method: "PUT", body: { audience, groups }, ...over(etag) });
+  apiResponse<Sharing>(`${at(id)}/sharing`, { method: "PUT", body: { audience, groups }, ...ifMatch(etag) });
 
 /** What of the author's text was not kept by it, a sentence each. */
 export const enable = async (id: string, enabled: boolean): Promise<string[]> =>
-  (await ask<{ losses?: string[] }>(at(id), { method: "PATCH", body: { enabled } })).losses ?? [];
+  (await apiRequest<{ losses?: string[] }>(at(id), { method: "PATCH", body: { enabled } })).losses ?? [];
 
 export interface Kept {
   id: string;
@@ -67,7 +67,7 @@ export async function removeEach(entries: readonly Pick<CatalogueEntry, "id" | "
   const kept: Kept[] = [];
   for (const { id, etag } of entries) {
     try {
-      await ask<void>(at(id), { method: "DELETE", ...over(etag) });
+      await apiRequest<void>(at(id), { method: "DELETE", ...ifMatch(etag) });
     } catch (why) {
       if (!(why instanceof ApiError)) throw why;
       if (why.code !== "unknown-workflow") kept.push({ id, why });

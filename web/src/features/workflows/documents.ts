@@ -1,5 +1,5 @@
 /** Documents to be imported: each is checked, and saved as it is. */
-import { ask, type Problem } from "@/api/http";
+import { apiRequest, type Problem } from "@/api/http";
 import { saveNew } from "@/api/queries";
 
 export const BYTES_MAX = 5_000_000;
@@ -24,7 +24,7 @@ export interface Document {
   failed: Error | null;
 }
 
-export const check = (document: string) => ask<Checked>("/api/workflows/check", { body: { document } });
+export const check = (document: string) => apiRequest<Checked>("/api/workflows/check", { body: { document } });
 
 export async function readAndChecked(file: File): Promise<Document> {
   const begun: Document = { name: file.name, text: "", checked: null, saved: null, failed: null };

@@ -63,7 +63,7 @@ export default function TryFormula({ text, spelled, known, sample }: Props) {
         {values === null ? (
           <span className="text-failed">{t("editor.noJson")}</span>
         ) : given.error ? (
-          <ErrorMessage why={given.error} />
+          <ErrorMessage error={given.error} />
         ) : given.data ? (
           <Gives data={given.data} />
         ) : null}

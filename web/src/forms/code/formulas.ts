@@ -1,6 +1,6 @@
 /** What the server says of one formula: what is wrong with it, what it gives over some values. */
 import { queryOptions } from "@tanstack/react-query";
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import type { Json, JsonObject, Schemas } from "@/api/views";
 import type { Known } from "@/features/editor/document/known";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
@@ -11,7 +11,7 @@ export type EvaluatedFormula = Schemas["EvaluatedFormula"];
 export const functionsOfLanguage = () =>
   queryOptions({
     queryKey: ["expressions", "functions"],
-    queryFn: ({ signal }) => ask<Schemas["LanguageFunctions"]>("/api/expressions/functions", { signal }),
+    queryFn: ({ signal }) => apiRequest<Schemas["LanguageFunctions"]>("/api/expressions/functions", { signal }),
     select: (told) => told.functions,
     staleTime: Number.POSITIVE_INFINITY,
   });
@@ -23,7 +23,7 @@ export function checkFormula(
   signal?: AbortSignal,
 ): Promise<CheckedFormula> {
   const body = { text, kind: spelled, dialect: known.dialect, names: known.own, schemas: known.schemas };
-  return ask<CheckedFormula>("/api/expressions/check", { body, ...(signal ? { signal } : {}) });
+  return apiRequest<CheckedFormula>("/api/expressions/check", { body, ...(signal ? { signal } : {}) });
 }
 
 export function evaluateFormula(
@@ -34,7 +34,7 @@ export function evaluateFormula(
   signal?: AbortSignal,
 ): Promise<EvaluatedFormula> {
   const body = { text, kind: spelled, dialect: known.dialect, names: known.own, values };
-  return ask<EvaluatedFormula>("/api/expressions/evaluate", { body, ...(signal ? { signal } : {}) });
+  return apiRequest<EvaluatedFormula>("/api/expressions/evaluate", { body, ...(signal ? { signal } : {}) });
 }
 
 /** The server counts characters, a text here has two units for some of them. */

@@ -8,7 +8,7 @@ import { ChevronDown, ChevronRight, CornerDownRight } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { StatusIcon } from "@/components/Status";
-import { begun, useTypedLetters } from "@/components/useTypedLetters";
+import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
 import type { Picture } from "@/graph/model/picture";
 import { iconOf } from "./nodeIcons";
 import { keyOf, type Row, rowsOf } from "./outlineRows";
@@ -67,9 +67,9 @@ export function Outline(props: {
     if (!next.delete(row.key)) next.add(row.key);
     setTurned(next);
   };
-  const typed = useTypedLetters();
+  const typed = useTypeAhead();
   const goTo = (letter: string) => {
-    const next = begun(rows, at, typed.with(letter), (row) => row.box?.name ?? "");
+    const next = nextWithPrefix(rows, at, typed.add(letter), (row) => row.box?.name ?? "");
     if (next) go(rows.indexOf(next));
   };
   const press = (event: KeyboardEvent) => {
@@ -84,7 +84,7 @@ export function Outline(props: {
     else if (event.key === "Enter" || event.key === " ") onPick(row);
     else if (verbs && event.key === "Delete") verbs.remove(row);
     else if (verbs && (event.key === "+" || event.key === "Insert")) verbs.add(row);
-    else if (verbs && event.key === "c" && !typed.isGoingOn()) verbs.connect(row);
+    else if (verbs && event.key === "c" && !typed.isContinuing()) verbs.connect(row);
     else if (event.key.length === 1) goTo(event.key.toLowerCase());
     else return;
     event.preventDefault();

@@ -1,13 +1,13 @@
-/** Shape of the translations of what the server writes in English. */
+/** The shape of the translations of the server's English texts. */
 export interface ServerTexts {
-  /** Sentences of the schema of definitions, as they stand there. */
+  /** Descriptions in the schema of definitions; the key is the English sentence. */
   about: Record<string, string>;
-  /** What can be chosen in a field, by its name and the value. */
+  /** Labels of the choices of a field, by field name and value. */
   choices: Record<string, Record<string, string>>;
-  /** What an error, a problem or a failure of this code means. */
+  /** Explanations of errors, problems and failures, by code. */
   codes: Record<string, string>;
-  /** What an operation of the server does, as its document says it. */
+  /** Summaries of operations, as in the OpenAPI document. */
   operations: Record<string, string>;
-  /** What the workflows that come along ask whoever starts them. */
+  /** Descriptions of the inputs of built-in workflows. */
   shelf: Record<string, string>;
 }

@@ -39,7 +39,12 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
     onClose();
   };
   return (
-    <Dialog open onClose={onClose} title={t("outline.connect", { name: called(source) })} {...(goOn ? { goOn } : {})}>
+    <Dialog
+      open
+      onClose={onClose}
+      title={t("outline.connect", { name: called(source) })}
+      {...(goOn ? { moveFocus: goOn } : {})}
+    >
       <Chooser label={t("outline.connectTo")} choices={choices} onChoose={lead} />
     </Dialog>
   );

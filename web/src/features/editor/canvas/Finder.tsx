@@ -31,7 +31,7 @@ export default function Finder(props: {
     [definition, i18n.language, t],
   );
   return (
-    <Dialog open onClose={props.onClose} title={t("canvas.find")} goOn={props.goOn}>
+    <Dialog open onClose={props.onClose} title={t("canvas.find")} moveFocus={props.goOn}>
       <Chooser label={t("canvas.findWhat")} choices={choices} onChoose={props.onChoose} onMove={props.onMove} />
     </Dialog>
   );

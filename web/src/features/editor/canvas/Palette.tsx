@@ -1,7 +1,7 @@
 import { Toolbar } from "radix-ui";
 import { type KeyboardEvent, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { begun, useTypedLetters } from "@/components/useTypedLetters";
+import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
 import { iconOf } from "@/graph/render/nodeIcons";
 import { added, openEnd } from "../document/edits";
 import { PALETTE } from "../document/palette";
@@ -15,7 +15,7 @@ export function Palette() {
   const { t } = useTranslation();
   const { draft, node, pick, stage } = useEditor();
   const bar = useRef<HTMLDivElement>(null);
-  const typed = useTypedLetters();
+  const typed = useTypeAhead();
   const put = (type: string) => {
     const { id, changes } = added(draft.shown, stage.places(), { type, after: node?.id ?? openEnd(draft.shown) });
     draft.act(...changes);
@@ -26,7 +26,7 @@ export function Palette() {
     if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
     const names = [...(bar.current?.querySelectorAll("button") ?? [])];
     const at = names.findIndex((one) => one.matches(":focus"));
-    begun(names, at, typed.with(event.key.toLowerCase()), (one) => one.textContent.trim())?.focus();
+    nextWithPrefix(names, at, typed.add(event.key.toLowerCase()), (one) => one.textContent.trim())?.focus();
     event.preventDefault();
   };
   return (

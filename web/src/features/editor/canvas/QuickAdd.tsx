@@ -14,7 +14,12 @@ export default function QuickAdd(props: { onAdd: (type: string) => void; onClose
     icon: iconOf(type),
   }));
   return (
-    <Dialog open onClose={props.onClose} title={t("canvas.addTitle")} {...(props.goOn ? { goOn: props.goOn } : {})}>
+    <Dialog
+      open
+      onClose={props.onClose}
+      title={t("canvas.addTitle")}
+      {...(props.goOn ? { moveFocus: props.goOn } : {})}
+    >
       <Chooser label={t("canvas.addWhat")} choices={choices} onChoose={props.onAdd} />
     </Dialog>
   );

@@ -1,6 +1,6 @@
 /** What the server says of the draft: its problems, and the text that would be saved. */
 import { useEffect, useState } from "react";
-import { type ApiError, ask, type Problem } from "@/api/http";
+import { type ApiError, apiRequest, type Problem } from "@/api/http";
 import type { DefinitionGraph } from "@/api/views";
 import type { Draft } from "./draft";
 import { askedOf, type Operation } from "./operations";
@@ -42,7 +42,7 @@ export function useChecked(id: string, draft: Draft, before: Problem[], isSaving
     const timer = setTimeout(async () => {
       try {
         const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
-        const edited = await ask<Edited>(path, { body: { ...askedOf(done), graph: true }, signal: stop.signal });
+        const edited = await apiRequest<Edited>(path, { body: { ...askedOf(done), graph: true }, signal: stop.signal });
         const { problems, text, graph } = edited;
         setTold((now) => {
           const latest = graph ? { ...graph, known: shown.nodes.map((node) => node.id) } : now.graph;

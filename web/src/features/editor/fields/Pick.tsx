@@ -4,12 +4,12 @@ import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import type { Schemas } from "@/api/views";
 import { IconButton } from "@/components/IconButton";
-import { Suggesting, type Suggestion } from "@/components/Suggesting";
-import { type Found, useFound } from "@/components/useFound";
-import { useFoundWorkflows } from "@/components/useFoundWorkflows";
+import { type Suggestion, SuggestionInput } from "@/components/SuggestionInput";
+import { type ServerSearch, useServerSearch } from "@/components/useServerSearch";
+import { useWorkflowSearch } from "@/components/useWorkflowSearch";
 import type { Agent } from "@/features/agents/agents";
 import type { Tool } from "@/features/tools/tools";
 import { textIn } from "@/i18n";
@@ -28,9 +28,9 @@ interface Names {
 function useNames(of: NameKind): Names {
   const { i18n } = useTranslation();
   const { nodes } = useForm();
-  const workflows = useFoundWorkflows({ disabled: false });
-  const tools = useFound<Tool>("tools");
-  const agents = useFound<Agent>("agents");
+  const workflows = useWorkflowSearch({ disabled: false });
+  const tools = useServerSearch<Tool>("tools");
+  const agents = useServerSearch<Agent>("agents");
   const models = useQuery({ queryKey: ["names", of], queryFn: modelNames, enabled: of === "model", staleTime: 30_000 });
   switch (of) {
     case "node":
@@ -49,19 +49,19 @@ function useNames(of: NameKind): Names {
   }
 }
 
-function namesOf<T>(found: Found<T>, said: (one: T) => Suggestion): Names {
+function namesOf<T>(found: ServerSearch<T>, said: (one: T) => Suggestion): Names {
   return { suggestions: found.entries.map(said), note: found.note, onSearch: found.search };
 }
 
 async function modelNames({ signal }: { signal: AbortSignal }): Promise<Suggestion[]> {
-  const told = await ask<Schemas["ModelCatalogue"]>("/api/models", { signal });
+  const told = await apiRequest<Schemas["ModelCatalogue"]>("/api/models", { signal });
   return told.models.map((one) => ({ name: one.name, about: "" }));
 }
 
 export function Pick(box: BoxProps & { of: NameKind }) {
   const names = useNames(box.of);
   return (
-    <Suggesting
+    <SuggestionInput
       {...aria(box)}
       value={typeof box.value === "string" ? box.value : ""}
       {...names}
@@ -99,7 +99,7 @@ export function Picks(box: BoxProps & { of: NameKind }) {
           ))}
         </ul>
       ) : null}
-      <Suggesting
+      <SuggestionInput
         {...aria(box)}
         aria-labelledby={box.labelledBy}
         placeholder={t("editor.addOne")}

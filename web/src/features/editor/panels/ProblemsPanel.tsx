@@ -2,7 +2,7 @@ import { Wrench } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { Problem } from "@/api/http";
 import { Button } from "@/components/Button";
-import { ErrorDetail, InEnglish } from "@/components/ErrorDetail";
+import { ErrorDetail, ServerText } from "@/components/ErrorDetail";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { arrowName, useNodeName } from "@/graph/model/nodeNames";
 import { fixesOf, fixOf } from "../document/fixes";
@@ -21,7 +21,7 @@ export default function ProblemsPanel() {
   const mended = isNative ? checked.problems.filter((one) => fixOf(one, draft.shown)) : [];
   return (
     <section aria-live="polite" aria-label={t("workflows.problems")} className="space-y-4">
-      {checked.error ? <ErrorMessage why={checked.error} /> : null}
+      {checked.error ? <ErrorMessage error={checked.error} /> : null}
       {!checked.error && checked.problems.length === 0 ? (
         <p className="text-done">{t("workflows.noProblems")}</p>
       ) : null}
@@ -70,7 +70,7 @@ function Entry({ problem, canFix }: { problem: Problem; canFix: boolean }) {
         <button type="button" onClick={() => jump(problem)} className="text-left break-words hover:underline">
           <ErrorDetail code={problem.code} message={problem.message} />
         </button>
-        <InEnglish text={problem.hint} look="text-ink-soft" />
+        <ServerText text={problem.hint} look="text-ink-soft" />
         <p className="font-mono text-xs text-ink-faint">
           {problem.code}
           {problem.line === null ? "" : ` :${problem.line}`}

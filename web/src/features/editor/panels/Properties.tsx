@@ -1,6 +1,6 @@
 import { useCallback, useMemo } from "react";
 import { useTranslation } from "react-i18next";
-import { ask } from "@/api/http";
+import { apiRequest } from "@/api/http";
 import { executionPath } from "@/api/queries";
 import type { Execution, ExecutionEntry, Json, JsonObject } from "@/api/views";
 import { Loading } from "@/components/StatusMessage";
@@ -51,9 +51,9 @@ const NONE: readonly never[] = [];
 async function lastState(workflow: string): Promise<JsonObject | null> {
   try {
     const path = `/api/workflows/executions?workflow=${encodeURIComponent(workflow)}&limit=1`;
-    const [last] = (await ask<{ executions: ExecutionEntry[] }>(path)).executions;
+    const [last] = (await apiRequest<{ executions: ExecutionEntry[] }>(path)).executions;
     if (!last) return null;
-    const found = await ask<Execution>(executionPath(last.executionId));
+    const found = await apiRequest<Execution>(executionPath(last.executionId));
     return { ...found.state, input: found.input, result: found.output as Json };
   } catch {
     // Without an execution to be seen, values are typed.

@@ -2,10 +2,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
-import { type Answer, answerOf } from "@/api/http";
+import { type ApiResponse, apiResponse } from "@/api/http";
 import type { WorkflowDetail } from "@/api/views";
 import { Button } from "@/components/Button";
-import { Copy } from "@/components/Copy";
+import { CopyButton } from "@/components/CopyButton";
 import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
@@ -16,7 +16,7 @@ const TextDiff = lazy(() => import("./TextDiff"));
 export interface Choice {
   whose: "mine" | "theirs";
   /** The revision that was looked at: nobody decides about one that came later. */
-  theirs: Answer<WorkflowDetail>;
+  theirs: ApiResponse<WorkflowDetail>;
 }
 
 export function TextConflict(props: {
@@ -29,7 +29,7 @@ export function TextConflict(props: {
   const { t } = useTranslation();
   const theirs = useQuery({
     queryKey: ["workflow", "typed over", props.path],
-    queryFn: ({ signal }) => answerOf<WorkflowDetail>(props.path, { signal }),
+    queryFn: ({ signal }) => apiResponse<WorkflowDetail>(props.path, { signal }),
     staleTime: 0,
     gcTime: 0,
   });
@@ -37,7 +37,7 @@ export function TextConflict(props: {
   const choose = (whose: Choice["whose"]) => theirs.data && props.onChoose({ whose, theirs: theirs.data });
   return (
     <Dialog open wide onClose={props.onClose} title={t("moved.typed")} about={t("moved.typedAbout")}>
-      {theirs.isError ? <ErrorMessage why={theirs.error} again={() => void theirs.refetch()} /> : null}
+      {theirs.isError ? <ErrorMessage error={theirs.error} onRetry={() => void theirs.refetch()} /> : null}
       {theirs.isPending ? <Loading /> : null}
       {told ? (
         <>
@@ -48,8 +48,8 @@ export function TextConflict(props: {
           <p className="text-ink-soft">{t("moved.theirsAbout")}</p>
         </>
       ) : null}
-      <DialogActions onClose={props.onClose} keep={t("moved.later")}>
-        <Copy text={props.mine} name={t("moved.myText")} />
+      <DialogActions onClose={props.onClose} cancelLabel={t("moved.later")}>
+        <CopyButton text={props.mine} name={t("moved.myText")} />
         <Button onClick={() => choose("theirs")} disabled={!told || props.isBusy}>
           {t("moved.theirs")}
         </Button>

@@ -1,7 +1,7 @@
 /** The author's document beside its picture. What is drawn shows here at once; what is typed is drawn as soon as it reads. */
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type ApiError, ask, type Problem } from "@/api/http";
+import { type ApiError, apiRequest, type Problem } from "@/api/http";
 import { definitionIn } from "@/api/queries";
 import type { Definition } from "@/api/views";
 import { Button } from "@/components/Button";
@@ -45,7 +45,7 @@ export default function TextPanel() {
       </div>
       {typing.error ? (
         <div className="space-y-2">
-          <ErrorMessage why={typing.error} />
+          <ErrorMessage error={typing.error} />
           <p className="text-sm text-ink-soft">{t("text.stays")}</p>
           <Button onClick={typing.takeBack}>{t("text.takeBack")}</Button>
         </div>
@@ -74,7 +74,7 @@ function useTyping(): Typing {
       const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
       try {
         const body = { text, native: true, graph: true };
-        const told = await ask<Edited & { native: Definition }>(path, { body, signal: stop.signal });
+        const told = await apiRequest<Edited & { native: Definition }>(path, { body, signal: stop.signal });
         if (stop.signal.aborted) return;
         store.getState().type({
           op: "replace_text",

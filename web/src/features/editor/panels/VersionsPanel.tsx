@@ -4,14 +4,14 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Eye, GitCompareArrows, Monitor, Undo2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type ApiError, ask } from "@/api/http";
+import { type ApiError, apiRequest } from "@/api/http";
 import { definition, revisions, workflow } from "@/api/queries";
 import type { WorkflowEntry } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { IconButton } from "@/components/IconButton";
+import { RelativeTime } from "@/components/RelativeTime";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
-import { When } from "@/components/When";
 import { pictureOf } from "@/graph/model/picture";
 import { Canvas } from "@/graph/render/Canvas";
 import { useEditor } from "../editorContext";
@@ -51,7 +51,7 @@ export default function VersionsPanel() {
     onSuccess: show,
   });
   const back = useMutation<unknown, ApiError, number>({
-    mutationFn: (revision) => ask(`/api/workflows/${encodeURIComponent(id)}/rollback`, { body: { revision } }),
+    mutationFn: (revision) => apiRequest(`/api/workflows/${encodeURIComponent(id)}/rollback`, { body: { revision } }),
     onSuccess: async () => {
       await Promise.all([
         client.fetchQuery({ ...definition(id), staleTime: 0 }),
@@ -63,10 +63,10 @@ export default function VersionsPanel() {
   });
 
   if (known.isPending) return <Loading />;
-  if (known.isError) return <ErrorMessage why={known.error} again={() => void known.refetch()} />;
+  if (known.isError) return <ErrorMessage error={known.error} onRetry={() => void known.refetch()} />;
   return (
     <div className="space-y-3">
-      {open.isError || back.isError ? <ErrorMessage why={open.error ?? back.error} /> : null}
+      {open.isError || back.isError ? <ErrorMessage error={open.error ?? back.error} /> : null}
       {isChanged ? <p className="text-ink-soft">{t("versions.unsaved")}</p> : null}
       <ol className="divide-y divide-line rounded-md border border-line">
         {known.data.map((entry, at) => {
@@ -81,7 +81,7 @@ export default function VersionsPanel() {
                 {isLatest ? <span className="text-xs text-done">{t("versions.latest")}</span> : null}
                 <span className="ml-auto text-xs text-ink-faint">
                   {entry.author ? `${entry.author}, ` : ""}
-                  {entry.createdAt === null ? null : <When at={entry.createdAt} />}
+                  {entry.createdAt === null ? null : <RelativeTime at={entry.createdAt} />}
                 </span>
               </p>
               <div className="mt-1 flex flex-wrap gap-1">

@@ -1,10 +1,10 @@
-/** What is cut says all of itself to who points at it, wherever it stands: a title, where there is none that is meant. */
-const CUT = ".truncate, [class*='line-clamp-']";
+/** Give each truncated text a tooltip with the whole text, unless it has a title already. */
+const CUT_SELECTOR = ".truncate, [class*='line-clamp-']";
 const MARK = "cut";
 
-export function tellCutText(page: Document): void {
+export function addTooltipsToCutText(page: Document): void {
   page.addEventListener("pointerover", (event) => {
-    const one = event.target instanceof Element ? event.target.closest<HTMLElement>(CUT) : null;
+    const one = event.target instanceof Element ? event.target.closest<HTMLElement>(CUT_SELECTOR) : null;
     if (one === null) return;
     if (one.dataset[MARK] === undefined && one.closest("[title]") !== null) return;
     const isCut = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight + 1;

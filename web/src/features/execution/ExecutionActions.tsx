@@ -9,13 +9,13 @@ import { Button } from "@/components/Button";
 import { Confirm } from "@/components/Confirm";
 import { IconButton, iconLook } from "@/components/IconButton";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { useMay } from "@/components/useMay";
+import { useHasRole } from "@/components/useHasRole";
 import { ForkDialog } from "./ForkDialog";
 import { limitIn } from "./limit";
 import { RaiseDialog } from "./RaiseDialog";
 import { SteerDialog } from "./SteerDialog";
 
-const OFFERED: Record<Execution["status"], readonly Verb[]> = {
+const ACTIONS: Record<Execution["status"], readonly Verb[]> = {
   pending: ["cancel"],
   running: ["pause", "cancel"],
   stopped: ["resume", "cancel"],
@@ -28,37 +28,41 @@ const OFFERED: Record<Execution["status"], readonly Verb[]> = {
 };
 const ICONS: Partial<Record<Verb, typeof Pause>> = { pause: Pause, resume: Play, cancel: Ban, retry: RotateCcw };
 
-type Asked = "fork" | "steer" | "raise" | "cancel" | "delete";
+type OpenDialog = "fork" | "steer" | "raise" | "cancel" | "delete";
 
-/** What can be done to an execution now. `at`: the row that is looked at, where it is not the last. */
-export function Verbs(props: { execution: Execution; at: number | null; definition: Definition | undefined }) {
+/** The actions that are possible on an execution now. `at` is the row on display, or null for the present state. */
+export function ExecutionActions(props: {
+  execution: Execution;
+  at: number | null;
+  definition: Definition | undefined;
+}) {
   const { t } = useTranslation();
   const one = props.execution;
   const client = useQueryClient();
   const navigate = useNavigate();
-  const isOperator = useMay("operator");
-  const isAdmin = useMay("admin");
-  const [asked, setAsked] = useState<Asked | null>(null);
+  const isOperator = useHasRole("operator");
+  const isAdmin = useHasRole("admin");
+  const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
   const config = props.definition?.config as { humanInLoop?: string } | undefined;
-  const isSteered = config?.humanInLoop === "real_time";
-  const close = () => setAsked(null);
+  const isSteerable = config?.humanInLoop === "real_time";
+  const close = () => setOpenDialog(null);
   const limit = limitIn(one);
-  const took = (next: Execution) => client.setQueryData(["execution", one.executionId], next);
-  const act = useMutation({ mutationFn: (verb: Verb) => control(one.executionId, verb), onSuccess: took });
+  const update = (next: Execution) => client.setQueryData(["execution", one.executionId], next);
+  const act = useMutation({ mutationFn: (verb: Verb) => control(one.executionId, verb), onSuccess: update });
   const remove = async () => {
     await removeExecution(one.executionId);
     await client.invalidateQueries({ queryKey: ["executions"] });
     await navigate({ to: "/executions" });
   };
   const press = (verb: Verb) => {
-    if (verb === "cancel") setAsked("cancel");
-    else if (verb === "resume" && limit) setAsked("raise");
+    if (verb === "cancel") setOpenDialog("cancel");
+    else if (verb === "resume" && limit) setOpenDialog("raise");
     else act.mutate(verb);
   };
   return (
     <div className="flex flex-wrap items-center gap-2">
       {isOperator
-        ? OFFERED[one.status].map((verb) => {
+        ? ACTIONS[one.status].map((verb) => {
             const Icon = ICONS[verb] ?? Play;
             return (
               <Button
@@ -72,13 +76,13 @@ export function Verbs(props: { execution: Execution; at: number | null; definiti
             );
           })
         : null}
-      {isOperator && isSteered && !ENDED.has(one.status) ? (
-        <Button onClick={() => setAsked("steer")} title={t("execution.steerAbout")}>
+      {isOperator && isSteerable && !ENDED.has(one.status) ? (
+        <Button onClick={() => setOpenDialog("steer")} title={t("execution.steerAbout")}>
           <MessageSquare className="size-4" /> {t("execution.steer")}
         </Button>
       ) : null}
       {isOperator ? (
-        <Button onClick={() => setAsked("fork")} title={t("execution.forkAbout")}>
+        <Button onClick={() => setOpenDialog("fork")} title={t("execution.forkAbout")}>
           <GitFork className="size-4" /> {props.at === null ? t("execution.fork") : t("execution.forkHere")}
         </Button>
       ) : null}
@@ -94,33 +98,35 @@ export function Verbs(props: { execution: Execution; at: number | null; definiti
         </a>
       ) : null}
       {isAdmin && ENDED.has(one.status) ? (
-        <IconButton icon={Trash2} name={t("execution.delete")} kind="danger" onClick={() => setAsked("delete")} />
+        <IconButton icon={Trash2} name={t("execution.delete")} kind="danger" onClick={() => setOpenDialog("delete")} />
       ) : null}
-      {act.isError ? <ErrorMessage why={act.error} /> : null}
-      {asked === "cancel" ? (
+      {act.isError ? <ErrorMessage error={act.error} /> : null}
+      {openDialog === "cancel" ? (
         <Confirm
           title={t("execution.cancelSure")}
           about={t("execution.cancelAbout")}
-          deed={t("execution.cancelDeed")}
-          keep={t("execution.goesOn")}
-          act={() => control(one.executionId, "cancel").then(took)}
+          confirmLabel={t("execution.cancelDeed")}
+          cancelLabel={t("execution.goesOn")}
+          action={() => control(one.executionId, "cancel").then(update)}
           onClose={close}
         />
       ) : null}
-      {asked === "delete" ? (
+      {openDialog === "delete" ? (
         <Confirm
           title={t("execution.deleteSure")}
           about={t("execution.deleteAbout")}
-          deed={t("execution.delete")}
-          act={remove}
+          confirmLabel={t("execution.delete")}
+          action={remove}
           onClose={close}
         />
       ) : null}
-      {asked === "raise" && limit ? <RaiseDialog execution={one} limit={limit} onClose={close} onDone={took} /> : null}
-      {asked === "steer" ? (
-        <SteerDialog execution={one} definition={props.definition} onClose={close} onDone={took} />
+      {openDialog === "raise" && limit ? (
+        <RaiseDialog execution={one} limit={limit} onClose={close} onDone={update} />
       ) : null}
-      {asked === "fork" ? <ForkDialog execution={one} at={props.at} onClose={close} /> : null}
+      {openDialog === "steer" ? (
+        <SteerDialog execution={one} definition={props.definition} onClose={close} onDone={update} />
+      ) : null}
+      {openDialog === "fork" ? <ForkDialog execution={one} at={props.at} onClose={close} /> : null}
     </div>
   );
 }

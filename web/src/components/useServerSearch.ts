@@ -1,30 +1,31 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ask, query } from "@/api/http";
-import { useTyped } from "./useTyped";
+import { apiRequest, query } from "@/api/http";
+import { useDebouncedInput } from "./useDebouncedInput";
 
 const SHOWN = 20;
 
-export interface Found<T> {
+export interface ServerSearch<T> {
   entries: readonly T[];
-  /** What the list does not say by itself: that there are more, or none. */
+  /** A note below the matches: that there are more, or none. */
   note: string | undefined;
-  /** Nothing is asked for before this is called; without words: the first ones. */
+  /** Start or change the search; empty text returns the first entries. No request is sent before the first call. */
   search: (words: string) => void;
 }
 
-/** Things found by the server as their names are typed, however many there are. `list`: what the answer calls them. */
-export function useFound<T>(list: string, filter: Readonly<Record<string, string>> = {}): Found<T> {
+/** Search entries on the server while the user types. `list` is the name of the resource and of its field in the
+ * response. */
+export function useServerSearch<T>(list: string, filter: Readonly<Record<string, string>> = {}): ServerSearch<T> {
   const { t } = useTranslation();
   const [isAsked, setAsked] = useState(false);
   const [words, setWords] = useState("");
-  const [, type] = useTyped(words, setWords);
+  const [, type] = useDebouncedInput(words, setWords);
   const found = useQuery({
     enabled: isAsked,
     queryKey: [list, { picked: words, ...filter }],
     queryFn: ({ signal }) =>
-      ask<Record<string, T[]> & { next: string | null }>(
+      apiRequest<Record<string, T[]> & { next: string | null }>(
         `/api/${list}${query({ search: words, ...filter, sort: "name", limit: SHOWN })}`,
         { signal },
       ),

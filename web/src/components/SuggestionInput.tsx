@@ -1,28 +1,28 @@
-/** A name to type, with all that is known listed below: once it is entered, by arrows and Enter, or by a click. */
+/** A text field with a list of suggestions below. Arrow keys and Enter or a click choose. */
 import { type InputHTMLAttributes, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { matching } from "./matching";
+import { bestMatches } from "./matching";
 
 export interface Suggestion {
   name: string;
   about: string;
-  /** What is chosen, where names may be alike; absent: the name. */
+  /** The value to choose if names are not unique; absent: the name. */
   id?: string;
 }
 
 type Input = Omit<InputHTMLAttributes<HTMLInputElement>, "value" | "onChange" | "list" | "role">;
 
-export function Suggesting(
+export function SuggestionInput(
   props: Input & {
     value: string;
     suggestions: readonly Suggestion[];
     onType: (text: string) => void;
     onChoose: (name: string) => void;
-    /** Enter, where nothing of the list is pointed at. */
+    /** Called on Enter if no suggestion is highlighted. */
     onEnter?: () => void;
-    /** Whoever finds elsewhere is told what is looked for; the suggestions are what was found. */
+    /** If given, the caller searches and passes the matches as suggestions. */
     onSearch?: (words: string) => void;
-    /** What the list does not say by itself. */
+    /** A note below the list, such as that there are more matches. */
     note?: string | undefined;
   },
 ) {
@@ -30,16 +30,17 @@ export function Suggesting(
   const { t } = useTranslation();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  // Whoever comes to a name that is there already wants to see the others; whoever types means what begins so.
+  // On focus all suggestions are listed; after typing, only the matching ones.
   const [isTyped, setTyped] = useState(false);
-  // Null: nobody pointed at one yet; that is the one that stands there, as soon as it is found.
-  const [pointed, setAt] = useState<number | null>(null);
+  // Index of the highlighted suggestion; null until the user moves: then the current value is highlighted if it is
+  // listed.
+  const [highlighted, setAt] = useState<number | null>(null);
   const list = useRef<HTMLDivElement>(null);
   const isNarrowed = isTyped && !onSearch;
-  const found = isNarrowed ? matching(value.trim(), suggestions, (one) => [one.name, one.about]) : suggestions;
-  const isSaid = isTyped && found.length === 1 && found[0]?.name === value;
-  const at = pointed ?? (isTyped ? -1 : found.findIndex((one) => one.name === value));
-  const isShown = isOpen && (found.length > 0 || Boolean(note)) && !isSaid;
+  const found = isNarrowed ? bestMatches(value.trim(), suggestions, (one) => [one.name, one.about]) : suggestions;
+  const isComplete = isTyped && found.length === 1 && found[0]?.name === value;
+  const at = highlighted ?? (isTyped ? -1 : found.findIndex((one) => one.name === value));
+  const isShown = isOpen && (found.length > 0 || Boolean(note)) && !isComplete;
   useEffect(() => {
     list.current?.children[at]?.scrollIntoView({ block: "nearest" });
   }, [at]);
@@ -54,7 +55,7 @@ export function Suggesting(
     onChoose(one.id ?? one.name);
     close();
   };
-  const press = (event: React.KeyboardEvent) => {
+  const onKeyDown = (event: React.KeyboardEvent) => {
     const one = isShown ? found[at] : undefined;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       if (!isShown) open();
@@ -64,7 +65,7 @@ export function Suggesting(
     else if (event.key === "Enter" && onEnter) onEnter();
     else if (event.key === "Escape" && isShown) {
       close();
-      // What is around it stays open.
+      // Do not close a surrounding dialog.
       event.stopPropagation();
     } else return;
     event.preventDefault();
@@ -89,7 +90,7 @@ export function Suggesting(
           setAt(null);
           onSearch?.(event.target.value);
         }}
-        onKeyDown={press}
+        onKeyDown={onKeyDown}
         onBlur={(event) => {
           close();
           onBlur?.(event);
@@ -105,7 +106,7 @@ export function Suggesting(
                 role="option"
                 tabIndex={-1}
                 aria-selected={nth === at}
-                // The field keeps the focus.
+                // Prevents that the field loses the focus.
                 onMouseDown={(event) => {
                   event.preventDefault();
                   choose(one);

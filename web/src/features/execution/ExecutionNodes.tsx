@@ -6,8 +6,8 @@ import { NodesContext } from "@/graph/model/nodeNames";
 
 const NONE: readonly DefinitionNode[] = [];
 
-/** What is inside calls the nodes of an execution by the names in its definition. */
-export function NodesOf({ execution, children }: { execution: string; children: ReactNode }) {
+/** Provide the node names of an execution's definition to the components inside. */
+export function ExecutionNodes({ execution, children }: { execution: string; children: ReactNode }) {
   const native = useQuery(executionDefinition(execution));
   return <NodesContext.Provider value={native.data?.nodes ?? NONE}>{children}</NodesContext.Provider>;
 }
