@@ -13,7 +13,8 @@ import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { makeKey, type NewKey, namesIn, ROLES } from "./access";
 
-/** Makes a key, then shows it: this once. The first key of a server is an admin's, or nobody could make another one. */
+/** Create a key and show it once. The first key of a server gets the admin role, because only admins can create
+ * keys. */
 export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -21,7 +22,7 @@ export function KeyDialog(props: { isFirst: boolean; onMade: () => void; onClose
   const make = useMutation<Schemas["NewKeyView"], ApiError, NewKey>({
     mutationFn: async (key) => {
       if (!props.isFirst) return makeKey(key);
-      // From the first key on nobody is let in without one: whoever made it stays in by it, and sees it in any case.
+      // With the first key, the server starts to require a login. Log in with the new key, and show it in any case.
       setCreatingFirstKey(true);
       const made = await makeKey(key);
       await login(made.key).then(

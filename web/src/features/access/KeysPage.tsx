@@ -15,7 +15,7 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { type Key, keys, revokeKey } from "./access";
 import { KeyDialog } from "./KeyDialog";
 
-/** The keys that open the server: made here, shown once, revoked here. */
+/** API keys: create, show once, revoke. */
 export function KeysPage() {
   const { t } = useTranslation();
   const client = useQueryClient();

@@ -15,7 +15,7 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { browserOf, endLogin, endLogins, type Login, logins, type Person, people } from "./access";
 import { Rights } from "./Rights";
 
-/** Who is known here, in which browsers they are logged in, and what each role may do. */
+/** The known people, their logins by browser, and the rights of each role. */
 export function PeoplePage() {
   const { t } = useTranslation();
   const client = useQueryClient();

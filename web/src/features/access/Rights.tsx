@@ -8,7 +8,7 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { useServerTexts } from "@/i18n/given";
 import { type Right, ROLES, rights } from "./access";
 
-/** What each role may do, in one table, as the server goes by it. */
+/** The operations that each role may perform, as the server enforces them. */
 export function Rights() {
   const { t } = useTranslation();
   const known = useQuery(rights());
@@ -50,7 +50,7 @@ function Table({ found }: { found: readonly Right[] }) {
   return (
     <section
       aria-label={t("people.rights")}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls it by keys
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable element must be reachable by keyboard
       tabIndex={0}
       className="max-h-[60vh] overflow-auto rounded-lg border border-line bg-surface"
     >

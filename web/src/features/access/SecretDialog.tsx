@@ -13,7 +13,8 @@ const CHARS_MIN = 8;
 
 const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
-/** Value and rule of a secret. `known`: the one that is changed, whose value stays where none is given; null: new. */
+/** Set the value and the rule of a secret. `known` is the secret to change, whose value stays if the field is empty;
+ * null for a new one. */
 export function SecretDialog(props: { known: Secret | null; onSet: () => Promise<void>; onClose: () => void }) {
   const { t } = useTranslation();
   const [name, setName] = useState(props.known?.name ?? "");
@@ -32,7 +33,7 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
         workflows: words(rule.workflows),
         groups: words(rule.groups),
       }),
-    // The list is read again first: what is done next is done to what was set now.
+    // Refetch the list first, so that the next action uses the new ETag.
     onSuccess: async () => {
       await props.onSet();
       props.onClose();

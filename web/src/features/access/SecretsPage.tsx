@@ -18,7 +18,7 @@ import { SecretDialog } from "./SecretDialog";
 
 type Doing = { deed: "set"; known: Secret | null } | { deed: "delete"; known: Secret };
 
-/** Names of what is kept sealed, and who uses it. No value is ever shown. */
+/** The names of stored secrets and their uses. Values are never shown. */
 export function SecretsPage() {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -65,7 +65,7 @@ export function SecretsPage() {
   );
 }
 
-/** Those that others than the store keep: they win. */
+/** Secrets from sources outside the store, which take precedence. */
 function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
   const { t } = useTranslation();
   return (
@@ -140,7 +140,7 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
   );
 }
 
-/** Where documents may send it. */
+/** The hosts and tools that documents may send the secret to. */
 function Goes({ rule }: { rule: SecretRule }) {
   const { t } = useTranslation();
   const allowed = [...rule.hosts, ...rule.tools];
@@ -148,7 +148,7 @@ function Goes({ rule }: { rule: SecretRule }) {
   return <span className="font-mono break-words">{allowed.join(", ")}</span>;
 }
 
-/** Who names it now. */
+/** The workflows, agents and settings that name the secret. */
 function Uses({ name }: { name: string }) {
   const { t } = useTranslation();
   const known = useQuery(secretUses(name));

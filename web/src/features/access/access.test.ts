@@ -2,14 +2,14 @@ import { describe, expect, it } from "vitest";
 import { browserOf, namesIn } from "./access";
 
 describe("names in a field", () => {
-  it("are told apart by commas, each once, without what is empty", () => {
+  it("are separated by commas and distinct, without empty ones", () => {
     expect(namesIn(" desk, night watch,,desk , ")).toEqual(["desk", "night watch"]);
     expect(namesIn("  ")).toEqual([]);
   });
 });
 
-describe("a browser", () => {
-  it("is called as people know it", () => {
+describe("browser", () => {
+  it("is shown by its common name", () => {
     expect(browserOf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36")).toBe(
       "Chrome, Linux",
     );

@@ -1,4 +1,4 @@
-/** Who is let in, and what is kept secret: asked of the server, and changed. For admins. */
+/** Queries and mutations for keys, people, logins and secrets; for admins. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { apiRequest, ifMatch, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
@@ -15,7 +15,7 @@ const at = encodeURIComponent;
 
 export const ROLES = ["viewer", "operator", "editor", "admin"] as const;
 
-/** A list of the server, found by words, in pages. */
+/** A searchable list of the server, page by page. */
 const found = <P extends { next: string | null }>(name: string, path: string, words: string, more = {}) =>
   infiniteQueryOptions({
     queryKey: ["access", name, { words }],
@@ -50,12 +50,10 @@ export const secretUses = (name: string) =>
     queryFn: ({ signal }) => apiRequest<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
   });
 export const PLACES = ["hosts", "tools", "workflows", "groups"] as const;
-/** Where documents may send a secret. */
+/** The hosts and tools that a secret may be sent to, and the workflows and groups that may use it. */
 export type SecretRule = Record<(typeof PLACES)[number], string[]>;
-/**
- * Store a value, where it is not empty, and the rule. `known`: the secret as it was listed; null: a new one. Raises
- * where another person has changed it since.
- */
+/** Store the rule, and the value unless it is empty. `known` is the secret as it was listed, or null for a new one.
+ * Throws if the secret has changed since. */
 export const setSecret = (known: Secret | null, name: string, value: string, rule: SecretRule) =>
   apiRequest<void>(`/api/secrets/${at(name)}`, {
     method: "PUT",
@@ -65,12 +63,12 @@ export const setSecret = (known: Secret | null, name: string, value: string, rul
 export const deleteSecret = (known: Secret) =>
   apiRequest<void>(`/api/secrets/${at(known.name)}`, { method: "DELETE", ...ifMatch(known.etag) });
 
-/** Names with commas between them, as they are. */
+/** Split a comma-separated list into distinct names. */
 export function namesIn(text: string): string[] {
   return [...new Set(text.split(",").map((one) => one.trim()))].filter(Boolean);
 }
 
-/** A browser as people call it: the word that they know, out of what it says of itself. */
+/** The name of a browser and its system, taken from the User-Agent header. */
 export function browserOf(agent: string): string {
   const known = [/Edg\//, /OPR\//, /Firefox\//, /Chrome\//, /Safari\//].findIndex((one) => one.test(agent));
   const name = ["Edge", "Opera", "Firefox", "Chrome", "Safari"][known];

@@ -6,7 +6,7 @@ import { dialog, fill, main, noDialog, open, rows, server } from "@/testing/page
 import { refusal } from "@/testing/server";
 import type { Key, Person, Secret } from "./access";
 
-describe("the page of keys", () => {
+describe("keys page", () => {
   let keys: Key[] = [];
 
   beforeEach(() => {
@@ -25,7 +25,7 @@ describe("the page of keys", () => {
     });
   });
 
-  it("shows a new key once, and revokes another but never the last one of an admin", async () => {
+  it("shows a new key once, and revokes a key unless it is the last admin key", async () => {
     server.get("/api/me", () => (keys.length ? keyed("root", "admin") : local));
     const { user } = await open("/keys");
     await screen.findByText("No keys yet.");
@@ -61,7 +61,7 @@ describe("the page of keys", () => {
   });
 });
 
-describe("the page of people", () => {
+describe("people page", () => {
   const person = (name: string, more: Partial<Person> = {}): Person => ({
     name,
     role: "operator",
@@ -79,7 +79,7 @@ describe("the page of people", () => {
     role: "editor",
   };
 
-  it("finds people, logs them out everywhere, and says what each role may do", async () => {
+  it("finds people, ends all their logins, and shows the rights of each role", async () => {
     const all = [
       ...Array.from({ length: 50 }, (_, at) => person(`bob${at}`)),
       person("root", { role: "admin" }),
@@ -121,8 +121,8 @@ describe("the page of people", () => {
   });
 });
 
-describe("the page of secrets", () => {
-  it("takes a secret in, replaces and deletes it, and never shows it", async () => {
+describe("secrets page", () => {
+  it("stores, replaces and deletes a secret and never shows it", async () => {
     let kept: Secret[] = [];
     server.get("/api/secrets", () => ({ secrets: kept, elsewhere: [], next: null }));
     server.get("/api/secrets/{name}/uses", { workflows: ["chain"], agents: [], settings: [] });
@@ -162,7 +162,7 @@ describe("the page of secrets", () => {
   });
 });
 
-describe("the page of settings", () => {
+describe("settings page", () => {
   beforeEach(() => {
     server.get("/ready", {
       status: "ready",
@@ -177,7 +177,7 @@ describe("the page of settings", () => {
     });
   });
 
-  it("shows settings, and is not offered to who is no admin", async () => {
+  it("finds a setting by text", async () => {
     server.get("/api/settings", {
       version: "1",
       store: "sqlite:///store.db",
@@ -189,7 +189,7 @@ describe("the page of settings", () => {
     expect(screen.getByRole("row", { name: /delays/ }).textContent).toContain("false");
   });
 
-  it("tells who may not read them, in the menu too", async () => {
+  it("explains to other roles why they cannot see it, and hides the menu entry", async () => {
     server.get("/api/me", keyed("ada", "editor"));
     server.get("/api/settings", refusal(403, "forbidden", "an editor may not read the settings"));
     const { user } = await open("/settings");

@@ -21,7 +21,7 @@ interface Props {
   disabled: boolean;
 }
 
-/** What an agent is told and may do. What has no field here is in its JSON below. */
+/** The settings of an agent. Settings without a field can be edited as JSON below. */
 export function AgentForm(props: Props) {
   const { t, i18n } = useTranslation();
   const { agent } = props;
@@ -160,7 +160,7 @@ function Choice(props: {
   about: string;
   value: string;
   choices: readonly string[];
-  /** Where the words of the choices are. */
+  /** Prefix of the keys of the labels. */
   word: string;
   onChange: (choice: string | undefined) => void;
 }) {
@@ -181,7 +181,7 @@ function Choice(props: {
   );
 }
 
-/** All of it as JSON, there and back. */
+/** The whole agent as editable JSON. */
 function WholeJson({ agent, onChange }: Props) {
   const { t } = useTranslation();
   const kept = JSON.stringify(agent, null, 2);

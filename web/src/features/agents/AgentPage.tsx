@@ -19,7 +19,7 @@ import { TryAgent } from "./TryAgent";
 import { Uses } from "./Uses";
 import { Versions } from "./Versions";
 
-/** One agent: what it is told and may do, who uses it, and what it was before. */
+/** One agent: its settings, the workflows that use it, and its revisions. */
 export function AgentPage() {
   const { t } = useTranslation();
   const { name } = useParams({ from: "/agents/$name" });
@@ -51,7 +51,7 @@ export function AgentPage() {
   );
 }
 
-/** What is typed stays typed, also when somebody else saves; then it says so. */
+/** The form keeps the user's changes if another user saves meanwhile, and shows a notice. */
 function Editing({ read }: { read: ApiResponse<Agent> }) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -74,7 +74,7 @@ function Editing({ read }: { read: ApiResponse<Agent> }) {
     setDraft(read.value.agent as JsonObject);
     keep.reset();
   }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only what was read decides; a draft is never taken away.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a newer revision triggers this; a draft is never discarded
   useEffect(() => {
     if (isBehind && !isChanged) take();
   }, [read]);

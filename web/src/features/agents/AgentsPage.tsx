@@ -20,7 +20,7 @@ import { NewAgentDialog } from "./NewAgentDialog";
 
 const TOOLS_SHOWN = 4;
 
-/** Agents that are described once and named by many workflows. */
+/** Saved agents, which several workflows can use. */
 export function AgentsPage() {
   const { t } = useTranslation();
   const mayMake = useHasRole("editor");

@@ -11,7 +11,7 @@ const SIDES = ["before", "after"] as const;
 const KINDS = ["prompt", "expression", "schema"] as const;
 type Kind = (typeof KINDS)[number];
 
-/** What must hold of what an agent is asked, and of its answer. */
+/** The guardrails of an agent: rules for its input and its output. */
 export function Guardrails(props: { value: JsonObject; onChange: (value: JsonObject | undefined) => void }) {
   const { t } = useTranslation();
   return (
@@ -30,8 +30,7 @@ export function Guardrails(props: { value: JsonObject; onChange: (value: JsonObj
           <div key={side}>
             <ul className="space-y-2">
               {rules.map((rule, at) => (
-                // Rules have no names of their own that must differ: their place is what they are.
-                // biome-ignore lint/suspicious/noArrayIndexKey: as above.
+                // Rules have no unique names: their position identifies them.
                 <li key={at} className="rounded-md border border-line p-3">
                   <Rule
                     side={side}

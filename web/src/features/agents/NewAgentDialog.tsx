@@ -9,7 +9,7 @@ import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { agentsNamed, make } from "./agents";
 
-/** A name and a role; the rest is said on the agent's own page. */
+/** Create an agent with a name and instructions; its page has the other settings. */
 export function NewAgentDialog(props: { onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();

@@ -9,7 +9,7 @@ import { SuggestionInput } from "@/components/SuggestionInput";
 import { useServerSearch } from "@/components/useServerSearch";
 import { type Tool, toolsNamed } from "@/features/tools/tools";
 
-/** The tools an agent may call: those it has, and one more by its name. */
+/** The tools of an agent, with a field to add one by name. */
 export function ToolPicker(props: {
   names: readonly string[];
   disabled: boolean;

@@ -19,11 +19,11 @@ const FIELD = "message";
 
 interface Props {
   name: string;
-  /** As it stands in the form; null: as it is saved. */
+  /** The unsaved state of the form; null to use the saved agent. */
   draft: JsonObject | null;
 }
 
-/** Talking to the agent as it stands on the page, saved or not. */
+/** A chat with the agent as it stands on the page, saved or not. */
 export function TryAgent({ name, draft }: Props) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -113,11 +113,11 @@ function speaker(name: string): Speaker {
   return { id: name, name, description: null, conversational: true, field: FIELD, files: [] };
 }
 
-/** What was said, no taller than leaves room for the form; it follows what comes. */
+/** The conversation, with limited height so that the form stays visible; it scrolls to new content. */
 function Turns(props: { version: string; children: React.ReactNode }) {
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: who says something sees it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after sending a message the user sees it
   useEffect(() => {
     if (!box.current || !inner.current) return;
     const grown = new ResizeObserver(() => {
@@ -127,7 +127,7 @@ function Turns(props: { version: string; children: React.ReactNode }) {
     return () => grown.disconnect();
   }, [props.version]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is scrolled by keys too
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable element must be reachable by keyboard
     <div ref={box} tabIndex={0} className="max-h-[32rem] overflow-y-auto border-b border-line p-4">
       <div ref={inner} className="flex flex-col gap-6">
         {props.children}
@@ -136,7 +136,7 @@ function Turns(props: { version: string; children: React.ReactNode }) {
   );
 }
 
-/** What a turn took. */
+/** The usage of a turn. */
 function Spent({ id }: { id: string }) {
   const { t } = useTranslation();
   const known = useQuery(execution(id));

@@ -5,7 +5,7 @@ import { QueryResult } from "@/components/QueryResult";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { uses } from "./agents";
 
-/** The workflows that name an agent, as far as whoever looks may see them. */
+/** The workflows that use an agent, limited to those that the user may see. */
 export function Uses({ name }: { name: string }) {
   const { t } = useTranslation();
   const known = useQuery(uses(name));

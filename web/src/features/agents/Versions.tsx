@@ -14,7 +14,7 @@ import { ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { type Agent, save, versions } from "./agents";
 
-/** What an agent was before; an older one can be looked at, and be the newest again. */
+/** The revisions of an agent; an older one can be viewed and restored as the newest. */
 export function Versions({ read }: { read: ApiResponse<Agent> }) {
   const { t } = useTranslation();
   const client = useQueryClient();

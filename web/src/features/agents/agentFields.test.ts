@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { changed, numberIn } from "./agentFields";
 
-describe("a description of an agent", () => {
-  it("takes a field however deep it is, and keeps the rest", () => {
+describe("settings of an agent", () => {
+  it("accept a change at any depth and keep the rest", () => {
     expect(changed({ system: "x" }, ["memory", "window"], 5)).toEqual({ system: "x", memory: { window: 5 } });
     expect(changed({ memory: { scope: "session" } }, ["memory", "window"], 5)).toEqual({
       memory: { scope: "session", window: 5 },
     });
   });
 
-  it("loses what is emptied, with the object around it where that is empty too", () => {
+  it("lose empty fields and the objects that become empty", () => {
     expect(changed({ system: "x", memory: { window: 5 } }, ["memory", "window"], undefined)).toEqual({ system: "x" });
     expect(changed({ memory: { window: 5, scope: "none" } }, ["memory", "window"], undefined)).toEqual({
       memory: { scope: "none" },
@@ -17,7 +17,7 @@ describe("a description of an agent", () => {
     expect(changed({ system: "x" }, ["model"], undefined)).toEqual({ system: "x" });
   });
 
-  it("keeps false and nought", () => {
+  it("keep false and zero", () => {
     expect(changed({}, ["temperature"], 0)).toEqual({ temperature: 0 });
     expect(changed({}, ["memory", "summarize"], false)).toEqual({ memory: { summarize: false } });
     expect(numberIn("0")).toBe(0);

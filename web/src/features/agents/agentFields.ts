@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from "@/api/views";
 
-/** The description with one field changed, however deep; emptied, it is gone, and so is an object without fields. */
+/** Return the agent with the field at a path changed. An empty value removes the field, and the objects around it that
+ * become empty. */
 export function changed(agent: JsonObject, path: readonly string[], value: Json | undefined): JsonObject {
   const [name, ...rest] = path;
   if (name === undefined) return agent;
@@ -14,7 +15,7 @@ export function objectOf(value: Json | undefined): JsonObject {
   return value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
 }
 
-/** What a field of numbers holds. */
+/** The number in a text field; undefined if there is none. */
 export function numberIn(text: string): number | undefined {
   const found = Number(text);
   return text.trim() === "" || !Number.isFinite(found) ? undefined : found;

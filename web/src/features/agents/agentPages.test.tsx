@@ -9,7 +9,7 @@ type Agent = components["schemas"]["AgentView"];
 
 const GONE = refusal(404, "unknown-agent", "there is no such agent");
 
-/** The revisions that the server keeps, newest last. */
+/** The revisions that the server has, newest last. */
 let kept: Agent[] = [];
 let users: string[] = [];
 
@@ -53,8 +53,8 @@ beforeEach(() => {
   server.get("/api/models", noModels);
 });
 
-describe("the pages of agents", () => {
-  it("make an agent and save what it may do", async () => {
+describe("agent pages", () => {
+  it("create an agent and save its settings", async () => {
     const { user, address } = await open("/agents");
     await screen.findByText("No agents yet.");
     await user.click(screen.getByRole("button", { name: "New agent" }));
@@ -86,7 +86,7 @@ describe("the pages of agents", () => {
     ]);
   });
 
-  it("bring an older revision back", async () => {
+  it("restore an older revision", async () => {
     save({ system: "First." });
     save({ system: "Second." });
     const { user } = await open("/agents/writer");
@@ -103,7 +103,7 @@ describe("the pages of agents", () => {
     expect(newest()).toMatchObject({ revision: 3, agent: { system: "First." } });
   });
 
-  it("do not write over what somebody else saved meanwhile", async () => {
+  it("reject a change if another user saved meanwhile", async () => {
     save({ system: "First." });
     const { user } = await open("/agents/writer");
     await fill(user, await screen.findByRole("textbox", { name: "System prompt" }), "Mine.");
@@ -116,7 +116,7 @@ describe("the pages of agents", () => {
     expect(kept).toHaveLength(2);
   });
 
-  it("tell what is wrong with an agent where somebody talks to it, and keep what was said", async () => {
+  it("show why an agent failed and keep the message", async () => {
     save({ system: "You are kind." });
     server.post("/api/agents/{name}/try", refusal(422, "invalid-agent", "temperature: 9 is more than 2"));
     const { user } = await open("/agents/writer");
@@ -130,7 +130,7 @@ describe("the pages of agents", () => {
     expect(server.sent("post", "/api/agents/{name}/try")[0].agent).toEqual({ system: "You are kind.", temperature: 9 });
   });
 
-  it("show many agents page by page, and tell that a name is taken", async () => {
+  it("show many agents page by page, and report that a name is taken", async () => {
     const all = Array.from({ length: 55 }, (_, at) => revision({ system: `Watch ${at}.` }, `mate-${at}`));
     server.get("/api/agents", ({ query }) => {
       const words = query.get("search") ?? "";
@@ -156,7 +156,7 @@ describe("the pages of agents", () => {
     expect(rows("Agents")[1]?.textContent).toContain("mate-54");
   });
 
-  it("give an agent one of many tools by words that say what it does", async () => {
+  it("add one of many tools by a search in descriptions", async () => {
     const lift = (at: number) => ({
       name: `lift_${at}`,
       origin: "function",
@@ -188,7 +188,7 @@ describe("the pages of agents", () => {
     expect(newest().agent.tools).toEqual(["lift_59", "abacus", "lift_37"]);
   });
 
-  it("tell what is wrong with an agent, and before it is deleted who uses it", async () => {
+  it("show the errors of an agent, and its uses before it is deleted", async () => {
     save({ system: "First." });
     users = ["letter"];
     const { user, address } = await open("/agents/writer");

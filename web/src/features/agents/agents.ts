@@ -1,4 +1,4 @@
-/** Saved agents, asked of the server and changed there. */
+/** Queries and mutations of saved agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type ApiResponse, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
 import { allNamed } from "@/api/named";
@@ -11,7 +11,7 @@ export type Use = Schemas["AgentUse"];
 
 const path = (name: string) => `/api/agents/${encodeURIComponent(name)}`;
 
-/** Found by words in their names or descriptions; in pages. */
+/** Search by name or description, page by page. */
 export const agentsFound = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["agents", { words }],
@@ -50,11 +50,11 @@ export const uses = (name: string) =>
     select: (told) => told.workflows,
   });
 
-/** A new one; nothing is written where there is one of that name. */
+/** Create an agent. Throws if the name is taken. */
 export const make = (name: string, said: JsonObject) =>
   apiRequest<Agent>("/api/agents", { body: { name, agent: said }, headers: { "if-none-match": "*" } });
 
-/** `read`: what it was made of; nothing is written where somebody else saved it since. */
+/** Save changes to the agent that was loaded. Throws if it has changed since. */
 export const save = (read: ApiResponse<Agent>, said: JsonObject) =>
   apiResponse<Agent>(path(read.value.name), {
     method: "PUT",
@@ -65,7 +65,8 @@ export const save = (read: ApiResponse<Agent>, said: JsonObject) =>
 export const remove = (read: ApiResponse<Agent>) =>
   apiRequest<void>(path(read.value.name), { method: "DELETE", ...ifMatch(read.etag) });
 
-/** `agent`: as it would be saved; null: as it is. `sessionId`: of the answer before. */
+/** Send a message. `agent` is the unsaved agent to use, or null for the saved one; `sessionId` is that of the previous
+ * answer. */
 export const sayTo = (name: string, body: { message: string; agent: JsonObject | null; sessionId: string | null }) =>
   apiRequest<SaidToAgent>(`${path(name)}/try`, { body });
 

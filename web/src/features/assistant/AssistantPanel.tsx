@@ -11,7 +11,8 @@ import { Words } from "./Words";
 
 const IDEAS = ["review", "retry", "parallel"] as const;
 
-/** Changes by words: proposed as typed edits of what is on the screen, taken as one undo, or not at all. */
+/** A chat with the assistant about the workflow in the editor. Each answer proposes typed edits, which the user accepts
+ * as one undo step or refuses. */
 export default function AssistantPanel() {
   const { t } = useTranslation();
   const { id, saved, draft } = useEditor();
@@ -22,7 +23,7 @@ export default function AssistantPanel() {
   const busy = isBusy(talk.exchanges);
   const heard = talk.exchanges.length + (talk.exchanges.at(-1)?.rounds.length ?? 0);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something was said, its end is in sight
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scroll to the end whenever a message arrives
   useEffect(() => {
     end.current?.scrollIntoView({ block: "nearest" });
   }, [heard, busy]);
@@ -30,7 +31,7 @@ export default function AssistantPanel() {
   const say = (words: string) =>
     void talk.ask(words, { id, shown: draft.shown, done: draft.done.flat(), revision: saved.revision });
 
-  /** Where the workflow has changed since it was proposed, the server is asked whether it still fits. */
+  /** If the workflow has changed since the proposal, let the server check that the proposal still applies. */
   const accept = async (one: Exchange, taken: Operation[], all: number) => {
     const { proposal } = one;
     if (!proposal) return;

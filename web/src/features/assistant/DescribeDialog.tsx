@@ -26,7 +26,8 @@ interface Made {
   rounds: Round[];
 }
 
-/** From words to a workflow: drafted, mended, shown; it is saved when it is taken, and opens in the editor. */
+/** Design a workflow from a description: the model drafts it and corrects problems, the user sees the result. Accepting
+ * it saves it and opens the editor. */
 export function DescribeDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();

@@ -11,7 +11,7 @@ import { Rounds } from "./Rounds";
 
 const LOOKS = { accepted: "good", refused: "plain", stopped: "careful" } as const;
 
-/** What was said, how it was made, and what came of it. */
+/** One exchange: the user's message, the rounds of the model, and the proposal. */
 export function ExchangeView(props: {
   exchange: Exchange;
   isDeciding: boolean;

@@ -6,7 +6,7 @@ const SETTINGS = `# pointsman.toml
 design = "openai:gpt-5"`;
 const START = "export OPENAI_API_KEY=…\npointsman serve";
 
-/** What went wrong; where no model is there that could design, how to have one. */
+/** The error of a design. If no model is configured for designing, explain how to configure one. */
 export function DesignFailed({ why, again }: { why: unknown; again?: () => void }) {
   const { t } = useTranslation();
   const isMissing = why instanceof Error && "code" in why && why.code === "no-designer";

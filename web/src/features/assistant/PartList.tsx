@@ -1,4 +1,4 @@
-/** What a proposal consists of, each part to take or to leave. */
+/** The parts of a proposal, each with a checkbox. */
 import { useTranslation } from "react-i18next";
 import type { Operation } from "@/features/editor/document/operations";
 import { aboutOf } from "./parts";
@@ -24,7 +24,7 @@ export function PartList(props: {
           const { name, field } = aboutOf(part);
           const isFallen = fallen.has(at);
           return (
-            // biome-ignore lint/suspicious/noArrayIndexKey: its place is what a part is known by
+            // biome-ignore lint/suspicious/noArrayIndexKey: parts are identified by position
             <li key={at}>
               <label className="flex min-h-8 cursor-pointer items-start gap-2 px-2 py-1.5 has-disabled:cursor-default">
                 <input

@@ -4,7 +4,7 @@ import type { Definition } from "@/api/views";
 import { pictureOf } from "@/graph/model/picture";
 import { Canvas } from "@/graph/render/Canvas";
 
-/** A workflow to look at before it is saved. What a model wrote may lack anything. */
+/** A graph of a workflow that is not saved yet. A model wrote it, so any field may be missing. */
 export default function Preview({ definition }: { definition: Definition }) {
   const { t, i18n } = useTranslation();
   const picture = useMemo(() => {

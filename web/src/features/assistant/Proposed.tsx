@@ -1,4 +1,4 @@
-/** A proposal to look at and to take, as a whole or in part. What the taken part would bring is asked of the server. */
+/** A proposal that the user can accept completely or in part. The server checks the accepted part. */
 import { useQuery } from "@tanstack/react-query";
 import { Check, Maximize2, X } from "lucide-react";
 import { useMemo, useState } from "react";
@@ -17,7 +17,7 @@ import { partsOf, takenOf } from "./parts";
 export function Proposed(props: {
   proposal: Proposal;
   isDeciding: boolean;
-  /** `all` is how many parts it has. */
+  /** `all` is the number of parts of the proposal. */
   onAccept: (taken: Operation[], all: number) => void;
   onRefuse: () => void;
 }) {
@@ -82,7 +82,7 @@ interface Brought {
   mends: Problem[];
 }
 
-/** The whole was checked when it was proposed. */
+/** The server checked the complete proposal when the model made it. */
 function useBrought(proposal: Proposal, taken: Operation[], isWhole: boolean) {
   const { id, draft } = useEditor();
   const changes = [...draft.done, taken];

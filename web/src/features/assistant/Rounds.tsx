@@ -4,7 +4,7 @@ import { money } from "@/components/amounts";
 import { ProblemList } from "@/components/StatusMessage";
 import { costOf, type Round } from "./rounds";
 
-/** What a model drafted, what was wrong with it, and what that cost; `isBusy`: another round is under way. */
+/** The rounds of a design: the model's drafts, their problems, and the cost. `isBusy`: another round is running. */
 export function Rounds({ rounds, isBusy }: { rounds: readonly Round[]; isBusy: boolean }) {
   const { t, i18n } = useTranslation();
   const cost = costOf(rounds);

@@ -4,9 +4,10 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { useStoredState } from "@/components/useStoredState";
 
-/** Where one says what one wants: Enter sends it, Shift-Enter begins a line. While it is made, there is a stop instead. */
+/** A message field: Enter sends, Shift-Enter starts a new line. While an answer is in progress, a stop button replaces
+ * the send button. */
 export function Words(props: {
-  /** Under which what is being written outlives a reload. */
+  /** Storage key of the draft, which survives a reload. */
   name: string;
   label: string;
   placeholder: string;
@@ -43,7 +44,7 @@ export function Words(props: {
         </label>
         <textarea
           id={field}
-          // biome-ignore lint/a11y/noAutofocus: in a dialog that was opened to say something
+          // biome-ignore lint/a11y/noAutofocus: in a dialog that was opened to type into this field
           autoFocus={props.autoFocus ?? false}
           value={words}
           onChange={(event) => setWords(event.target.value)}

@@ -15,7 +15,7 @@ function told(...events: [string, unknown][]): Response {
   return new Response(text, { status: 200, headers: { "content-type": "text/event-stream" } });
 }
 
-describe("a conversation with the assistant", () => {
+describe("conversation with the assistant", () => {
   const asked = vi.fn<typeof fetch>();
   let nth = 0;
   const fresh = () => conversationAbout(`letter-${++nth}`);
@@ -26,7 +26,7 @@ describe("a conversation with the assistant", () => {
     sessionStorage.clear();
   });
 
-  it("tells rounds as they come, and proposes what came of them", async () => {
+  it("reports rounds as they arrive and then the proposal", async () => {
     asked.mockResolvedValue(told(["round", ROUND], ["done", ANSWER]));
     const talk = fresh();
     await talk.getState().ask("Name it.", SCREEN);
@@ -38,7 +38,7 @@ describe("a conversation with the assistant", () => {
     expect(new Headers(how?.headers).get("if-match")).toBe('"3-"');
   });
 
-  it("says what was said before and what became of it; what is left open counts as refused", async () => {
+  it("sends earlier exchanges with their outcome, and counts open proposals as refused", async () => {
     const talk = fresh();
     for (const outcome of ["accepted", null] as const) {
       asked.mockResolvedValueOnce(told(["round", ROUND], ["done", ANSWER]));
@@ -57,7 +57,7 @@ describe("a conversation with the assistant", () => {
     expect(earlierOf(talk.getState().exchanges).length).toBe(2);
   });
 
-  it("says of what was accepted in part that part", async () => {
+  it("sends the accepted part of a partly accepted proposal", async () => {
     asked.mockResolvedValue(told(["round", ROUND], ["done", ANSWER]));
     const talk = fresh();
     await talk.getState().ask("Name it.", SCREEN);
@@ -68,14 +68,14 @@ describe("a conversation with the assistant", () => {
     ]);
   });
 
-  it("is away where the stream breaks off before it is done", async () => {
+  it("reports the server as away if the stream breaks off", async () => {
     asked.mockResolvedValue(told(["round", ROUND]));
     const talk = fresh();
     await talk.getState().ask("x", SCREEN);
     expect(talk.getState().exchanges[0]?.why?.code).toBe("unreachable");
   });
 
-  it("survives a reload; what was under way then was stopped", () => {
+  it("survives a reload and marks a running exchange as stopped", () => {
     sessionStorage.setItem(
       "pointsman.assistant.other",
       JSON.stringify([{ id: "1", words: "x", outcome: "asked", rounds: [], proposal: null, why: null }]),

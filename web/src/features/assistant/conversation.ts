@@ -1,4 +1,4 @@
-/** What was said to the assistant of one workflow, and what became of it. This window keeps it through a reload. */
+/** The conversation with the assistant about one workflow. It is stored for this window and survives a reload. */
 import { createStore } from "zustand/vanilla";
 import { ApiError, type Problem } from "@/api/http";
 import type { Definition } from "@/api/views";
@@ -7,14 +7,14 @@ import { askedOf, type Operation } from "@/features/editor/document/operations";
 import { uniqueId } from "@/uniqueId";
 import { designed, type Round } from "./rounds";
 
-/** How an exchange stands. */
+/** The state of an exchange. */
 export type Outcome = "asked" | "proposed" | "nothing" | "accepted" | "refused" | "failed" | "stopped";
 
 export interface Proposal {
-  /** What was on the screen when it was asked for. */
+  /** The definition on the screen when the proposal was requested. */
   before: Definition;
   changes: Operation[];
-  /** Problems that it brings, and problems that it takes away. */
+  /** The problems that the proposal would add, and those that it would fix. */
   brings: Problem[];
   mends: Problem[];
 }
@@ -25,12 +25,12 @@ export interface Exchange {
   outcome: Outcome;
   rounds: Round[];
   proposal: Proposal | null;
-  /** Where not all of it was accepted: what was. */
+  /** The accepted part, if only a part was accepted. */
   part?: Part;
   why: { status: number; detail: string; code: string; hint: string } | null;
 }
 
-/** How many of how many parts were accepted, and which. */
+/** How many of all parts were accepted, and their operations. */
 export interface Part {
   taken: number;
   all: number;
@@ -40,9 +40,9 @@ export interface Part {
 export interface Screen {
   id: string;
   shown: Definition;
-  /** What is on the screen and not saved. */
+  /** Unsaved operations on the screen. */
   done: readonly Operation[];
-  /** The saved revision that it was made from. */
+  /** The saved revision below these operations. */
   revision: number;
 }
 
@@ -69,8 +69,8 @@ export function isBusy(exchanges: readonly Exchange[]): boolean {
   return exchanges.at(-1)?.outcome === "asked";
 }
 
-/** What the server is told of what was said before: what no model answered was not said, and of what was accepted in
-    part, that part was. */
+/** The earlier exchanges to send as context: only those that a model answered. For a partly accepted proposal, the
+ * accepted part is sent as the answer. */
 export function earlierOf(exchanges: readonly Exchange[]) {
   return exchanges
     .filter((one) => one.rounds.length > 0)
@@ -95,7 +95,7 @@ function makeConversation(workflow: string) {
       exchanges: kept(workflow),
       ask: async (words, screen) => {
         if (isBusy(get().exchanges)) return;
-        // What was left open is not taken: the next words are about what is on the screen.
+        // An open proposal counts as refused: the next message refers to the definition on the screen.
         const before = get().exchanges.map((one) =>
           one.outcome === "proposed" ? { ...one, outcome: "refused" as const } : one,
         );
@@ -139,14 +139,14 @@ export type ConversationStore = ReturnType<typeof makeConversation>;
 
 const open = new Map<string, ConversationStore>();
 
-/** One for each workflow, whichever part of the editor is shown. */
+/** One conversation per workflow, shared by all parts of the editor. */
 export function conversationAbout(workflow: string): ConversationStore {
   const found = open.get(workflow) ?? makeConversation(workflow);
   open.set(workflow, found);
   return found;
 }
 
-/** Begins the conversation with what the workflow was made of. */
+/** Start the conversation with the messages that the workflow was designed from. */
 export function remember(workflow: string, said: readonly Pick<Exchange, "words" | "rounds">[]): void {
   const exchanges = said.map((one) => ({
     ...one,

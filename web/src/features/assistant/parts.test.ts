@@ -23,13 +23,13 @@ const REVIEW: Operation[] = [
   },
 ];
 
-test("all parts together are the proposal", () => {
+test("all parts together equal the proposal", () => {
   const parts = partsOf(REVIEW);
   expect(parts.length).toBe(6);
   expect(takenOf(BEFORE, parts, new Set()).taken.reduce(applied, BEFORE)).toEqual(REVIEW.reduce(applied, BEFORE));
 });
 
-test("what leads to a node that is refused falls away with it, and the rest stays", () => {
+test("refusing a node drops the parts that depend on it and keeps the rest", () => {
   const parts = partsOf(REVIEW);
   const { taken, fallen } = takenOf(BEFORE, parts, new Set([0]));
   expect([...fallen]).toEqual([1, 2]);
@@ -38,7 +38,7 @@ test("what leads to a node that is refused falls away with it, and the rest stay
   expect(after.nodes[1]).toEqual({ id: "publish", type: "human", name: "Publish", config: { message: "Good?" } });
 });
 
-test("each part says what it is about", () => {
+test("each part names what it concerns", () => {
   expect(partsOf(REVIEW).map(aboutOf)).toEqual([
     { name: "critic", field: "" },
     { name: "write → publish", field: "target" },

@@ -1,9 +1,9 @@
-/** A proposal part by part: what may be taken alone, and what falls away with another part. */
+/** Split a proposal into parts, and determine which parts depend on each other. */
 import type { Definition } from "@/api/views";
 import { applied, type Operation } from "@/features/editor/document/operations";
 import { clashOf } from "@/features/editor/document/rebase";
 
-/** Fields of one thing that are changed at once are parts of their own; ends of a connection are turned together. */
+/** Changes of several fields become one part per field; both ends of an edge change together. */
 export function partsOf(changes: readonly Operation[]): Operation[] {
   return changes.flatMap((one) => {
     if (one.op !== "change_node" && one.op !== "change_workflow") return [one];
@@ -17,11 +17,11 @@ export function partsOf(changes: readonly Operation[]): Operation[] {
 
 export interface Taken {
   taken: Operation[];
-  /** Those that were not refused and do not fit without what was. */
+  /** Parts that were not refused but do not apply without a refused part. */
   fallen: ReadonlySet<number>;
 }
 
-/** What is left of the parts without those that are refused (by their places). */
+/** Return the operations that remain when the parts at these positions are refused. */
 export function takenOf(before: Definition, parts: readonly Operation[], refused: ReadonlySet<number>): Taken {
   const taken: Operation[] = [];
   const fallen = new Set<number>();
@@ -43,7 +43,7 @@ function fits(part: Operation, shown: Definition): boolean {
   return ends.every((id) => id === "END" || shown.nodes.some((node) => node.id === id));
 }
 
-/** What a part is about: a node, a connection or nothing; and the field, where it is one. */
+/** The node or edge that a part concerns, if any, and the changed field, if it is a single one. */
 export function aboutOf(part: Operation): { name: string; field: string } {
   const field = "set" in part || "remove" in part ? fieldOf(part.set, part.remove) : "";
   switch (part.op) {

@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterEach(cleanup);
 
-describe("the rounds of a design", () => {
-  it("say that the scripted model answered", () => {
+describe("rounds of a design", () => {
+  it("report that the scripted model answered", () => {
     render(<Rounds rounds={[round("scripted")]} isBusy={false} />);
     screen.getByText(/^Test answer of the scripted model/);
     screen.getByText(/^scripted · /);
   });
 
-  it("say so also when the result has no errors", () => {
+  it("report it also if the result has no errors", () => {
     render(<Rounds rounds={[{ ...round("scripted"), ok: true }]} isBusy={false} />);
     screen.getByText(/^Test answer of the scripted model/);
   });

@@ -1,9 +1,9 @@
-/** Designing as the server streams it: each round as it happens, then what came of it. */
+/** Designs as the server streams them: each round, then the result. */
 import { createParser } from "eventsource-parser";
 import { ApiError, errorOf, type Problem } from "@/api/http";
 import type { Usage } from "@/api/views";
 
-/** One answer of a model, and what was wrong with it. */
+/** One answer of the model, with the problems found in it. */
 export interface Round {
   round: number;
   model: string;
@@ -13,7 +13,8 @@ export interface Round {
   usage: Usage;
 }
 
-/** Until it is done. Raises an `ApiError` where it failed or the stream broke off; `signal` ends the work itself. */
+/** Run a design until it is done. Throws `ApiError` if it fails or the stream breaks off; `signal` cancels the work on
+ * the server too. */
 export async function designed<T>(
   path: string,
   body: object,
@@ -68,7 +69,7 @@ function away(): ApiError {
 
 export interface Cost {
   tokens: number;
-  /** Null: of some round nobody knows the price. */
+  /** Null if the price of a round is unknown. */
   usd: number | null;
 }
 

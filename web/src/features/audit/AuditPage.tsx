@@ -20,11 +20,11 @@ import { rights } from "../access/access";
 
 type Deed = Schemas["AuditEntryView"];
 
-/** What is looked for, as the address says: it can be sent to somebody. */
+/** The filters as they stand in the address, so that a user can share the link. */
 export interface AuditSearch {
   who?: string;
   what?: string;
-  /** Days, as they are where one looks. */
+  /** Days in the user's time zone. */
   since?: string;
   until?: string;
 }
@@ -57,7 +57,7 @@ function beginOf(day: string): number {
   return new Date(`${day}T00:00:00`).getTime() / 1000;
 }
 
-/** Who asked for which change, newest first; and whether the log is whole. */
+/** The audit log, newest first, and whether its hash chain is intact. */
 export function AuditPage() {
   const { t } = useTranslation();
   const search = useSearch({ from: "/audit" });
@@ -127,7 +127,7 @@ function Search({ search }: { search: AuditSearch }) {
   const navigate = useNavigate();
   return (
     <form
-      // What the address says anew is what the fields begin with.
+      // A new search in the address resets the fields.
       key={JSON.stringify(search)}
       className="mb-4 grid grid-cols-2 items-end gap-3 sm:flex sm:flex-wrap"
       onSubmit={(event) => {
@@ -226,7 +226,7 @@ function Deeds({ all }: { all: readonly Deed[] }) {
   );
 }
 
-/** What the operation does, and how it is called: the log is read by programs too. */
+/** The description of the operation, and its method and path as programs log it. */
 function What({ what }: { what: string }) {
   const { operation } = useServerTexts();
   const known = useQuery(rights());
@@ -239,7 +239,7 @@ function What({ what }: { what: string }) {
   );
 }
 
-/** As `id=letter, revision=2`; a workflow with its name before it. */
+/** The target, as in `id=letter, revision=2`, with the name of the workflow before it. */
 function Target({ target }: { target: string }) {
   const called = useWorkflowName();
   const id = /(?:^|, )(?:id|workflow)=([^,]+)/.exec(target)?.[1] ?? "";

@@ -28,8 +28,8 @@ beforeEach(() => {
   server.get("/api/audit/state", { rows: 4, hash: "abc", damage: [] });
 });
 
-describe("the page of the audit log", () => {
-  it("finds entries by what they are about and by days, and offers all as a file", async () => {
+describe("audit page", () => {
+  it("filters entries by target and day, and offers a download", async () => {
     const { user, address } = await open("/audit");
     await screen.findByText("Integrity verified (4 entries)");
     await screen.findByText("refused: unknown-workflow");
@@ -50,7 +50,7 @@ describe("the page of the audit log", () => {
     expect([file.getAttribute("href"), file.getAttribute("download")]).toEqual(["/api/audit/export", "audit.jsonl"]);
   });
 
-  it("says that the log was changed", async () => {
+  it("reports a modified log", async () => {
     server.get("/api/audit/state", { rows: 1, hash: "abc", damage: ["row 0 was changed"] });
     await open("/audit", { language: "de" });
     expect((await screen.findByRole("alert")).textContent).toContain("Prüfung fehlgeschlagen: Die Kette ist gebrochen");

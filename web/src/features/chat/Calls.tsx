@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { Value } from "../execution/Value";
 import type { Call } from "./parts";
 
-/** Calls of tools: each folded, with what it was given and what came of it. */
+/** Tool calls, each collapsed, with arguments and result. */
 export function Calls({ calls }: { calls: readonly Call[] }) {
   const { t } = useTranslation();
   return (

@@ -20,7 +20,7 @@ import { type Speaker, speakersFound, speakersNamed } from "./sessions";
 
 const WORDS_MAX = 200;
 
-/** Workflows as somebody to talk to: conversations beside the one that is open. On a phone one of the two. */
+/** Chats with workflows: the list of conversations beside the open one. A phone shows one of the two. */
 export function ChatPage() {
   const { workflow, session } = useParams({ strict: false }) as { workflow?: string; session?: string };
   return (
@@ -71,7 +71,7 @@ function Talk({ workflow, session }: { workflow: string; session: string | null 
 const whole = (found: { pages: { workflows: Speaker[] }[] } | undefined) =>
   found?.pages.flatMap((page) => page.workflows) ?? [];
 
-/** Several may be called the same: then their ids say which is which. */
+/** If workflows have the same name, their ids distinguish them. */
 function Which({ speaker, among }: { speaker: Speaker; among: readonly Speaker[] }) {
   const { t, i18n } = useTranslation();
   const name = nameOf(speaker, i18n.language);
@@ -81,7 +81,7 @@ function Which({ speaker, among }: { speaker: Speaker; among: readonly Speaker[]
   return hasNamesake ? <span className="block truncate font-mono text-xs text-ink-faint">{speaker.id}</span> : null;
 }
 
-/** Who can be talked to; on a phone also what was said before. */
+/** The workflows to chat with; on a phone also the list of conversations. */
 function Whom() {
   const { t } = useTranslation();
   const [words, setWords] = useState("");
@@ -123,7 +123,7 @@ function Whom() {
   );
 }
 
-/** Where all are there, those that know what was said before come first; a list that grows stays in its order. */
+/** A complete list shows conversational workflows first; a paged list keeps its order while it grows. */
 function Speakers({ all, isWhole }: { all: readonly Speaker[]; isWhole: boolean }) {
   const { t, i18n } = useTranslation();
   const ranked = isWhole ? [...all].sort((a, b) => Number(b.conversational) - Number(a.conversational)) : all;

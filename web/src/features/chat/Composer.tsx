@@ -7,17 +7,17 @@ import { begunIn, nameOf, offered } from "./mention";
 import { type Speaker, speakersFound } from "./sessions";
 
 interface Props {
-  /** Whom one talks to. */
+  /** The workflow of the conversation. */
   speaker: Speaker;
-  /** Others may be addressed instead. */
+  /** Whether a mention can address another workflow. */
   mayMention: boolean;
   words: string;
   onWords: (words: string) => void;
   files: readonly File[];
   onFiles: (files: readonly File[]) => void;
-  /** What was said last, for the arrow up. */
+  /** The last message, recalled by arrow up. */
   last: string;
-  /** A turn is under way: it can be stopped; and what is said goes into it, where it takes that. */
+  /** A turn is running: it can be stopped, and a steerable one accepts further messages. */
   isBusy: boolean;
   isSteerable: boolean;
   isSending: boolean;
@@ -25,7 +25,7 @@ interface Props {
   onStop: () => void;
 }
 
-/** Where one says something: Enter sends it, Shift-Enter begins a line, Escape stops, arrow up brings back what was said. */
+/** A message field: Enter sends, Shift-Enter starts a new line, Escape stops, arrow up recalls the last message. */
 export function Composer(props: Props) {
   const { t, i18n } = useTranslation();
   const { words, isBusy } = props;

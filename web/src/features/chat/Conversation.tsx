@@ -19,7 +19,7 @@ import { Transcript, TurnView } from "./TurnView";
 const OPEN: ReadonlySet<string> = new Set(["pending", "running"]);
 const NEAR_PX = 120;
 
-/** One conversation; without a session one that begins with the first message. */
+/** One conversation. Without a session, the first message starts one. */
 export function Conversation(props: { speaker: Speaker; session: string | null }) {
   const { t, i18n } = useTranslation();
   const { speaker } = props;
@@ -154,12 +154,12 @@ function Greeting({ speaker }: { speaker: Speaker }) {
   );
 }
 
-/** Follows what is said, unless one has scrolled up to read. */
+/** Keep the list scrolled to its end, unless the user has scrolled up. */
 function Scroll(props: { version: string; children: React.ReactNode }) {
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: who says something sees it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after sending a message the user sees it
   useEffect(() => {
     follows.current = true;
   }, [props.version]);
@@ -186,7 +186,8 @@ function Scroll(props: { version: string; children: React.ReactNode }) {
   );
 }
 
-/** For who hears the page: that somebody answers, and that the answer is there. Not each word as it comes. */
+/** Status for screen readers: an answer is in progress, or has arrived. Streaming text is not announced word by
+ * word. */
 function Announced({ entry, name }: { entry: ExecutionEntry | undefined; name: string }) {
   const { t } = useTranslation();
   const status = entry?.status;

@@ -26,7 +26,7 @@ const SHOWN: ReadonlySet<Session["status"]> = new Set([
   "failed",
 ]);
 
-/** Conversations: to be found, gone on with, named and deleted. */
+/** The list of conversations: search, open, rename, delete. */
 export function SessionList({ session }: { session: string | null }) {
   const { t } = useTranslation();
   const [words, setWords] = useState("");

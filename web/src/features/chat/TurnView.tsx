@@ -20,11 +20,11 @@ import { filesIn, isConversational, type Part, partsOf, saidIn } from "./parts";
 
 const Markdown = lazy(() => import("@/components/Markdown"));
 
-/** One turn: what was said, who works on it, what they say, what a person is asked, how it ended. */
+/** One turn: the message, the working nodes with their output, open gates, and the end. */
 export function TurnView(props: {
   entry: ExecutionEntry;
   field: string;
-  /** Whom it was said to, where that is not whom one talks to. */
+  /** The workflow that a mention addressed, if it is not that of the conversation. */
   to: string | null;
   onAgain: (words: string) => void;
 }) {
@@ -35,12 +35,11 @@ export function TurnView(props: {
   const heard = useLiveOutput(log.live);
   const known = useQuery(execution(id));
   const native = useQuery(executionDefinition(id));
-  // What only the server knows (open gates, output) is read again when the journal moved.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: read again per row
+  // Refetch what only the server computes (open gates, output) when the journal grows.
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", id], exact: true });
   }, [client, id, log.timeline.seq]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events is one object that grows, what is heard another; the versions say so
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events and the live output are objects that are updated in place; their versions change
   const parts = useMemo(
     () => (native.data ? partsOf(native.data, log.timeline, log.events, log.live) : []),
     [native.data, log.version, heard],
@@ -92,7 +91,7 @@ export function Transcript(props: { words: string; files: readonly string[]; to:
   );
 }
 
-/** Who works: open while they do, folded afterwards. */
+/** The working nodes: expanded while the turn runs, collapsed afterwards. */
 function Steps(props: { parts: readonly Part[]; definition: Definition | undefined; isOver: boolean; id: string }) {
   const { t, i18n } = useTranslation();
   const { parts, isOver } = props;
@@ -159,7 +158,7 @@ function Rich({ text }: { text: string }) {
   );
 }
 
-/** Of a workflow that is no conversation: what came of it. */
+/** The output of a workflow that is not conversational. */
 function Outcome({ now, definition, parts }: { now: Execution; definition: Definition; parts: readonly Part[] }) {
   if (now.status !== "completed" || now.output === null) return null;
   if (isConversational(definition) && parts.some((part) => part.text)) return null;

@@ -48,7 +48,7 @@ const talk = (sessionId: string, title: string) => ({
   etag: '"t1"',
 });
 
-/** A turn begins: it runs until a test changes its status. */
+/** Start a turn, which runs until a test changes its status. */
 function begin({ at, body }: RecordedRequest) {
   const executionId = `exec-${said.length + 1}`;
   words[executionId] = Object.values(body.input as object)[0] as string;
@@ -101,8 +101,8 @@ beforeEach(() => {
 
 const message = () => screen.findByLabelText<HTMLTextAreaElement>("Message");
 
-describe("the chat", () => {
-  it("finds, names and deletes conversations", async () => {
+describe("chat", () => {
+  it("finds, renames and deletes conversations", async () => {
     talks = [talk("chat-1", "Hello"), talk("chat-2", "Tides")];
     server.patch("/api/sessions/{id}", ({ at, body }) => {
       talks = talks.map((one) => (one.sessionId === at.id ? { ...one, title: body.title } : one));
@@ -132,7 +132,7 @@ describe("the chat", () => {
   });
 
   requirement("S1-O15");
-  it("finds whom one can talk to among many, and starts the workflow that a message mentions", async () => {
+  it("finds a chat workflow among many, and starts the workflow that a message mentions", async () => {
     speakers = Array.from({ length: 60 }, (_, n) => speaker(`talk-${n}`, `Pilot ${n}`));
     const { user } = await open("/chat");
     const links = () => screen.queryAllByRole("link", { name: /^Pilot/ });
@@ -152,7 +152,7 @@ describe("the chat", () => {
     expect([asked?.at.id, asked?.body.input]).toEqual(["talk-59", { message: "Good morning" }]);
   });
 
-  it("tells workflows of one name apart", async () => {
+  it("distinguishes workflows with the same name", async () => {
     speakers = [speaker("talk-a", "Pilot"), speaker("talk-b", "Pilot"), speaker("builtin:forge", "AgentForge")];
     const { user } = await open("/chat");
     await screen.findByRole("link", { name: /Pilot\s*talk-a/ });
@@ -162,7 +162,7 @@ describe("the chat", () => {
     await screen.findByText("talk-b");
   });
 
-  it("says why a turn failed, and tries it again", async () => {
+  it("shows why a turn failed and tries it again", async () => {
     server.post(`${EXECUTIONS}/{eid}/retry`, ({ at }) => {
       become(at.eid ?? "", "completed");
       return executionOf(at.eid ?? "");
@@ -174,7 +174,7 @@ describe("the chat", () => {
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
   });
 
-  it("tells who works something meanwhile, and stops them", async () => {
+  it("shows the working nodes and stops them", async () => {
     humanInLoop = "real_time";
     const definition = { id: "desk", config: { conversational: true, humanInLoop }, nodes: [], edges: [] };
     server.get("/api/workflows/{id}", { document: definition } as never);
@@ -194,7 +194,7 @@ describe("the chat", () => {
     await screen.findByText("The answer was cancelled.");
   });
 
-  it("marks a turn that the scripted model answers, and no other turn", async () => {
+  it("marks only the turns that the scripted model answers", async () => {
     said = [
       entry("exec-2", { workflowId: "desk", sessionId: "chat-1" }),
       entry("exec-1", { workflowId: "desk", sessionId: "chat-1" }),
@@ -211,7 +211,7 @@ describe("the chat", () => {
     expect(other.queryByRole("note")).toBeNull();
   });
 
-  it("sends files along where the workflow takes them", async () => {
+  it("sends files if the workflow accepts them", async () => {
     speakers = [speaker("picture", "Painter", { files: ["image"] })];
     server.post("/api/workflows/{id}/execute/files", () => {
       words = { "exec-1": "What is this?" };
@@ -226,7 +226,7 @@ describe("the chat", () => {
     await waitFor(() => expect(screen.queryByRole("button", { name: /Remove|Detach/ })).toBeNull());
   });
 
-  it("keeps what was written where the server refuses it", async () => {
+  it("keeps the message if the server rejects it", async () => {
     server.post("/api/workflows/{id}/execute", () => refusal(429, "too-many-requests", "wait a moment"));
     const { user } = await open("/chat/desk");
     await user.type(await message(), "Hello{Enter}");

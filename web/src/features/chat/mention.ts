@@ -1,4 +1,4 @@
-/** `@workflow` at the beginning of a message: whom it is for. */
+/** `@workflow` at the start of a message addresses another workflow. */
 import { textIn } from "@/i18n";
 import type { Speaker } from "./sessions";
 
@@ -9,23 +9,23 @@ export function nameOf(speaker: Speaker, language: string): string {
   return textIn(speaker.name, language, speaker.id);
 }
 
-/** What is typed of a mention that is not ended yet; null: none is begun. */
+/** The typed part of an unfinished mention; null if there is none. */
 export const begunIn = (text: string): string | null => BEGUN.exec(text)?.[1] ?? null;
 
-/** Who a message may be for, as somebody wrote it. */
+/** Ids that the mention can refer to, as typed and in lower case. */
 export function idsIn(text: string): string[] {
   const id = MENTION.exec(text)?.[1];
   return id ? [...new Set([id, id.toLowerCase()])] : [];
 }
 
-/** Who is offered while a mention is typed; null: none is. */
+/** The workflows to offer while a mention is typed; null if none is being typed. */
 export function offered(text: string, speakers: readonly Speaker[], language: string): Speaker[] | null {
   const wanted = begunIn(text)?.toLowerCase();
   if (wanted === undefined) return null;
   return speakers.filter((one) => `${one.id} ${nameOf(one, language)}`.toLowerCase().includes(wanted)).slice(0, 8);
 }
 
-/** Whom a message is for, and what it says without the mention. One of nobody is a message like any other. */
+/** Split a message into the mentioned workflow and the text. An unknown mention stays part of the text. */
 export function addressed(text: string, speakers: readonly Speaker[]): { speaker: Speaker | null; words: string } {
   const found = MENTION.exec(text);
   const speaker = found ? speakers.find((one) => one.id.toLowerCase() === found[1]?.toLowerCase()) : undefined;

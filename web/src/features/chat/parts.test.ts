@@ -32,8 +32,8 @@ const EVENTS = [
   event(6, "step_started", { step: "end:1", node: "end" }),
 ];
 
-describe("the parts of a turn", () => {
-  it("are what visible nodes say and call", () => {
+describe("parts of a turn", () => {
+  it("contain the text and calls of visible nodes", () => {
     const parts = partsOf(DEFINITION, timelineOf(EVENTS), EVENTS, new Map());
     expect(parts.map((part) => [part.node.id, part.text])).toEqual([["router", "Two ships."]]);
     expect(parts[0]?.calls).toEqual([
@@ -41,7 +41,7 @@ describe("the parts of a turn", () => {
     ]);
   });
 
-  it("keep the place of a call when it ends: what is unfolded stays unfolded", () => {
+  it("keep the position of a call when it ends, so that it stays expanded", () => {
     const calls = [{ tool: "search", arguments: undefined, ok: undefined }];
     const live = new Map([["router:1", { text: "", thought: "", calls, task: "" }]]);
     const before = partsOf(DEFINITION, timelineOf(EVENTS.slice(0, 4)), EVENTS.slice(0, 4), live);
@@ -49,7 +49,7 @@ describe("the parts of a turn", () => {
     expect(before[0]?.calls.map((call) => call.id)).toEqual(after[0]?.calls.map((call) => call.id));
   });
 
-  it("show what is being said until it is said, and calls that are under way", () => {
+  it("show streaming text and running calls", () => {
     const begun = EVENTS.slice(0, 4);
     const calls = [{ tool: "search", arguments: undefined, ok: undefined }];
     const live = new Map([["router:1", { text: "Two sh", thought: "", calls, task: "" }]]);
@@ -57,19 +57,19 @@ describe("the parts of a turn", () => {
     expect([part?.text, part?.isLive, part?.calls[0]?.isOpen]).toEqual(["Two sh", true, true]);
   });
 
-  it("leave the words to the output where the workflow is no conversation", () => {
+  it("leave the text to the output if the workflow is not conversational", () => {
     const plain = { ...DEFINITION, config: {} };
     expect(partsOf(plain, timelineOf(EVENTS), EVENTS, new Map())[0]?.text).toBe("");
   });
 
-  it("begin with what a person said and gave", () => {
+  it("start with the user's message and files", () => {
     expect(saidIn({ goal: "tides" }, "goal")).toBe("tides");
     expect(saidIn("tides", "goal")).toBe("tides");
     expect(filesIn({ q: "x", picture: { data: "", mediaType: "image/png", name: "a.png" } })).toEqual(["a.png"]);
   });
 });
 
-describe("a mention", () => {
+describe("mention", () => {
   const one = { id: "letter", name: "Briefe", description: null, conversational: false, field: "goal", files: [] };
   it("offers workflows while it is typed", () => {
     expect(offered("@", [one], "en")).toEqual([one]);
@@ -78,7 +78,7 @@ describe("a mention", () => {
     expect(offered("a @", [one], "en")).toBeNull();
     expect(offered("@letter now", [one], "en")).toBeNull();
   });
-  it("says whom a message is for", () => {
+  it("determines the addressed workflow", () => {
     expect(addressed("@letter about tides", [one])).toEqual({ speaker: one, words: "about tides" });
     expect(addressed("@nobody hello", [one])).toEqual({ speaker: null, words: "@nobody hello" });
     expect(addressed(" hello ", [one])).toEqual({ speaker: null, words: "hello" });

@@ -1,4 +1,5 @@
-/** What of a turn is shown in a chat: who works, what they call, what they say. Nodes that are not for people are left out. */
+/** The parts of a turn that the chat shows: working nodes, their calls and their text. Nodes that only control the flow
+ * are left out. */
 import type { Definition, DefinitionNode, JournalEvent, Json, JsonObject } from "@/api/views";
 import type { ExecutionTimeline, StepRecord, StepStatus } from "@/features/execution/timelineModel";
 import type { StepOutput } from "../execution/live";
@@ -16,13 +17,13 @@ export interface Part {
   step: string;
   node: DefinitionNode;
   status: StepStatus;
-  /** What it says to people; of a workflow that is no conversation the output says it. */
+  /** Text for the user. For a workflow that is not conversational the output is shown instead. */
   text: string;
   isLive: boolean;
   calls: Call[];
 }
 
-/** Control that nobody works at. */
+/** Control nodes, which the chat does not show. */
 const SILENT: ReadonlySet<string> = new Set(["start", "end", "join", "note"]);
 
 export function isConversational(definition: Definition): boolean {
@@ -86,7 +87,7 @@ interface Message {
   toolCallId?: string;
 }
 
-/** The calls of tools by step, with what came of them: as the messages of the step tell. */
+/** Recorded tool calls with results by step, taken from the messages of the step. */
 function callsOf(events: readonly JournalEvent[]): Map<string, Call[]> {
   const found = new Map<string, Call[]>();
   const byId = new Map<string, Call>();
@@ -108,7 +109,7 @@ function callsOf(events: readonly JournalEvent[]): Map<string, Call[]> {
   return found;
 }
 
-/** What a person said: the message, or the field of the input that it is. */
+/** The user's message: the input itself, or the field of the input that holds it. */
 export function saidIn(input: Json, field: string): string {
   if (typeof input === "string") return input;
   const fields = (input ?? {}) as JsonObject;
@@ -116,7 +117,7 @@ export function saidIn(input: Json, field: string): string {
   return typeof text === "string" ? text : JSON.stringify(text ?? input, null, 2);
 }
 
-/** The names of the files that went along. */
+/** The names of the attached files. */
 export function filesIn(input: Json): string[] {
   if (input === null || typeof input !== "object") return [];
   return Object.values(input as JsonObject)

@@ -1,4 +1,4 @@
-/** What the chat asks of the server. */
+/** Queries and mutations of the chat. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ApiError, apiRequest, errorOf, ifMatch, query } from "@/api/http";
 import { allNamed } from "@/api/named";
@@ -10,7 +10,7 @@ export type Speaker = Pick<
 >;
 export type Session = Schemas["ConversationEntry"];
 
-/** Found by words in their ids, names, descriptions or tags; in pages. */
+/** Search chat workflows by id, name, description or tag, page by page. */
 export const speakersFound = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["speakers", { words }],
@@ -27,7 +27,7 @@ export const speakersFound = (words: string) =>
     placeholderData: (before) => before,
   });
 
-/** Those of these workflows that can be talked to. */
+/** Those of the given workflows that offer a chat. */
 export const speakersNamed = (ids: readonly string[]) =>
   queryOptions({
     queryKey: ["speakers", { ids }],
@@ -36,7 +36,7 @@ export const speakersNamed = (ids: readonly string[]) =>
     staleTime: 30_000,
   });
 
-/** Under `executions`, so that what is news there is news here. */
+/** Keyed under `executions`, so that the board refetches it. */
 export const sessions = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["executions", "talks", words],
@@ -72,11 +72,11 @@ export interface Saying {
   session: string;
   words: string;
   files: readonly File[];
-  /** Said once, however often it is sent. */
+  /** Idempotency key of the message. */
   key: string;
 }
 
-/** A turn: an execution of its own. */
+/** Start a turn, which is an execution of its own. */
 export async function say({ speaker, session, words, files, key }: Saying): Promise<{ executionId: string }> {
   const path = `/api/workflows/${encodeURIComponent(speaker.id)}/execute`;
   const input = { [speaker.field]: words };

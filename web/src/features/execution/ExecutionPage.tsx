@@ -77,6 +77,7 @@ function OneExecution({ id }: { id: string }) {
   useTitle(name && current && definition.data ? `${name}, ${t(`status.${current.status}`)}` : undefined);
   if (log.error && log.events.length === 0)
     return <PageFailed error={log.error} name={id} back={{ to: "/executions", name: t("shell.executions") }} />;
+  const row = upTo === null ? null : timeline.seq;
   const status = upTo === null ? (current?.status ?? log.status) : timeline.status;
   const pick = (node: string | null, step: string | null = null) => setPicked(node === null ? null : { node, step });
   const travel = (to: number) => setUpTo(to >= log.events.length ? null : to);
@@ -86,13 +87,7 @@ function OneExecution({ id }: { id: string }) {
       <Header log={log} name={name} status={status} execution={current} id={id}>
         {current ? <Figures execution={current} timeline={timeline} /> : null}
         <div className="ml-auto">
-          {current ? (
-            <ExecutionActions
-              execution={current}
-              at={upTo === null ? null : timeline.seq}
-              definition={definition.data}
-            />
-          ) : null}
+          {current ? <ExecutionActions execution={current} at={row} definition={definition.data} /> : null}
         </div>
       </Header>
       <div className="flex min-h-0 flex-1 max-lg:flex-col">
@@ -159,7 +154,7 @@ function OneExecution({ id }: { id: string }) {
               definition={definition.data}
             />
           ) : current ? (
-            <Outcome execution={current} upTo={upTo === null ? null : timeline.seq} onPick={pick} />
+            <Outcome execution={current} upTo={row} onPick={pick} />
           ) : (
             <Loading />
           )}

@@ -15,7 +15,7 @@ import { Writer, WriterName } from "./Writer";
 
 type Asked = UseInfiniteQueryResult<{ pages: { changes: Change[] }[] }>;
 
-/** What a value was before, the latest first: who wrote it, when, and what they changed. */
+/** The history of a value, latest first: author, time, and changes. */
 export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: Change) => void }) {
   const { t } = useTranslation();
   return (
@@ -50,7 +50,7 @@ function Entry(props: {
   one: Change;
   before: Change | undefined;
   isNow: boolean;
-  /** Nothing is known of what it was before that. */
+  /** Earlier values are unknown. */
   isFirst: boolean;
   onPutBack: (one: Change) => void;
 }) {

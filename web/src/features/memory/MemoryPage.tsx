@@ -12,7 +12,7 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { bytes, type Owner, owners, SCOPES } from "./memory";
 
-/** Who remembers how much: people, conversations, workflows, executions, and what all share. */
+/** The owners of memory with its size: people, conversations, workflows, executions, and the shared memory. */
 export function MemoryPage() {
   const { t } = useTranslation();
   const called = useWorkflowName();

@@ -19,7 +19,7 @@ import { ValueDialog } from "./ValueDialog";
 
 const PREVIEW = 160;
 
-/** What one owner remembers: searched, looked into, corrected, forgotten. */
+/** The memory of one owner: search, view, correct, delete. */
 export function OwnerPage() {
   const { t } = useTranslation();
   const called = useWorkflowName();
@@ -76,7 +76,7 @@ export function OwnerPage() {
   );
 }
 
-/** Where what is remembered comes from, as far as the owner is a thing that can be looked at. */
+/** A link to the owner, if it has a page. */
 function Whose({ place }: { place: Place }) {
   const { t } = useTranslation();
   if (place.scope === "execution")

@@ -20,7 +20,7 @@ import { Writer } from "./Writer";
 
 const TTLS = [0, 3_600, 86_400, 604_800, 2_592_000] as const;
 
-/** One remembered value, looked at and corrected; without one: something new. */
+/** View and correct one value; without a value: add a new one. */
 export function ValueDialog(props: { place: Place; value: Value | null; onClose: () => void }) {
   const { t } = useTranslation();
   const [editing, setEditing] = useState(props.value === null);

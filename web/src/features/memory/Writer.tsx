@@ -3,14 +3,14 @@ import { useTranslation } from "react-i18next";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import type { Writer as By } from "./memory";
 
-/** Who wrote a value, in a word: the workflow or the person; nothing where nobody knows. */
+/** The author of a value: the name of a workflow or person; nothing if unknown. */
 export function WriterName({ by }: { by: By | null }) {
   const nameOf = useWorkflowName();
   const name = by?.workflow ? nameOf(by.workflow) : by?.person;
   return name ? <bdi className="max-w-40 truncate text-ink-soft">{name}</bdi> : null;
 }
 
-/** Who wrote a value: the step of an execution, which can be looked at, or a person and how they came in. */
+/** The author of a value: a step with a link to its execution, or a person and how they logged in. */
 export function Writer({ by }: { by: By | null }) {
   const { t } = useTranslation();
   const nameOf = useWorkflowName();

@@ -1,4 +1,4 @@
-/** What is remembered of whom, asked of the server and changed there. */
+/** Queries and mutations of memory. */
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { apiRequest, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
@@ -11,7 +11,7 @@ export type Writer = Schemas["WriterView"];
 export const SCOPES = ["user", "session", "workflow", "execution", "shared"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Whose memory, and which part of it. */
+/** A scope, and the owner in it. */
 export interface Place {
   scope: string;
   owner: string;
@@ -46,7 +46,7 @@ const at = (place: Place, namespace: string, key: string) =>
 export const remember = (place: Place, namespace: string, key: string, value: Json, ttl: number | null) =>
   apiRequest<Value>(at(place, namespace, key), { method: "PUT", body: { value, ...(ttl === null ? {} : { ttl }) } });
 
-/** What a key remembers and who wrote it, then what it was before; of nothing there is none. */
+/** The present value of a key and the earlier ones, with authors. */
 export const history = (place: Place, one: Pick<Value, "namespace" | "key">) =>
   infiniteQueryOptions({
     queryKey: ["memory", place.scope, place.owner, "history", one.namespace, one.key],
@@ -74,7 +74,7 @@ export const forget = (place: Place, namespace: string, key: string) =>
 export const forgetAll = (place: Place, namespace: string) =>
   apiRequest<{ forgotten: number }>(`${path(place)}${query({ owner: place.owner, namespace })}`, { method: "DELETE" });
 
-/** How much there is of something: `1.2 kB`. */
+/** Format a size, as in `1.2 kB`. */
 export function bytes(count: number, language: string): string {
   const [amount, unit] = count < 1000 ? [count, "B"] : count < 1e6 ? [count / 1e3, "kB"] : [count / 1e6, "MB"];
   return `${new Intl.NumberFormat(language, { maximumFractionDigits: 1 }).format(amount)} ${unit}`;

@@ -7,7 +7,7 @@ import type { Change, Value, Writer } from "./memory";
 
 const HAND: Writer = { person: "local", entrance: "local" };
 
-/** What is remembered of one owner: the history of each key, oldest first. */
+/** The memory of one owner: the history of each key, oldest first. */
 let kept: Record<string, Change[]> = {};
 
 function remember(key: string, value: Json, by: Writer = HAND, ttl: number | null = null): Value {
@@ -55,8 +55,8 @@ beforeEach(() => {
   });
 });
 
-describe("the pages of memory", () => {
-  it("find a value, look into it, correct it and forget it", async () => {
+describe("memory pages", () => {
+  it("find, view, correct and delete a value", async () => {
     remember("likes", { places: ["the sea", "maps"] });
     remember("note", "hello");
     const { user } = await open("/memory");
@@ -91,7 +91,7 @@ describe("the pages of memory", () => {
     expect(Object.keys(kept)).toEqual(["likes"]);
   });
 
-  it("remember something new, and forget everything of an owner", async () => {
+  it("add a value, and delete everything of an owner", async () => {
     remember("plan", 1);
     const { user, address } = await open("/memory/shared/team");
     await user.click(await screen.findByRole("button", { name: "Add memory" }));
@@ -108,7 +108,7 @@ describe("the pages of memory", () => {
     expect(server.asked("delete", "/api/memory/{scope}")[0]?.query.get("owner")).toBe("team");
   });
 
-  it("say who wrote a value and what it was before, and put that back", async () => {
+  it("show the authors and earlier values, and restore one", async () => {
     remember("likes", { places: ["the sea"] }, { execution: "exec-1", workflow: "note", node: "keep" });
     remember("likes", { places: ["the sea", "maps"] });
     remember("likes", { places: ["hills"] });
@@ -137,7 +137,7 @@ describe("the pages of memory", () => {
     expect(server.sent("post", "/api/memory/{scope}/history")).toEqual([{ number: 2 }]);
   });
 
-  it("do not offer to put back what it is now, and say so in German", async () => {
+  it("do not offer to restore the present value, also in German", async () => {
     remember("plan", { until: "May" });
     remember("plan", { until: "June" });
     const { user } = await open("/memory/shared/team", { language: "de" });
@@ -153,7 +153,7 @@ describe("the pages of memory", () => {
     within(before).getByRole("button", { name: "Wiederherstellen" });
   });
 
-  it("show names and values of strangers as text", async () => {
+  it("show foreign names and values as text", async () => {
     const hostile = '<img src=x onerror="document.title=1">/..?owner=bob#x';
     remember(hostile, { [hostile]: hostile });
     const owner = { id: `user/${hostile}`, scope: "user", owner: hostile, keys: 1, bytes: 10, changedAt: AT };

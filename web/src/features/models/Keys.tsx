@@ -1,4 +1,4 @@
-/** Who pays, now: each key by its name, whether it is free, what it paid for today, and what went wrong last. */
+/** Provider keys: availability, today's usage, and the last error of each key. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";

@@ -14,7 +14,7 @@ import { useHasRole } from "@/components/useHasRole";
 import { Keys } from "./Keys";
 import { type Model, type Models, models, type Pinged, type Provider, ping } from "./models";
 
-/** Which models are named where, what they cost, who pays, and whether they answer. */
+/** The models with uses, prices and keys, and a check whether they respond. */
 export function ModelsPage() {
   const { t } = useTranslation();
   const known = useQuery(models());
@@ -73,7 +73,7 @@ function Told({ all, pinged }: { all: Models; pinged: Map<string, Pinged> | unde
   );
 }
 
-/** Where prices come from, and how to give one where none is known. */
+/** The source of the prices, and how to set one for a model without a price. */
 function Prices({ all }: { all: Models }) {
   const { t, i18n } = useTranslation();
   const { name, version, installed } = all.prices;

@@ -4,13 +4,13 @@ import { type PayingKey, part, shares } from "./keys";
 const key = (mostToday: PayingKey["mostToday"]) =>
   ({ today: { calls: 9, tokens: 50, costUsd: 1 }, mostToday }) as unknown as PayingKey;
 
-describe("what a key may pay for on a day", () => {
-  it("is told by what is nearest to its end", () => {
+describe("daily limits of a key", () => {
+  it("are ordered by the used share", () => {
     const found = shares(key({ calls: 10, tokens: 100, costUsd: null }));
     expect(found.map((one) => one.measure)).toEqual(["calls", "tokens"]);
     expect(shares(key(null))).toEqual([]);
   });
-  it("is used up where it is nothing", () => {
+  it("count as used up if they are zero", () => {
     expect(part({ used: 0, most: 0 })).toBe(1);
     expect(part({ used: 1, most: 4 })).toBe(0.25);
   });

@@ -1,4 +1,4 @@
-/** How the keys of models stand, asked of the server again and again while somebody looks. */
+/** The state of provider keys, polled while the page is open. */
 import { queryOptions } from "@tanstack/react-query";
 import { apiRequest } from "@/api/http";
 import type { Schemas } from "@/api/views";
@@ -23,7 +23,7 @@ export interface Share {
   most: number;
 }
 
-/** What a key paid for today of what it may, the nearest to its end first. */
+/** Today's usage of a key as shares of its limits, the largest share first. */
 export function shares(key: PayingKey): Share[] {
   const found: Share[] = [];
   for (const measure of ["costUsd", "calls", "tokens"] as const) {
@@ -33,7 +33,7 @@ export function shares(key: PayingKey): Share[] {
   return found.sort((a, b) => part(b) - part(a));
 }
 
-/** How much of it is used: 1 is all. What may pay for nothing is used up. */
+/** The used share; 1 is all. A limit of zero counts as used up. */
 export function part(share: Pick<Share, "used" | "most">): number {
   return share.most > 0 ? share.used / share.most : 1;
 }

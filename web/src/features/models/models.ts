@@ -1,4 +1,4 @@
-/** Which models answer here, asked of the server. */
+/** Queries of the model catalogue. */
 import { queryOptions } from "@tanstack/react-query";
 import { apiRequest } from "@/api/http";
 import type { Schemas } from "@/api/views";

@@ -77,8 +77,8 @@ beforeEach(() => {
   }));
 });
 
-describe("the page of models", () => {
-  it("shows while somebody looks that a key is used up", async () => {
+describe("models page", () => {
+  it("updates while it is open when a key is used up", async () => {
     await open("/models");
     const first = await screen.findByRole("row", { name: /own\/0/ });
     expect(first.textContent).toContain("free");
@@ -91,7 +91,7 @@ describe("the page of models", () => {
     expect(screen.getByRole("row", { name: /own\/1/ }).textContent).toContain("free");
   });
 
-  it("says whose price it is and how to give one", async () => {
+  it("shows the source of a price and how to set one", async () => {
     await open("/models");
     const dear = await screen.findByRole("row", { name: /own:dear/ });
     expect(dear.textContent).toContain("$3.50 in, $7.00 out");
@@ -102,7 +102,7 @@ describe("the page of models", () => {
     await screen.findByText(/genai-prices/);
   });
 
-  it("tells who only looks nothing of keys", async () => {
+  it("hides keys from viewers", async () => {
     server.get("/api/me", keyed("vera", "viewer"));
     server.get("/api/models/keys", refusal(403, "forbidden", "a viewer may not see keys"));
     await open("/models");
@@ -110,7 +110,7 @@ describe("the page of models", () => {
     expect(screen.queryByRole("heading", { name: "API keys" })).toBeNull();
   });
 
-  it("says that models are scripted, and whether they answer", async () => {
+  it("marks scripted models and checks whether models respond", async () => {
     server.get("/api/models", {
       ...noModels,
       default: "scripted",

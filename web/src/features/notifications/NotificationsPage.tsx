@@ -17,7 +17,7 @@ import { type Address, type Notice, notifications, sendAgain } from "./notificat
 const STATES = ["pending", "sent", "dead"] as const;
 const LOOKS = { pending: "accent", sent: "good", dead: "bad" } as const;
 
-/** Which addresses outside are told of what, and what became of each notice. */
+/** The addresses that receive notifications, and the state of each notification. */
 export function NotificationsPage() {
   const { t } = useTranslation();
   const [state, setState] = useState<Notice["state"] | "">("");

@@ -1,4 +1,4 @@
-/** Who outside is told of what, asked of the server. */
+/** Queries and mutations of notifications. */
 import { infiniteQueryOptions } from "@tanstack/react-query";
 import { apiRequest, query } from "@/api/http";
 import type { Schemas } from "@/api/views";

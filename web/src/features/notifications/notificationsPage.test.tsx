@@ -4,8 +4,8 @@ import type { Schemas } from "@/api/views";
 import { AT } from "@/testing/answers";
 import { open, server } from "@/testing/page";
 
-describe("the page of notifications", () => {
-  it("sends a notice again that was given up", async () => {
+describe("notifications page", () => {
+  it("sends a failed notification again", async () => {
     let notice: Schemas["NoticeView"] = {
       id: "exec-1/failed/desk",
       to: "desk",

@@ -12,7 +12,7 @@ const LOOKS = {
   failed: "bad",
 } as const;
 
-/** What became of one time; of one that started, the execution. */
+/** The outcome of one due time, with a link to the execution it started. */
 export function Outcome({ fired }: { fired: Fired }) {
   const { t } = useTranslation();
   const chip = (

@@ -22,7 +22,7 @@ const OVERLAPS: readonly Overlap[] = ["skip", "queue", "replace", "allow"];
 const MISSES: readonly Missed[] = ["once", "skip", "all"];
 const SHOWN = 5;
 
-/** Makes a schedule, or changes the one that was read. */
+/** Create a schedule, or change an existing one. */
 export function ScheduleDialog(props: { read?: ApiResponse<Schedule>; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -124,7 +124,7 @@ export function ScheduleDialog(props: { read?: ApiResponse<Schedule>; onClose: (
   );
 }
 
-/** What each execution is given: the start form of the workflow. */
+/** The input of each execution, as the start form of the workflow. */
 function InputForm(props: {
   workflow: string;
   value: Json;

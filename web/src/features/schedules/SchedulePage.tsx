@@ -24,7 +24,7 @@ import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
 import { Words } from "./Words";
 
-/** One schedule: what it starts, when it is due next, and what became of its latest times. */
+/** One schedule: workflow, next due time, and the outcomes of the latest ones. */
 export function SchedulePage() {
   const { t } = useTranslation();
   const { id } = useParams({ from: "/schedules/$id" });

@@ -21,7 +21,7 @@ import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
 import { Words } from "./Words";
 
-/** What starts by itself: when it is next due, and what became of it last. */
+/** The list of schedules with the next due time and the last outcome of each. */
 export function SchedulesPage() {
   const { t } = useTranslation();
   const search = useSearch();

@@ -3,7 +3,7 @@ import { Listing } from "@/components/Listing";
 import { ago } from "@/components/times";
 import { onClocks, ownZone } from "./timing";
 
-/** Due times on the clocks of their zone, and on those of whoever looks where they differ. */
+/** Due times in the schedule's time zone, and in the user's if it differs. */
 export function Times(props: { times: readonly number[]; zone: string }) {
   const { t, i18n } = useTranslation();
   const own = ownZone();

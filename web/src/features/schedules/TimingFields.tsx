@@ -8,7 +8,7 @@ import { Words } from "./Words";
 
 const KINDS: readonly Kind[] = ["cron", "every", "at"];
 
-/** When it is due: by the clock, every so often, or once. What the server says is wrong stands at the field. */
+/** Fields for the timing: cron, interval, or once. An error of the server is shown at the field it concerns. */
 export function TimingFields(props: { draft: TimingDraft; onChange: (draft: TimingDraft) => void; wrong: unknown }) {
   const { t } = useTranslation();
   const { draft } = props;

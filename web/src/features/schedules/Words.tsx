@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 import { cronWords } from "./cronWords";
 import { amountOf, onClocks, ownZone } from "./timing";
 
-/** When a schedule is due, in words; cron stands beside them for who reads it. */
+/** The timing of a schedule in words, with the cron expression beside them. */
 export function Words(props: { cron: string | null; every: number | null; at: number | null; isPlain?: boolean }) {
   const { t, i18n } = useTranslation();
   if (props.cron !== null) {

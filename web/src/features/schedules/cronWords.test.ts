@@ -9,7 +9,7 @@ function words(cron: string, language: "en" | "de" = "en"): string | null {
   return cronWords(cron, language, (word, values) => t(`cron.${word}`, values ?? {}));
 }
 
-describe("a cron schedule in words", () => {
+describe("cron expression in words", () => {
   beforeAll(async () => {
     await startLanguages();
     for (const one of LANGUAGES) await speak(one);
@@ -32,12 +32,12 @@ describe("a cron schedule in words", () => {
     expect(words(cron)).toBe(said);
   });
 
-  it("is in the language of whoever reads", () => {
+  it("is in the language of the page", () => {
     expect(words("0 8 * * 1-5", "de")).toBe("um 08:00 von Montag bis Freitag");
     expect(words("0 8 * * *", "de")).toBe("jeden Tag um 08:00");
   });
 
-  it("is not said where words would not help, or it is none", () => {
+  it("is null for long or invalid expressions", () => {
     for (const cron of ["0 8", "7-50/3 * * * *", "*/5 1,2 * * *", "0 8 L * *", "", "every day"])
       expect(words(cron)).toBeNull();
   });

@@ -1,4 +1,5 @@
-/** A cron schedule in plain words, in the language of whoever reads; null where words would be longer than it is. */
+/** Describe a cron expression in the language of the page; null if the description would be longer than the
+ * expression. */
 
 export type Say = (word: string, values?: Record<string, string | number>) => string;
 
@@ -15,14 +16,14 @@ const MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "
 const DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 const CLOCKS_MAX = 6;
 
-/** One field: all values, every so many, a range, or some values. */
+/** One field: all values, a step, a range, or a list. */
 type Part =
   | { is: "all" }
   | { is: "step"; step: number }
   | { is: "range"; from: number; to: number }
   | { is: "some"; values: number[] };
 
-/** `say` has the words: `at`, `everyMinutes`, … */
+/** `say` returns the translation of a key, such as `at` or `everyMinutes`. */
 export function cronWords(text: string, language: string, say: Say): string | null {
   const fields = (MACROS[text.trim().toLowerCase()] ?? text).trim().split(/\s+/);
   if (fields.length !== 5) return null;
@@ -60,7 +61,7 @@ function timeWords(minute: Part, hour: Part, language: string, say: Say): string
   return null;
 }
 
-/** Of a day of the month and one of the week, either is enough. */
+/** Cron fires if either the day of the month or the day of the week matches. */
 function dayWords(date: Part, day: Part, language: string, say: Say): string | null {
   if (date.is === "step" || day.is === "step") return null;
   const dates =
@@ -123,7 +124,7 @@ function listed(words: string[], language: string): string {
   return new Intl.ListFormat(language, { type: "conjunction" }).format(words);
 }
 
-/** 4 January 1970 was a Sunday; 7 is Sunday too. */
+/** Day 0 and day 7 are Sunday; 4 January 1970 was one. */
 const dayName = (day: number, language: string) =>
   new Intl.DateTimeFormat(language, { weekday: "long", timeZone: "UTC" }).format(
     new Date((3 + (day % 7)) * 86_400_000),

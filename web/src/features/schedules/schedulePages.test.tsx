@@ -98,8 +98,8 @@ beforeEach(() => {
   });
 });
 
-describe("the pages of schedules", () => {
-  it("make a schedule with its next times in view", async () => {
+describe("schedule pages", () => {
+  it("create a schedule and preview its next times", async () => {
     const { user, address } = await open("/schedules");
     await screen.findByText("No schedules yet.");
     await user.click(screen.getByRole("button", { name: "New schedule" }));
@@ -129,7 +129,7 @@ describe("the pages of schedules", () => {
     });
   });
 
-  it("pause a schedule, run it by hand, change and delete it", async () => {
+  it("pause, run, change and delete a schedule", async () => {
     kept = [schedule("often")];
     const { user, address } = await open("/schedules");
     await user.click(await screen.findByRole("button", { name: "Pause often" }));
@@ -153,7 +153,7 @@ describe("the pages of schedules", () => {
     expect(kept).toEqual([]);
   });
 
-  it("do not write over what somebody else changed meanwhile", async () => {
+  it("reject a change if another user changed the schedule meanwhile", async () => {
     kept = [schedule("often")];
     const { user } = await open("/schedules/often");
     await user.click(await screen.findByRole("button", { name: "Edit" }));
@@ -165,7 +165,7 @@ describe("the pages of schedules", () => {
     expect(kept[0]?.every).toBe(60);
   });
 
-  it("show the schedule of a document as its own, and do not change it", async () => {
+  it("show a schedule that a document declares as read-only", async () => {
     const own = { trigger: "nightly", workflowId: "chain", cron: "0 3 * * *", every: null };
     kept = [schedule("chain.nightly", own)];
     const { user } = await open("/schedules", { language: "de" });
@@ -176,7 +176,7 @@ describe("the pages of schedules", () => {
     screen.getByRole("button", { name: "Anhalten" });
   });
 
-  it("show many schedules page by page, and find one by words", async () => {
+  it("show many schedules page by page, and find one by text", async () => {
     kept = Array.from({ length: 60 }, (_, at) => schedule(`daily-${String(at).padStart(2, "0")}`));
     const { user } = await open("/schedules");
     await screen.findByRole("button", { name: "Pause daily-49" });

@@ -1,4 +1,4 @@
-/** Schedules, asked of the server and changed there. */
+/** Queries and mutations of schedules. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type ApiResponse, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
@@ -9,12 +9,12 @@ export type Fired = Schemas["FiredView"];
 export type Missed = Schedule["missed"];
 export type Overlap = Schedule["overlap"];
 
-/** What people say of a schedule. */
+/** The fields of a schedule that a user sets. */
 export type Said = Timing & { workflow: string; input: Json; missed: Missed; overlap: Overlap };
 
 const path = (id: string) => `/api/schedules/${encodeURIComponent(id)}`;
 
-/** Found by words in their ids and those of their workflows; in pages. */
+/** Search by id of the schedule or of its workflow, page by page. */
 export const schedules = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["schedules", { words }],
@@ -42,7 +42,7 @@ export const timesOf = (id: string, count: number) =>
     select: (told) => told.times,
   });
 
-/** When a schedule would be due that is not kept yet. */
+/** The due times of a schedule that is not saved yet. */
 export const tried = (timing: Timing | null) =>
   queryOptions({
     enabled: timing !== null,
@@ -55,7 +55,7 @@ export const tried = (timing: Timing | null) =>
 export const make = (id: string, said: Said) =>
   apiRequest<Schedule>("/api/schedules", { body: { ...said, ...(id ? { id } : {}) } });
 
-/** `read`: what was read before; nothing is changed where somebody else changed it since. */
+/** Change a schedule. Throws if it has changed since it was loaded. */
 export const revise = (read: ApiResponse<Schedule>, said: Said) =>
   apiRequest<Schedule>(path(read.value.id), {
     method: "PUT",
@@ -71,7 +71,7 @@ export const runNow = (id: string) => apiRequest<Fired>(`${path(id)}/run`, { met
 export const remove = (read: ApiResponse<Schedule>) =>
   apiRequest<void>(path(read.value.id), { method: "DELETE", ...ifMatch(read.etag) });
 
-/** Whether a schedule starts nothing until somebody resumes it: it was paused, or its owner lost the right. */
+/** Return whether a schedule starts nothing until it is resumed: it was paused, or its owner lost the right. */
 export function rests(one: Schedule): boolean {
   return one.paused || one.stopped !== null;
 }

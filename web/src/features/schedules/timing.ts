@@ -1,4 +1,4 @@
-/** When something is due, as the fields of a form hold it and as the server takes it. */
+/** The timing of a schedule: as form fields, and in the API's form. */
 
 export type Timing =
   | { cron: string; timezone: string }
@@ -15,7 +15,7 @@ export interface TimingDraft {
   cron: string;
   amount: string;
   unit: Unit;
-  /** As a field of date and time has it: in the zone of whoever looks. */
+  /** The value of a datetime-local input, in the user's time zone. */
   at: string;
   timezone: string;
 }
@@ -38,7 +38,7 @@ export function draftOf(known: {
   return { ...empty, kind: "at", at: known.at === null ? "" : localText(known.at) };
 }
 
-/** Null: it does not say enough yet. */
+/** Null if the form is incomplete. */
 export function timingOf(draft: TimingDraft): Timing | null {
   if (draft.kind === "cron") {
     const cron = draft.cron.trim();
@@ -52,7 +52,7 @@ export function timingOf(draft: TimingDraft): Timing | null {
   return Number.isFinite(at) ? { at } : null;
 }
 
-/** The largest unit that it is a whole number of. */
+/** Express seconds as a whole number in the largest possible unit. */
 export function amountOf(seconds: number): { amount: string; unit: Unit } {
   const names = Object.keys(UNITS) as Unit[];
   const unit = names.reverse().find((one) => seconds % UNITS[one] === 0) ?? "seconds";
@@ -65,7 +65,7 @@ function localText(at: number): string {
   return `${day.getFullYear()}-${two(day.getMonth() + 1)}-${two(day.getDate())}T${two(day.getHours())}:${two(day.getMinutes())}`;
 }
 
-/** An instant on the clocks of a zone, with the day of the week: `Mon, 23 Nov 2026, 08:00`. */
+/** Format a time in a time zone, with the weekday: `Mon, 23 Nov 2026, 08:00`. */
 export function onClocks(at: number, zone: string, language: string): string {
   const format = new Intl.DateTimeFormat(language, {
     weekday: "short",

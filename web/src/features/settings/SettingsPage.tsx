@@ -19,7 +19,7 @@ const settings = queryOptions({
   queryFn: ({ signal }) => apiRequest<Schemas["SettingsView"]>("/api/settings", { signal }),
 });
 
-/** How the installation is set up, and how it is. Read here, changed where the server is started. */
+/** The settings and state of the server. They are changed where the server is started, not here. */
 export function SettingsPage() {
   const { t } = useTranslation();
   const known = useQuery(settings);

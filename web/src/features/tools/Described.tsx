@@ -1,7 +1,7 @@
 import { ServerText } from "@/components/ErrorDetail";
 import type { Tool } from "./tools";
 
-/** What a tool says of itself to models: ours in English, another's in whatever language. */
+/** The description of a tool for models: English for built-in tools, unknown language for others. */
 export function Described({ tool, look = "" }: { tool: Tool; look?: string }) {
   if (tool.origin === "builtin") return <ServerText text={tool.description} look={look} />;
   return (

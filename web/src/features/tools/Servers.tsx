@@ -6,7 +6,7 @@ import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
 import { type Server, servers } from "./tools";
 
-/** The MCP servers that offer tools here, and why one offers none; nothing where none is configured. */
+/** The configured MCP servers with their errors; nothing if there are none. */
 export function Servers() {
   const { t } = useTranslation();
   const known = useQuery(servers());

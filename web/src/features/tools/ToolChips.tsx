@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
 import type { Tool } from "./tools";
 
-/** What to know of a tool before it is given to anyone. */
+/** The properties of a tool to consider before an agent may use it. */
 export function ToolChips({ tool }: { tool: Tool }) {
   const { t } = useTranslation();
   const chips = [

@@ -11,7 +11,7 @@ import { Described } from "./Described";
 import { TryTool } from "./TryTool";
 import { type Tool, tool } from "./tools";
 
-/** One tool: what it does and takes, and a place to try it. */
+/** One tool: description, parameters, and a form to try it. */
 export function ToolPage() {
   const { t } = useTranslation();
   const { name } = useParams({ from: "/tools/$name" });

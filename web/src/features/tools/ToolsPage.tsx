@@ -16,7 +16,7 @@ import { Servers } from "./Servers";
 import { ToolChips } from "./ToolChips";
 import { byOrigin, type Tool, toolsFound } from "./tools";
 
-/** Whatever can be called here, by where it comes from. */
+/** All tools by origin. */
 export function ToolsPage() {
   const { t } = useTranslation();
   const [words, setWords] = useState("");
@@ -57,7 +57,7 @@ export function ToolsPage() {
   );
 }
 
-/** How many come from where; one of them narrows the list. */
+/** The number of tools by origin; each origin is a filter. */
 function Origins(props: {
   counts: Readonly<Record<string, number>>;
   chosen: string | null;
@@ -65,7 +65,7 @@ function Origins(props: {
 }) {
   const { t, i18n } = useTranslation();
   const number = new Intl.NumberFormat(i18n.language);
-  // What is chosen stays to be let go of, also where nothing of it is found.
+  // The selected origin stays visible, so that the filter can be removed even without matches.
   const known = props.chosen ? { [props.chosen]: 0, ...props.counts } : props.counts;
   const counts = Object.entries(known).sort(([, a], [, b]) => b - a);
   return (
@@ -106,7 +106,7 @@ function ToolTable(props: { name: string; found: readonly Tool[] }) {
   );
 }
 
-/** What it does; of one that is off, what would turn it on. */
+/** The description of a tool; for a disabled tool also how to enable it. */
 function Does({ tool: one }: { tool: Tool }) {
   return (
     <>

@@ -12,7 +12,7 @@ import { type Tool, type Tried, tryTool } from "./tools";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
-/** One real call of a tool, with arguments by hand. */
+/** Call a tool once with arguments that the user enters. The call is real. */
 export function TryTool({ tool }: { tool: Tool }) {
   const { t } = useTranslation();
   const mayTry = useHasRole("editor");

@@ -47,8 +47,8 @@ beforeEach(() => {
   });
 });
 
-describe("the pages of tools", () => {
-  it("lead to a tool, say what it takes, and call it once", async () => {
+describe("tool pages", () => {
+  it("show the parameters of a tool and call it once", async () => {
     server.post("/api/tools/{name}/try", { ok: true, result: 42, failure: null });
     const { user } = await open("/tools");
     await fill(user, await screen.findByLabelText("Search tools"), "calculator");
@@ -64,7 +64,7 @@ describe("the pages of tools", () => {
     expect(server.sent("post", "/api/tools/{name}/try")).toEqual([{ arguments: { expression: "6 * 7" } }]);
   });
 
-  it("say what went wrong in a tool", async () => {
+  it("show the error of a tool", async () => {
     const failure = { code: "tool-failed", message: "6 * is no expression", hint: "" };
     server.post("/api/tools/{name}/try", { ok: false, result: null, failure });
     const { user } = await open("/tools/calculator");
@@ -74,19 +74,19 @@ describe("the pages of tools", () => {
     await screen.findByText(/6 \* is no expression/);
   });
 
-  it("tell a viewer why a tool is not tried", async () => {
+  it("explain to viewers why they cannot try a tool", async () => {
     server.get("/api/me", keyed("vera", "viewer"));
     await open("/tools/calculator");
     await screen.findByText(/Only workflows can call this tool: it requires the editor role/);
     expect(screen.queryByRole("button", { name: "Run" })).toBeNull();
   });
 
-  it("say that a tool is not there", async () => {
+  it("report that a tool does not exist", async () => {
     await open("/tools/abacus");
     expect((await screen.findByRole("alert")).textContent).toContain("there is no tool 'abacus'");
   });
 
-  it("say why an MCP server does not answer", async () => {
+  it("show why an MCP server does not respond", async () => {
     const failure = { code: "mcp-unreachable", message: "/nowhere/server is not there", hint: "" };
     servers = [{ name: "files", prefix: "files_", tools: 0, failure }];
     await open("/tools");
@@ -94,14 +94,14 @@ describe("the pages of tools", () => {
     expect(table.getByRole("row", { name: /files/ }).textContent).toContain("mcp-unreachable");
   });
 
-  it("mark why a tool is off with the language that it is said in", async () => {
+  it("mark the language of the reason why a tool is disabled", async () => {
     tools = [tool("web_search", { enabled: false, off: "Add a search engine to the settings." })];
     await open("/tools/web_search", { language: "de" });
     const told = await screen.findByText(/Auf diesem Server abgeschaltet\./);
     expect(told.querySelector("[lang=en]")?.textContent).toContain("settings");
   });
 
-  it("show many tools page by page, by words, and by where they come from", async () => {
+  it("show many tools page by page, by text and by origin", async () => {
     const lifts = Array.from({ length: 60 }, (_, at) =>
       tool(`lift_${at}`, { origin: "function", description: `Lifts crate ${at} out of the hold.` }),
     );

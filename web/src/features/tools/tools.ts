@@ -1,4 +1,4 @@
-/** What there is to call, asked of the server. */
+/** Queries and mutations of tools. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { apiRequest, query } from "@/api/http";
 import { allNamed } from "@/api/named";
@@ -7,7 +7,7 @@ import type { JsonObject, Schemas } from "@/api/views";
 export type Tool = Schemas["ToolView"];
 export type Tried = Schemas["TriedTool"];
 
-/** Found by words and by where they come from, which orders them; in pages. */
+/** Search by text and origin, sorted by origin, page by page. */
 export const toolsFound = (words: string, origin: string | null) =>
   infiniteQueryOptions({
     queryKey: ["tools", { words, origin }],
@@ -22,7 +22,7 @@ export const toolsFound = (words: string, origin: string | null) =>
     placeholderData: (before) => before,
   });
 
-/** Those of these names that are there. */
+/** Those of the given tools that exist. */
 export const toolsNamed = (names: readonly string[]) =>
   queryOptions({
     queryKey: ["tools", { names }],
@@ -33,7 +33,7 @@ export const toolsNamed = (names: readonly string[]) =>
 
 export type Server = Schemas["McpServerView"];
 
-/** The MCP servers, asked for their tools just now. */
+/** The MCP servers; the request lists their tools anew. */
 export const servers = () =>
   queryOptions({
     queryKey: ["tools", "of servers"],
@@ -52,7 +52,7 @@ export const tool = (name: string) =>
 export const tryTool = (name: string, given: JsonObject) =>
   apiRequest<Tried>(`/api/tools/${encodeURIComponent(name)}/try`, { body: { arguments: given } });
 
-/** Tools as they come, by where they come from. */
+/** Group tools by origin, in the order of the list. */
 export function byOrigin(found: readonly Tool[]): [string, Tool[]][] {
   const groups = new Map<string, Tool[]>();
   for (const one of found) {

@@ -1,4 +1,4 @@
-/** What each execution of a workflow may spend, who says so, and how near the dearest came. */
+/** The budgets of workflows: limit per execution, the setting it comes from, and the highest usage. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
@@ -66,7 +66,7 @@ function Table({ rows }: { rows: readonly BudgetRow[] }) {
   );
 }
 
-/** The execution that took most, what it left, and the way to it. */
+/** The execution with the highest usage, and what remained of its budget. */
 function Dearest({ row }: { row: BudgetRow }) {
   const { t, i18n } = useTranslation();
   if (row.dearest === null) return <span className="text-ink-faint">{t("usage.budgets.unspent")}</span>;
@@ -81,7 +81,7 @@ function Dearest({ row }: { row: BudgetRow }) {
   );
 }
 
-/** Whether something has to be done, and what. */
+/** Whether executions came near to a budget or exceeded it, and what to do. */
 function State({ row }: { row: BudgetRow }) {
   const { t } = useTranslation();
   if (row.over === 0 && row.near === 0) return <Chip look="good">{t("usage.budgets.fine")}</Chip>;

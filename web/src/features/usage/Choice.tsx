@@ -1,6 +1,6 @@
 import { useId } from "react";
 
-/** One of a few, all of them to be seen; a list to choose from on a phone. */
+/** One of a few choices: as buttons, or as a select on a phone. */
 export function Choice<T extends string>(props: {
   name: string;
   value: T;

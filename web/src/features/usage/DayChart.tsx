@@ -6,10 +6,8 @@ const WIDTH = 900;
 const HEIGHT = 180;
 const BOTTOM = 2;
 
-/**
- * A bar for each day. What it shows stands in a table below it too, so to who hears the page it is one picture; who points
- * at a day reads its number.
- */
+/** A bar for each day. A table below has the same data, so screen readers get the chart as one image; pointing at a day
+ * shows its value. */
 export function DayChart(props: { days: readonly [string, number][]; measure: Measure; title: string }) {
   const { i18n } = useTranslation();
   const [at, setAt] = useState<number | null>(null);

@@ -29,18 +29,18 @@ import {
   written,
 } from "./usage";
 
-/** What is looked at, as the address says: it can be sent to somebody. */
+/** The filters as they stand in the address, so that a user can share the link. */
 export interface UsageSearch {
   by?: Dimension;
   show?: Measure;
   range?: Range;
   since?: string;
   until?: string;
-  /** `dimension:name`: what has another name there is left out. */
+  /** Filters as `dimension:name`. */
   of?: string[];
 }
 
-/** What executions cost: a chart of the days, and a table by whatever it is asked for. */
+/** The usage of executions: a chart by day, and a table by any dimension. */
 export function UsagePage() {
   const { t } = useTranslation();
   const navigate = useNavigate();
@@ -52,7 +52,7 @@ export function UsagePage() {
   const counted = search.of ? { ...period, of: search.of } : period;
   const days = useQuery(usage("day", counted));
   const rows = useQuery(usage(by, counted));
-  // Where no price is known there is more to be seen of the tokens.
+  // If no price is known, tokens are the more useful measure.
   const show = search.show ?? (days.data?.usage.some((row) => row.costUsd) ? "costUsd" : "tokens");
   const look = (change: UsageSearch) => void navigate({ to: "/usage", search: { ...search, ...change } });
   return (
@@ -149,7 +149,7 @@ function Own(props: { period: Period; onChange: (change: UsageSearch) => void })
   ));
 }
 
-/** What is left out of all that is shown, and how to have it back. */
+/** The active filters, each with a button to remove it. */
 function Narrowed(props: { of: readonly string[]; onChange: (change: UsageSearch) => void }) {
   const { t } = useTranslation();
   if (props.of.length === 0) return null;

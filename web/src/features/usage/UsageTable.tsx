@@ -1,4 +1,4 @@
-/** Usage row by row, as much as the chart shows and more; each row leads to its executions. */
+/** A table with the usage of each row, and links to the executions behind it. */
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Listing } from "@/components/Listing";
@@ -9,7 +9,7 @@ export function UsageTable(props: {
   by: Dimension;
   show: Measure;
   rows: readonly Row[];
-  /** To the executions behind one row: `dimension:name`. */
+  /** Filter by a row: `dimension:name`. */
   onNarrow: (of: string) => void;
 }) {
   const { t, i18n } = useTranslation();
@@ -65,7 +65,7 @@ export function UsageTable(props: {
   );
 }
 
-/** What a row is about, and the way to its executions. */
+/** The name of a row, as a link to its executions. */
 function Name(props: { row: Row; by: Dimension; onNarrow: (of: string) => void }) {
   const { t } = useTranslation();
   const called = useWorkflowName();

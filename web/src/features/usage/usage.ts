@@ -1,4 +1,4 @@
-/** What executions took and paid for, asked of the server; and days, as the server counts them (UTC). */
+/** Queries of usage and budgets. Days are in UTC, as the server counts them. */
 import { queryOptions } from "@tanstack/react-query";
 import { apiRequest, query } from "@/api/http";
 import type { Schemas } from "@/api/views";
@@ -20,12 +20,12 @@ export interface Period {
   until: string;
 }
 
-/** What is counted: `of` are `dimension:name`, and leave out what has another name there. */
+/** Period and filters of a usage query; a filter is `dimension:name`. */
 export interface Counted extends Period {
   of?: readonly string[];
 }
 
-/** So many rows are asked for; the server says how many there are. */
+/** At most this many rows are loaded; the response has the total number. */
 const ROWS_MAX = 1000;
 const DAYS_ASKED_MAX = 10_000;
 
@@ -41,7 +41,7 @@ export const usage = (by: Dimension, counted: Counted) =>
 export const csvAddress = (by: Dimension, counted: Counted) =>
   `/api/usage${query({ by, limit: DAYS_ASKED_MAX, ...counted, csv: "true" })}`;
 
-/** What each execution of a workflow may spend. */
+/** The budgets of executions by workflow. */
 export const budgets = (period: Period) =>
   queryOptions({
     queryKey: ["usage", "budgets", period],
@@ -55,7 +55,7 @@ export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** The last days up to now; all of them where none are named. */
+/** The period of the last days up to now; unlimited if the range is not a number. */
 export function lastDays(range: Range, at: number): Period {
   const days = Number(range);
   return Number.isNaN(days) ? { since: "", until: "" } : { since: dayOf(at - (days - 1) * DAY_MS), until: dayOf(at) };
@@ -65,12 +65,12 @@ export function measured(row: Row, measure: Measure): number {
   return measure === "tokens" ? row.inputTokens + row.outputTokens : (row[measure] ?? 0);
 }
 
-/** What a row is about. */
+/** The name of a row in a dimension. */
 export function nameOf(row: Row, by: Dimension): string {
   return String((row as Record<string, unknown>)[by] ?? "");
 }
 
-/** One value for each day from the first to the last, also for those on which nothing was. */
+/** One value for each day of the period; days without usage are zero. */
 export function byDay(rows: readonly Row[], measure: Measure, period: Period): [string, number][] {
   const found = new Map(rows.map((row) => [nameOf(row, "day"), measured(row, measure)]));
   const known = [...found.keys()].sort();
@@ -87,12 +87,12 @@ export function byDay(rows: readonly Row[], measure: Measure, period: Period): [
   });
 }
 
-/** The part of its budget that the dearest execution took. */
+/** The share of its budget that the execution with the highest usage took. */
 export function partOf(row: BudgetRow): number {
   return row.most > 0 ? row.highest / row.most : row.highest > 0 ? 1 : 0;
 }
 
-/** A number as people read it: money, time, or a count. */
+/** Format a value as money, time or count. */
 export function written(value: number, measure: Measure | BudgetRow["measure"], language: string): string {
   if (measure === "costUsd")
     return new Intl.NumberFormat(language, {
@@ -107,7 +107,7 @@ export function written(value: number, measure: Measure | BudgetRow["measure"], 
   return new Intl.NumberFormat(language).format(value);
 }
 
-/** The next round number: where an axis ends. */
+/** The next round number, as the end of an axis. */
 export function ceiling(value: number): number {
   if (value <= 0) return 1;
   const size = 10 ** Math.floor(Math.log10(value));

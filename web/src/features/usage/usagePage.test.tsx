@@ -54,8 +54,8 @@ beforeEach(() => {
   server.get("/api/budgets", { budgets: [] });
 });
 
-describe("the page of usage", () => {
-  it("shows usage by node, offers it as a file, and leads to the executions", async () => {
+describe("usage page", () => {
+  it("shows usage by node, offers a download, and links to the executions", async () => {
     const { user, address } = await open("/usage");
     const row = await screen.findByRole("row", { name: /Executions of chain/ });
     expect(within(row).getAllByRole("cell")[4]?.textContent).toBe("6");
@@ -73,7 +73,7 @@ describe("the page of usage", () => {
     await waitFor(() => expect(address()).toBe("/executions?workflow=chain"));
   });
 
-  it("says where nothing has ended in the time that the address names", async () => {
+  it("explains that no execution ended in the period", async () => {
     server.get("/api/usage", ({ query }) => {
       const usage = query.get("since") === "2001-01-01" ? [] : (ROWS[query.get("by") ?? ""]?.() ?? []);
       return { usage, rows: usage.length };
@@ -85,7 +85,7 @@ describe("the page of usage", () => {
     await screen.findByRole("row", { name: /Executions of chain/ });
   });
 
-  it("leads from a number to the executions behind it, and says how near they came to their budgets", async () => {
+  it("links from a number to its executions, and shows how near they came to their budgets", async () => {
     server.get("/api/budgets", {
       budgets: [
         budget({ measure: "modelCalls", most: 2, highest: 2, left: 0, over: 1 }),
@@ -111,7 +111,7 @@ describe("the page of usage", () => {
     expect(within(calls).getByRole("link", { name: "2, 0 left" }).getAttribute("href")).toBe("/executions/exec-1");
   });
 
-  it("says without budgets how to give one", async () => {
+  it("explains how to set a budget if there is none", async () => {
     await open("/usage");
     await screen.findByText("No budgets.");
   });

@@ -14,7 +14,7 @@ import { type Delivery, deliveries, type Webhook } from "./webhooks";
 
 const LOOKS = { started: "good", published: "good", ignored: "plain", failed: "bad", refused: "careful" } as const;
 
-/** What came of the last calls of a webhook. */
+/** The outcomes of the latest calls of a webhook. */
 export function Deliveries(props: { webhook: Webhook; onClose: () => void }) {
   const { t } = useTranslation();
   const known = useQuery(deliveries(props.webhook));

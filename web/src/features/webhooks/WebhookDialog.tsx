@@ -11,7 +11,7 @@ import { JsonField, jsonIn } from "@/components/JsonField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { addressOf, curlOf, type Tried, tryWebhook, type Webhook } from "./webhooks";
 
-/** How a sender calls a webhook, and one call of it from here. */
+/** How to call a webhook, with a form to send one test call. */
 export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) {
   const { t } = useTranslation();
   const one = props.webhook;

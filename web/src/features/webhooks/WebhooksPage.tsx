@@ -22,7 +22,7 @@ const DECLARED = `triggers:
     secret: secret.SHOP
     inputs: {order: event.order}`;
 
-/** Addresses that start workflows when somebody outside calls them. */
+/** Webhooks: addresses that start a workflow when an external system calls them. */
 export function WebhooksPage() {
   const { t } = useTranslation();
   const search = useSearch();

@@ -13,24 +13,24 @@ const HOOK: Webhook = {
   stopped: null,
 };
 
-describe("a webhook", () => {
-  it("has a whole address that can be called", () => {
+describe("webhook", () => {
+  it("has a complete address", () => {
     expect(addressOf(HOOK)).toBe(`${window.location.origin}/api/webhooks/shop/orders`);
     expect(addressOf({ ...HOOK, address: "/api/webhooks/a b?c" })).toContain("/a%20b%3Fc");
   });
 
-  it("is called with a signature over id, time and body where it is signed", () => {
+  it("has a curl command that signs id, time and body", () => {
     expect(curlOf(HOOK, "https://x.example/hook")).toContain("webhook-signature: v1,$signature");
     expect(curlOf({ ...HOOK, signed: false }, "https://x.example/hook")).not.toContain("signature");
   });
 
-  it("is called as GitHub signs where that is its scheme", () => {
+  it("has a curl command that signs in GitHub's scheme", () => {
     const command = curlOf({ ...HOOK, scheme: "github" }, "https://x.example/hook");
     expect(command).toContain("x-hub-signature-256: sha256=$signature");
     expect(command).not.toContain("webhook-signature");
   });
 
-  it("is nothing but an address to a shell, whatever its path holds", () => {
+  it("has an address that is safe in a shell, whatever its path contains", () => {
     expect(curlOf(HOOK, "https://x/'; rm -rf ~ #")).toContain("'https://x/'\\''; rm -rf ~ #'");
   });
 });

@@ -1,4 +1,4 @@
-/** Webhooks that saved workflows declare, asked of the server and tried there. */
+/** Queries and mutations of the webhooks that saved workflows declare. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { apiRequest, query } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
@@ -7,7 +7,7 @@ export type Webhook = Schemas["WebhookView"];
 export type Delivery = Schemas["DeliveryView"];
 export type Tried = Schemas["TriedWebhookView"];
 
-/** Found by words in their paths, workflows and events; in pages. */
+/** Search by path, workflow or event, page by page. */
 export const webhooks = (words: string) =>
   infiniteQueryOptions({
     queryKey: ["webhooks", { words }],
@@ -35,7 +35,7 @@ export const tryWebhook = (one: Webhook, data: Json) => apiRequest<Tried>(`${tri
 export const addressOf = (one: Webhook): string =>
   new URL(one.address.split("/").map(encodeURIComponent).join("/"), window.location.origin).href;
 
-/** How a sender calls it, at a prompt. */
+/** A curl command that calls the webhook. */
 export function curlOf(one: Webhook, address: string): string {
   const url = quoted(address);
   if (!one.signed) return `curl -X POST ${url} \\\n  -H 'content-type: application/json' \\\n  -d '{"order": 12}'`;
@@ -58,7 +58,7 @@ export function curlOf(one: Webhook, address: string): string {
   ].join("\n");
 }
 
-/** For a shell: nothing in it means anything but itself. */
+/** Quote a text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

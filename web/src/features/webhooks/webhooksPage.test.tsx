@@ -42,14 +42,14 @@ beforeEach(() => {
   });
 });
 
-describe("the page of webhooks", () => {
-  it("says that there is none", async () => {
+describe("webhooks page", () => {
+  it("reports that there are no webhooks", async () => {
     kept = [];
     await open("/webhooks");
     await screen.findByText("No webhooks yet.");
   });
 
-  it("shows the address of a webhook and tries it", async () => {
+  it("shows the address of a webhook and sends a test call", async () => {
     server.post("/api/workflows/{id}/triggers/{trigger}/try", ({ body }) => ({
       delivery: "d1",
       accepted: body.data.order > 0,
@@ -73,7 +73,7 @@ describe("the page of webhooks", () => {
     expect([first?.body, second?.body]).toEqual([{ data: { order: 0 } }, { data: { order: 7 } }]);
   });
 
-  it("shows what came of the calls", async () => {
+  it("shows the outcomes of calls", async () => {
     let deliveries: Delivery[] = [];
     server.get("/api/workflows/{id}/triggers/{trigger}/deliveries", () => ({ deliveries }));
     const { user } = await open("/webhooks");
@@ -96,7 +96,7 @@ describe("the page of webhooks", () => {
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
   });
 
-  it("finds one of many by words, and shows all page by page", async () => {
+  it("finds one of many by text, and shows all page by page", async () => {
     kept = Array.from({ length: 60 }, (_, at) => webhook(`shop/orders-${String(at).padStart(2, "0")}`));
     const { user } = await open("/webhooks");
     const search = await screen.findByRole("searchbox", { name: "Search webhooks" });

@@ -2,7 +2,7 @@ import { FileUp } from "lucide-react";
 import { useEffect, useEffectEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 
-/** The whole page takes files that are dropped on it, and says so while some are held over it. */
+/** Accept files dropped anywhere on the page, and show a hint while files are dragged over it. */
 export function DropTarget({ onFiles }: { onFiles: (files: File[]) => void }) {
   const { t } = useTranslation();
   const [isOver, setOver] = useState(false);

@@ -6,7 +6,7 @@ import { IconButton } from "@/components/IconButton";
 
 const ExportDialog = lazy(() => import("./ExportDialog"));
 
-/** Takes a workflow along. `shown`: as it is on the screen. */
+/** A button that opens the export dialog. `shown` is the definition on the screen. */
 export function ExportButton(props: { id: string; name: string; shown?: Definition; isChanged?: boolean }) {
   const { t } = useTranslation();
   const [isOpen, open] = useState(false);

@@ -1,4 +1,4 @@
-/** A workflow to take along: as a picture, or written in any dialect, with what that dialect cannot say told before. */
+/** Export a workflow as a picture or as a document in a dialect; features that the dialect lacks are listed first. */
 
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
@@ -23,7 +23,7 @@ type Format = (typeof FORMATS)[number];
 
 interface Props {
   id: string;
-  /** As it is on the screen; absent: as it is saved. Dialects are always written from what is saved. */
+  /** The definition on the screen; absent: the saved one. Documents are always exported from the saved definition. */
   shown?: Definition;
   isChanged?: boolean;
   onClose: () => void;
@@ -121,7 +121,7 @@ function endingOf(format: Format): string {
   return format === "mermaid" || format === "bpmn" ? DRAWN[format] : `${format}.json`;
 }
 
-/** A download of what the page made itself. */
+/** Download data that the page created. */
 function offer(made: Blob, name: string): void {
   const address = URL.createObjectURL(made);
   const link = document.createElement("a");

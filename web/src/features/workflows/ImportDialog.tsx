@@ -12,7 +12,8 @@ import { useStoredState } from "@/components/useStoredState";
 import { type Checked, check as checkText, type Document, readAndChecked } from "./documents";
 import { ImportList } from "./ImportList";
 
-/** Documents in any dialect: dropped, chosen or pasted; checked before they are saved. `files`: those it begins with. */
+/** Import documents in any dialect: dropped, selected or pasted. They are checked before they are saved. `files` are
+ * imported at once. */
 export function ImportDialog(props: { files: readonly File[]; onClose: () => void }) {
   const { t } = useTranslation();
   const [documents, setDocuments] = useState<readonly Document[]>([]);
@@ -42,7 +43,7 @@ export function ImportDialog(props: { files: readonly File[]; onClose: () => voi
   );
 }
 
-/** One document, as text that can be changed. */
+/** One document as editable text. */
 function OneDocument(props: { text: string; onFiles: (files: readonly File[]) => void; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -52,7 +53,7 @@ function OneDocument(props: { text: string; onFiles: (files: readonly File[]) =>
   const text = isTouched ? kept : props.text || kept;
   const check = useMutation<Checked, ApiError, string>({ mutationFn: checkText });
   const { mutate: begin } = check;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what it begins with is checked once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: check the initial text once
   useEffect(() => {
     if (text) begin(text);
   }, [begin]);

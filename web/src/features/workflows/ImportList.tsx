@@ -7,7 +7,7 @@ import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage, ProblemList } from "@/components/StatusMessage";
 import { canSave, type Document, savedOf, sharedIds } from "./documents";
 
-/** Several documents: what is wrong with each, as what it would be saved, and what came of it. */
+/** Several documents with the problems, the target id and the result of each. */
 export function ImportList(props: { documents: readonly Document[]; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
@@ -29,7 +29,7 @@ export function ImportList(props: { documents: readonly Document[]; onClose: () 
     <>
       <ul className="divide-y divide-line rounded-lg border border-line">
         {documents.map((one, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: files may have the same name, and none comes or goes
+          // biome-ignore lint/suspicious/noArrayIndexKey: file names can repeat, and the list does not change
           <DocumentRow key={at} document={one} />
         ))}
       </ul>

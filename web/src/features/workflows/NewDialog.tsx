@@ -9,7 +9,7 @@ import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { idOf } from "./ids";
 
-/** A workflow to be drawn: it begins as its name and a place to start. */
+/** Create a workflow from a name, with a start node only. */
 export function NewDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();

@@ -15,7 +15,7 @@ import { WorkflowRow } from "./WorkflowRow";
 
 const NAMED_MAX = 12;
 
-/** Those that people saved; several can be deleted at once. */
+/** The saved workflows, without the built-in ones; several can be deleted at once. */
 export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onStart: (id: string) => void }) {
   const { t, i18n } = useTranslation();
   const client = useQueryClient();

@@ -14,7 +14,7 @@ import { type Audience, type Sharing, share, sharing } from "./catalogue";
 
 const AUDIENCES: readonly Audience[] = ["private", "groups", "everyone"];
 
-/** Who may see and use a workflow; its owner and admins change that. */
+/** Who may see and use a workflow. Only its owner and admins can change it. */
 export function SharingDialog(props: { id: string; name: string; onClose: () => void }) {
   const { t } = useTranslation();
   const known = useQuery({ ...sharing(props.id), refetchOnWindowFocus: false });
@@ -37,7 +37,7 @@ export function SharingDialog(props: { id: string; name: string; onClose: () => 
   );
 }
 
-/** Begins with what was read: what is chosen is chosen over that, or not at all. */
+/** The form starts with the loaded state; its ETag rejects a change if the state has changed since. */
 function SharingForm(props: { id: string; read: ApiResponse<Sharing>; self: Me; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();

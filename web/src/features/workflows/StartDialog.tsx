@@ -19,12 +19,12 @@ const NOTHING = { type: "object" };
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
-/** Asks for what the workflow's input schema takes, and starts it. */
+/** Show a form for the input schema of a workflow, and start it. */
 export function StartDialog(props: { workflow: string; onClose: () => void }) {
   const { t, i18n } = useTranslation();
   const navigate = useNavigate();
   const known = useQuery(definition(props.workflow));
-  // One key for one dialog: pressing twice starts once.
+  // One idempotency key per dialog: a double click starts one execution.
   const key = useMemo(() => uniqueId(), []);
   const form = useId();
   const [input, setInput] = useState<Json>({});

@@ -20,7 +20,7 @@ import { ExportButton } from "./ExportButton";
 
 const SharingDialog = lazy(() => import("./SharingDialog").then((part) => ({ default: part.SharingDialog })));
 
-/** One workflow in the list: what it is, how it went last, what can be done. */
+/** One workflow in the list: description, latest execution, actions. */
 export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection | null; onStart: () => void }) {
   const { t, i18n } = useTranslation();
   const mayDesign = useHasRole("editor");
@@ -111,7 +111,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
   );
 }
 
-/** The text was written anew: what it lost stands in the revision before. */
+/** The server rewrote the author's text: list what was lost. The previous revision still has it. */
 function Lost(props: { id: string; losses: readonly string[]; onSeen: () => void }) {
   const { t } = useTranslation();
   return (

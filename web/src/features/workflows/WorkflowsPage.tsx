@@ -101,7 +101,7 @@ export function WorkflowsPage() {
   );
 }
 
-/** Words, tags and order; kept in the address. */
+/** Search text, tags and order; stored in the address. */
 function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEntry[] }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
@@ -112,7 +112,7 @@ function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEn
   const [known, setKnown] = useState<readonly string[]>([]);
   const seen = [...new Set([...known, ...chosen, ...props.shown.flatMap((one) => one.tags)])].sort();
   const all = seen.join("\n");
-  // A tag stays there to be pressed while another one narrows the list.
+  // A tag stays visible while another one filters the list.
   useEffect(() => setKnown(all ? all.split("\n") : []), [all]);
   const press = (tag: string) =>
     go(without({ ...search, tag: chosen.includes(tag) ? chosen.filter((one) => one !== tag) : [...chosen, tag] }));
@@ -120,7 +120,7 @@ function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEn
     <div className="mt-4 flex flex-wrap items-center gap-2">
       <SearchBox value={words} onChange={type} label={t("workflows.search")} />
       {seen.length > 0 ? (
-        // biome-ignore lint/a11y/useSemanticElements: a fieldset would stand for a form; these narrow a list
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset groups fields of a form; these buttons filter a list
         <div role="group" aria-label={t("workflows.tags")} className="flex min-w-0 flex-wrap gap-1.5">
           {seen.map((tag) => (
             <ToggleChip key={tag} isOn={chosen.includes(tag)} onPress={() => press(tag)}>
@@ -144,7 +144,7 @@ function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEn
   );
 }
 
-/** What does not narrow is not in the address. */
+/** Leave defaults out of the address. */
 function without(search: CatalogueSearch): CatalogueSearch {
   return {
     ...(search.q ? { q: search.q } : {}),

@@ -1,4 +1,4 @@
-/** The list of workflows: what is looked for, page by page; and what is done to those in it. */
+/** The list of workflows: search, pages, and the actions on entries. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ApiError, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
 import type { CatalogueEntry, Schemas } from "@/api/views";
@@ -6,11 +6,11 @@ import type { CatalogueEntry, Schemas } from "@/api/views";
 export const SORTS = ["name", "saved"] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** As the address says: it can be sent to somebody. */
+/** The search as it stands in the address, so that a user can share the link. */
 export interface CatalogueSearch {
   q?: string;
   tag?: string[];
-  /** `saved`: the newest first. */
+  /** `saved` sorts the newest first. */
   sort?: Sort;
 }
 
@@ -49,11 +49,11 @@ export const sharing = (id: string) =>
     queryFn: ({ signal }) => apiResponse<Sharing>(`${at(id)}/sharing`, { signal }),
   });
 
-/** `etag`: of what was read before; nothing is changed where somebody else changed it since. */
+/** `etag` is that of the loaded state; the server rejects the change if the state has changed since. */
 export const share = (id: string, etag: string | null, audience: Audience, groups: readonly string[]) =>
   apiResponse<Sharing>(`${at(id)}/sharing`, { method: "PUT", body: { audience, groups }, ...ifMatch(etag) });
 
-/** What of the author's text was not kept by it, a sentence each. */
+/** Switch a workflow on or off. Returns the parts of the author's text that were lost, one sentence each. */
 export const enable = async (id: string, enabled: boolean): Promise<string[]> =>
   (await apiRequest<{ losses?: string[] }>(at(id), { method: "PATCH", body: { enabled } })).losses ?? [];
 
@@ -62,7 +62,7 @@ export interface Kept {
   why: ApiError;
 }
 
-/** Deletes one after another, each as it was listed; tells which are still there, and why. */
+/** Delete one after another, each with its listed ETag. Returns those that were not deleted, with the reason. */
 export async function removeEach(entries: readonly Pick<CatalogueEntry, "id" | "etag">[]): Promise<Kept[]> {
   const kept: Kept[] = [];
   for (const { id, etag } of entries) {

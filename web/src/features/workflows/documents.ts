@@ -1,4 +1,4 @@
-/** Documents to be imported: each is checked, and saved as it is. */
+/** Documents to import: each is checked and saved unchanged. */
 import { apiRequest, type Problem } from "@/api/http";
 import { saveNew } from "@/api/queries";
 
@@ -6,20 +6,20 @@ export const BYTES_MAX = 5_000_000;
 
 export interface Checked {
   ok: boolean;
-  /** As which it would be saved; null: it cannot be read. */
+  /** The id under which it would be saved; null if it cannot be parsed. */
   id: string | null;
-  /** The latest of that id: saving makes the next. */
+  /** The latest revision of that id; saving creates the next one. */
   revision: number | null;
   dialect: string | null;
   problems: Problem[];
 }
 
-/** One of several files, as far as it has come. */
+/** One of several files, with its progress. */
 export interface Document {
   name: string;
   text: string;
   checked: Checked | null;
-  /** As which it was saved. */
+  /** The revision it was saved as. */
   saved: { id: string; revision: number } | null;
   failed: Error | null;
 }
@@ -37,7 +37,7 @@ export async function readAndChecked(file: File): Promise<Document> {
   }
 }
 
-/** With errors it is saved as a draft, which cannot be run. */
+/** Save a document; one with errors is saved as a draft, which cannot run. */
 export async function savedOf(document: Document): Promise<Document> {
   try {
     return { ...document, saved: await saveNew(document.text, document.checked?.ok === false), failed: null };
@@ -46,11 +46,11 @@ export async function savedOf(document: Document): Promise<Document> {
   }
 }
 
-/** Those that saving makes sense of: what cannot be read has no id. */
+/** Return whether the document can be saved now. A document without an id cannot. */
 export const canSave = (one: Document, withDrafts: boolean) =>
   one.saved === null && one.checked !== null && (one.checked.ok || (withDrafts && one.checked.id !== null));
 
-/** Which ids several of them have: the last one becomes the latest revision. */
+/** Ids that several documents have; the last document becomes the latest revision. */
 export function sharedIds(documents: readonly Document[]): string[] {
   const ids = documents.flatMap((one) => (one.checked?.id ? [one.checked.id] : []));
   return [...new Set(ids.filter((id, at) => ids.indexOf(id) !== at))];

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { idOf } from "./ids";
 
-it("makes ids of names", () => {
+it("derives ids from names", () => {
   expect(idOf("Research, with a review")).toBe("research-with-a-review");
   expect(idOf("  Größere Anfragen (2)! ")).toBe("grossere-anfragen-2");
   expect(idOf("研究 A")).toBe("a");

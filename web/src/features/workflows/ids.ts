@@ -1,6 +1,6 @@
 const LENGTH_MAX = 60;
 
-/** An id made of a name: its Latin letters without accents and its digits, words joined by dashes. */
+/** Derive an id from a name: its Latin letters without accents and its digits, words joined by dashes. */
 export function idOf(name: string): string {
   const id = name
     .replaceAll("ß", "ss")
@@ -13,5 +13,5 @@ export function idOf(name: string): string {
   return id || (/[\p{L}\p{N}]/u.test(name) ? "workflow" : "");
 }
 
-/** How the ids of those begin that come with the product. */
+/** Prefix of the ids of built-in workflows. */
 export const BUILT_IN = "builtin:";

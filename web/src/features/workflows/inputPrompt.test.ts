@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { askedIn } from "./inputPrompt";
 
-it("says titles and descriptions of fields in the language of the page, and leaves all else as it is", () => {
+it("translates titles and descriptions of fields and nothing else", () => {
   const words: Record<string, string> = { Items: "Einträge", "What to do.": "Was zu tun ist." };
   const schema = {
     type: "object",

@@ -1,4 +1,4 @@
-/** What workflows that come along ask of whoever starts them, in the language of the page. */
+/** The input schemas of built-in workflows, with titles and descriptions in the language of the page. */
 import type { Json, JsonObject } from "@/api/views";
 import { objectOf } from "@/features/editor/document/shapes";
 

@@ -46,9 +46,9 @@ beforeEach(() => {
   });
 });
 
-describe("the list of workflows", () => {
+describe("list of workflows", () => {
   requirement("S1-145");
-  it("is searched by words and narrowed by tags that the address keeps", async () => {
+  it("is searched by text and filtered by tags, which the address stores", async () => {
     kept = [
       workflow("one", "Tides", { description: "When the water comes", tags: ["sea", "daily"] }),
       workflow("two", "Harbour", { tags: ["sea"], createdAt: AT + 1, lastExecution: entry("exec-1") }),
@@ -83,14 +83,14 @@ describe("the list of workflows", () => {
     expect(items()).toHaveLength(1);
   });
 
-  it("is read page by page where it is long", async () => {
+  it("loads long lists page by page", async () => {
     kept = Array.from({ length: 52 }, (_, at) => workflow(`w${at}`, `Number ${at}`));
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("button", { name: "Show more" }));
     await waitFor(() => expect(items()).toHaveLength(52));
   });
 
-  it("deletes several that are chosen and named, but not what somebody changed meanwhile", async () => {
+  it("deletes the selected workflows, except those that changed meanwhile", async () => {
     kept = [workflow("one", "Tides"), workflow("two", "Harbour"), workflow("three", "Letters")];
     server.delete("/api/workflows/{id}", ({ at, headers }) => {
       const one = kept.find((each) => each.id === at.id);
@@ -147,7 +147,7 @@ describe("the list of workflows", () => {
     expect(shared?.headers.get("if-match")).toBe('"s1"');
   });
 
-  it("tells what a switch did not keep of the text", async () => {
+  it("lists the parts of the text that switching lost", async () => {
     kept = [workflow("said", "said")];
     server.patch("/api/workflows/{id}", () => {
       kept = kept.map((one) => ({ ...one, enabled: false }));
@@ -161,7 +161,7 @@ describe("the list of workflows", () => {
     await waitFor(() => expect(told.isConnected).toBe(false));
   });
 
-  it("hands a workflow over in another dialect", async () => {
+  it("exports a workflow in another dialect", async () => {
     kept = [workflow("chain", "chain")];
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("button", { name: "Export chain" }));
@@ -174,7 +174,7 @@ describe("the list of workflows", () => {
   });
 });
 
-describe("documents that are imported", () => {
+describe("imported documents", () => {
   const checked: Record<string, { ok: boolean; id: string | null; revision: number | null; message?: string }> = {
     known: { ok: true, id: "one", revision: 1 },
     fresh: { ok: true, id: "fresh", revision: null },
@@ -202,7 +202,7 @@ describe("documents that are imported", () => {
     });
   });
 
-  it("are checked, told about and saved where files are dropped", async () => {
+  it("are checked, listed and saved after files are dropped", async () => {
     kept = [workflow("one", "Tides")];
     const { user } = await open("/workflows");
     await screen.findByRole("button", { name: "Import" });
@@ -239,7 +239,7 @@ describe("documents that are imported", () => {
     await screen.findByRole("link", { name: "Now one" });
   });
 
-  it("are not saved as long as something is wrong with what was pasted", async () => {
+  it("are not saved while the pasted text has errors", async () => {
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("button", { name: "Import" }));
     const form = await dialog();
@@ -256,8 +256,8 @@ describe("documents that are imported", () => {
   });
 });
 
-describe("a new workflow", () => {
-  it("begins as a name, and is never written over another one", async () => {
+describe("new workflow", () => {
+  it("starts with a name and never overwrites another workflow", async () => {
     server.post("/api/workflows", ({ body }) =>
       body.id === "chain"
         ? refusal(412, "revision-moved", "workflow 'chain' is there already")
@@ -280,7 +280,7 @@ describe("a new workflow", () => {
   });
 });
 
-describe("the form that starts a workflow", () => {
+describe("start form", () => {
   const INPUT = {
     type: "object",
     required: ["goal"],
@@ -312,7 +312,7 @@ describe("the form that starts a workflow", () => {
     server.post("/api/workflows/{id}/execute", () => ({ ...execution("exec-1", { status: "completed" }) }));
   });
 
-  it("has a field for whatever a schema asks for", async () => {
+  it("has a field for each property of the schema", async () => {
     const { user } = await open("/workflows");
     await user.click(await screen.findByRole("button", { name: "Start every" }));
     const form = await dialog();
