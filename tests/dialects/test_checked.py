@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from pointsman.definition.reading.documents import read_document
 from pointsman.dialects.checking import CheckedDocument, check_document
-from pointsman.values import Json
+from pointsman.values import Json, JsonObject
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -115,3 +117,100 @@ def patched(value: Json, operations: tuple[dict[str, Json], ...]) -> Json:
             else:
                 here[last] = operation["value"]
     return value
+
+
+MISSPELT: list[tuple[JsonObject, dict[str, str]]] = [
+    (
+        {
+            "id": "s",
+            "entry_node": "a",
+            "nodes": {
+                "a": {
+                    "type": "execute",
+                    "step": {"goal": "g", "inputFields": [], "promt_template": "x", "team": "news"},
+                },
+                "c": {"type": "checkpoint", "checkpoint": {"title": "T", "allowed_action": ["approve"]}},
+            },
+            "edges": [{"from": "a", "to": "c", "conditon": "x == 1", "created_at": "today"}],
+        },
+        {
+            "/nodes/a/step/inputFields": "input_fields",
+            "/nodes/a/step/promt_template": "prompt_template",
+            "/nodes/c/checkpoint/allowed_action": "allowed_actions",
+            "/edges/0/conditon": "condition",
+        },
+    ),
+    (
+        {
+            "id": "r",
+            "entrypointNodeId": "a",
+            "isConversationl": True,
+            "nodes": [{"id": "a", "nodeType": "AGENT", "nodeName": "A", "agentID": "x", "tenant": 4}],
+            "edges": [
+                {"id": "e", "sourceNodeId": "a", "targetNodeId": "a", "conditionType": "ALWAYS", "conditonValue": "q"}
+            ],
+        },
+        {
+            "/isConversationl": "isConversational",
+            "/nodes/0/agentID": "agentId",
+            "/edges/0/conditonValue": "conditionValue",
+        },
+    ),
+    (
+        {
+            "id": "g",
+            "entry_node_id": "a",
+            "nodes": [
+                {"id": "a", "type": "agent", "agent_id": "x", "input": {"goal": "goal"}, "ui": {"x": 1}},
+                {"id": "l", "type": "loop", "max_iter": 3, "loop_conditon": "latest == 'x'"},
+            ],
+            "edges": [{"from_node": "a", "to_node": "l"}, {"from_node": "l", "to_node": "a", "conditon": "loop_body"}],
+            "limit": {"max_steps": 3},
+        },
+        {
+            "/nodes/0/input": "inputs",
+            "/nodes/1/max_iter": "max_iters",
+            "/nodes/1/loop_conditon": "loop_condition",
+            "/edges/1/conditon": "condition",
+            "/limit": "limits",
+        },
+    ),
+    (
+        {
+            "title": "t",
+            "goal": "g",
+            "steps": [
+                {"description": "d", "input_source": ["user"], "output_description": "o", "method": {"tool": ["x"]}}
+            ],
+        },
+        {"/steps/0/input_source": "input_sources", "/steps/0/method/tool": "tools"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "expected"), MISSPELT, ids=["steps", "rows", "graph", "plan"])
+def test_a_misspelt_key_of_another_system_is_reported(document: JsonObject, expected: dict[str, str]) -> None:
+    found = {one.pointer: one for one in checked(json.dumps(document)).problems if one.code == "kept-key"}
+    assert {pointer: one.hint for pointer, one in found.items()} == {
+        pointer: f"Did you mean {word!r}?" for pointer, word in expected.items()
+    }
+    assert all(one.severity == "warning" for one in found.values())
+
+
+def test_many_unknown_keys_are_compared_within_a_bound() -> None:
+    rows: list[Json] = [{"id": f"n{i}", "nodeType": "AGENT", f"agentIdd{i}": "x"} for i in range(20_000)]
+    checked(json.dumps({"id": "r", "entrypointNodeId": "n0", "nodes": rows, "edges": []}))
+
+
+def test_a_native_node_of_a_graph_is_configured_by_params_or_by_config() -> None:
+    gate: JsonObject = {"message": "Ok?", "editable": ["latest"], "actions": ["approve", "edit"]}
+    for place in ("params", "config"):
+        document: JsonObject = {
+            "id": "g",
+            "entry_node_id": "a",
+            "nodes": [{"id": "a", "type": "agent", "agent_id": "x"}, {"id": "h", "type": "human", place: gate}],
+            "edges": [{"from_node": "a", "to_node": "h"}],
+        }
+        workflow = checked(json.dumps(document)).workflow
+        assert workflow is not None
+        assert cast("list[JsonObject]", workflow.to_document()["nodes"])[1]["config"] == gate

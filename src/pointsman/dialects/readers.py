@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 from pointsman.definition.model.workflow import WorkflowDefinition
-from pointsman.definition.problems import Problem, error, note, pointer_parts, pointer_to, warning
+from pointsman.definition.problems import Problem, Suggestions, error, note, pointer_parts, pointer_to, warning
 from pointsman.expressions.environment import ROOTS
 from pointsman.values import Json, JsonObject
 
@@ -261,6 +261,8 @@ class Record:
     pointer: str
     words: FieldWords
     taken: set[str] = field(default_factory=set[str])
+    known: frozenset[str] = frozenset()
+    """Further fields that have an effect, although they are also kept as they are."""
 
     def spellings(self, name: str) -> tuple[str, ...]:
         return self.words.get(name) or (name,)
@@ -288,6 +290,20 @@ class Record:
         """Return the fields that were not read."""
         return {key: value for key, value in self.value.items() if key not in self.taken}
 
+    def misspelt(self, suggestions: Suggestions) -> Iterator[tuple[str, str]]:
+        """Yield each unread field that is spelled almost like an absent field of this object, and that field."""
+        uses = self.words.uses
+        said = {name for word in self.value for name, _ in uses.get(word, ())}
+        absent: list[str] = []
+        for word in sorted((self.taken | self.known) - self.value.keys()):
+            if all(name not in said for name, _ in uses.get(word, ())):
+                absent.append(word)
+        for key in sorted(self.value.keys() - self.taken - self.known) if absent else ():
+            same_style = [word for word in absent if ("_" in word) == ("_" in key)]
+            near = suggestions.nearest(key, same_style) or suggestions.nearest(key, absent)
+            if near is not None:
+                yield key, near
+
     def contradictions(self) -> Iterable[Problem]:
         """Yield an error for each field that has two spellings with different values."""
         uses, said = self.words.uses, dict[str, int]()
@@ -310,6 +326,8 @@ class ForeignReader:
     dialect: str
     origin: dict[str, str] = field(default_factory=dict[str, str])
     problems: list[Problem] = field(default_factory=list[Problem])
+    read: list[Record] = field(default_factory=list[Record])
+    """The objects whose unread fields are kept."""
 
     def put(self, native: JsonObject, at: str, key: str, value: Json, source: str) -> None:
         """Set a native field and record its origin; no effect for null."""
@@ -355,11 +373,14 @@ class ForeignReader:
         value = record.take(name)
         if value is not None and not isinstance(value, dict):
             self.error("wrong-type", record.at(name), f"{record.said(name)!r} must be an object")
-        return Record(object_of(value), record.at(name), words or NO_WORDS)
+        found = Record(object_of(value), record.at(name), words or NO_WORDS)
+        self.read.append(found)
+        return found
 
     def keep(self, native: JsonObject, at: str, record: Record, **more: Json) -> None:
         """Keep fields without a native counterpart in their part, under `x-<dialect>`."""
         self.problems.extend(record.contradictions())
+        self.read.append(record)
         others: JsonObject = {}
         for key, value in (*record.left().items(), *((key, value) for key, value in more.items() if value is not None)):
             (native if key.startswith("x-") else others)[key] = value
@@ -376,7 +397,26 @@ class ForeignReader:
     def note(self, code: str, pointer: str, message: str, hint: str = "") -> None:
         self.problems.append(note(code, pointer, message, hint=hint))
 
+    def _report_misspelt(self) -> None:
+        """Report keys that are probably misspelt. Objects with the same keys are compared once."""
+        suggestions = Suggestions()
+        found: dict[tuple[frozenset[str], ...], list[tuple[str, str]]] = {}
+        for record in self.read:
+            if record.value.keys() <= record.taken:
+                continue
+            shape = (frozenset(record.value), frozenset(record.taken), record.known)
+            if (keys := found.get(shape)) is None:
+                keys = found[shape] = [*record.misspelt(suggestions)]
+            for key, near in keys:
+                self.warning(
+                    "kept-key",
+                    record.pointer + pointer_to(key),
+                    f"the key {key!r} has no effect",
+                    f"Did you mean {near!r}?",
+                )
+
     def done(self, document: JsonObject) -> ImportedDocument:
+        self._report_misspelt()
         return ImportedDocument(document, tuple(self.problems), Sources(self.origin))
 
 

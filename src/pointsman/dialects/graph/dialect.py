@@ -417,12 +417,14 @@ class GraphNodeReader:
             config["template"] = f"{header if isinstance(header, str) else STITCH_HEADER}\n{{result}}"
 
     def _other(self, node: JsonObject, at: str, record: Record, params: Record) -> None:
-        """Read a node of a native type with its parameters in `params`; report other types as unknown."""
+        """Read a node of a native type, configured in `params` or `config`; report other types as unknown."""
         kind = record.value.get("type")
         if isinstance(kind, str) and kind in CONFIG_OF:
-            node["config"] = params.left()
-            self.reading.origin[f"{at}/config"] = params.pointer
-            params.taken.update(params.value)
+            config = node["config"] = {}
+            for given in (params, self.reading.inside(record, "config")):
+                for key, value in given.left().items():
+                    self.reading.put(config, f"{at}/config", key, value, given.at(key))
+                given.taken.update(given.value)
             for field in ("inputs", "outputs"):
                 self.reading.move(node, at, field, record, field)
         elif isinstance(kind, str) and "|" in kind:

@@ -158,6 +158,7 @@ class _Migration:
         node: JsonObject = {"id": f"step_{index + 1}", "type": "agent"}
         at = self._node(node, step)
         method = self.reading.inside(step, "method")
+        step.known, method.known = _STEP_FIELDS, _METHOD_FIELDS
         self.reading.move(node, at, "name", step, "description")
         inputs: JsonObject = {
             **({item: "item"} if item is not None else {}),
@@ -176,6 +177,10 @@ class _Migration:
         node["config"] = config
         step.taken.discard("method")
         self.reading.keep(node, at, step)
+
+
+_STEP_FIELDS: Final = frozenset(("description", "input_sources", "input_description", "output_description", "method"))
+_METHOD_FIELDS: Final = frozenset(("approach", "tools", "reasoning"))
 
 
 def _fields(steps: list[Record]) -> list[str]:
