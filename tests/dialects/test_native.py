@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import Any
 
 import pytest
 
 from pointsman.definition.checks import check
+from pointsman.definition.reading.documents import read_document
+from pointsman.dialects.detect import read_workflow
 from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json, JsonObject
 from tests.dialects.old_documents import codes, load, node, node_of, old, workflow_of
@@ -339,3 +343,58 @@ def test_a_gate_of_an_older_document_reads_its_own_answer() -> None:
         "edges": [{"id": "1", "source": "start", "target": "ask"}, {"id": "2", "source": "ask", "target": "end"}],
     }
     assert [one.code for one in check(workflow_of(older)) if one.severity == "error"] == []
+
+
+def test_defaults_of_forms_are_read_with_the_type_of_their_field() -> None:
+    variables: list[Json] = [
+        {"name": "count", "type": "number", "default": "5"},
+        {"name": "price", "type": "number", "defaultValue": " 2.50 "},
+        {"name": "wanted", "type": "boolean", "default": "True"},
+        {"name": "code", "type": "text", "default": 7},
+        {"name": "words", "type": "number", "default": "several"},
+        {"name": "absent", "type": "text", "default": None},
+    ]
+    document = old(
+        node("s", "start", inputVariables=variables, defaults={"absent": None, "code": True}), node("e", "end")
+    )
+    before = copy.deepcopy(document)
+    read = load(document)
+    defaults: JsonObject = {"count": 5, "price": 2.5, "wanted": True, "code": "true", "words": "several"}
+    assert workflow_of(document).input_defaults == defaults
+    converted = {pointer.removeprefix("/nodes/0/config/") for code, pointer in codes(read) if code == "type-converted"}
+    assert converted == {
+        "inputVariables/0/default",
+        "inputVariables/1/defaultValue",
+        "inputVariables/2/default",
+        "inputVariables/3/default",
+        "defaults/code",
+    }
+    assert [one.message for one in check(workflow_of(document)) if one.code == "default-invalid"] == [
+        'the default of \'words\' breaks its schema: "several" is not of type "number"'
+    ]
+    assert document == before
+
+
+def test_a_required_field_whose_default_is_null_stays_required() -> None:
+    document = old(
+        node("s", "start", inputVariables=[{"name": "topic", "type": "text", "required": True, "default": None}])
+    )
+    assert (workflow_of(document).input_schema or {})["required"] == ["topic"]
+
+
+def test_a_null_default_holds_for_a_field_that_may_be_null() -> None:
+    document: JsonObject = {
+        "pointsman": 1,
+        "id": "w",
+        "input": {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "string"}}},
+        "nodes": [{"id": "s", "type": "start", "config": {"defaults": {"a": None, "b": None, "c": None}}}],
+        "edges": [],
+    }
+    assert workflow_of(document).input_defaults == {"a": None, "c": None}
+
+
+def test_a_key_of_another_variant_is_not_suggested_for_itself() -> None:
+    document = old(node("t", "transform", operations=[{"push": "out", "value": "x"}]))
+    problems = read_workflow(read_document(json.dumps(document))).problems
+    [problem] = [one for one in problems if one.code == "unknown-key"]
+    assert problem.hint == "'value' cannot be combined with the other keys of this object."

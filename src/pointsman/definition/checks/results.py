@@ -308,7 +308,8 @@ def check_schemas(subject: Subject) -> Iterator[Problem]:
     for position, node in enumerate(subject.nodes):
         if isinstance(node.config, StartConfig) and node.config.defaults:
             at = subject.at_node(position, "config", "defaults")
-            yield from _defaults(subject, {name: at + pointer_to(name) for name in node.config.defaults})
+            given = [name for name in node.config.defaults if name in subject.input_defaults]
+            yield from _defaults(subject, {name: at + pointer_to(name) for name in given})
     yield from _defaults(subject, _described_defaults(subject))
 
 

@@ -206,7 +206,7 @@ class WorkflowDefinition(Model):
     def input_defaults(self) -> JsonObject:
         """Values of missing fields of the input: `defaults` of the start node, else `default` in the schema of a field.
 
-        `default: null` is not a default.
+        `default: null` is not a default, and a null in `defaults` is one only for a field that may be null.
         """
         properties = (self.input_schema or {}).get("properties")
         described = properties if isinstance(properties, dict) else {}
@@ -217,8 +217,18 @@ class WorkflowDefinition(Model):
         }
         for node in self.nodes:
             if isinstance(node.config, StartConfig) and node.config.defaults is not None:
-                return {**found, **node.config.defaults}
+                given = node.config.defaults.items()
+                return {
+                    **found,
+                    **{key: one for key, one in given if one is not None or _may_be_null(described.get(key))},
+                }
         return found
+
+
+def _may_be_null(field: Json) -> bool:
+    """Return whether the schema of a field does not name types, or names null among them."""
+    types = field.get("type", "null") if isinstance(field, dict) else "null"
+    return "null" in types if isinstance(types, list) else types == "null"
 
 
 def _listed(document: dict[str, object]) -> JsonObject:

@@ -106,10 +106,12 @@ def _unknown_key(parts: tuple[str | int, ...], *, document: JsonObject, root: ty
             for name, field in model.model_fields.items()
         }
     )
-    near = did_you_mean(key, known)
+    near = "" if key in known else did_you_mean(key, known)
     hint = near or (
         f"Known keys: {', '.join(known)}. Keys of your own begin with {EXTENSION_PREFIX!r}." if known else ""
     )
+    if key in known:  # Another variant of the object has this key.
+        hint = f"{key!r} cannot be combined with the other keys of this object."
     fix: tuple[JsonPatchOp, ...] | None = None
     if near:
         right = near.split("'")[1]

@@ -124,6 +124,7 @@ def literal(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+_NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,17})?")
 _INPUT_ROOT: Final = re.compile(r"\$\.(?:initialData|input)\b")
 _ONE_PATH: Final = re.compile(r"\s*\{\{\s*([\w.$\[\]-]+)\s*\}\}\s*")
 _HTML_TYPES: Final[Mapping[str, JsonObject]] = {
@@ -174,12 +175,50 @@ def as_expression(value: Json) -> Json:
 
 def _read_start(part: NodePart) -> None:
     config = part.config
+    _convert_defaults(config)
     config.rename("inputVariables", "inputs", _form)
     config.rename("inputMapping", "set", lambda value: _each(value, lambda text: _of_input(as_expression(text))))
 
 
 def _of_input(expression: Json) -> Json:
     return _INPUT_ROOT.sub("input", expression) if isinstance(expression, str) else expression
+
+
+def _convert_defaults(config: Part) -> None:
+    """Read defaults that are scalars of another type than their field with the intended type, as forms write them."""
+    kinds: dict[str, Json] = {}
+    variables = list_of(config.said.get("inputVariables"))
+    made: list[Json] = []
+    for index, one in enumerate(variables):
+        variable = object_of(one)
+        kind = kinds[str(variable.get("name"))] = _HTML_TYPES.get(str(variable.get("type", "string")), {}).get("type")
+        at = config.author + pointer_to("inputVariables", index)
+        defaults = {key: kind for key in ("default", "defaultValue") if key in variable}
+        made.append({**variable, **_converted(variable, defaults, at, config.notes)} if defaults else one)
+    if variables:
+        config.said["inputVariables"] = made
+    if (defaults := object_of(config.said.get("defaults"))) and kinds:
+        at = config.author + pointer_to("defaults")
+        config.said["defaults"] = {**defaults, **_converted(defaults, kinds, at, config.notes)}
+
+
+def _converted(values: JsonObject, kinds: Mapping[str, Json], at: str, notes: ImportNotes) -> JsonObject:
+    """Return the values that change, with a warning each: texts that spell a number or a boolean, and scalars of a text
+    field."""
+    found: JsonObject = {}
+    for key, kind in kinds.items():
+        value, made = values.get(key), None
+        if isinstance(value, str) and kind == "number" and _NUMBER.fullmatch(value.strip()):
+            made = json.loads(value)
+        elif isinstance(value, str) and kind == "boolean":
+            made = {"true": True, "false": False}.get(value.strip().lower())
+        elif isinstance(value, bool | int | float) and kind == "string":
+            made = literal(value)
+        if made is not None:
+            found[key] = made
+            message = f"the default is read as {literal(made)}"
+            notes.warn("type-converted", at + pointer_to(key), message, hint="Write this value in the document.")
+    return found
 
 
 def _form(value: Json) -> Json:
@@ -194,7 +233,11 @@ def _form(value: Json) -> Json:
         if not isinstance(name, str):
             name = f"input{index + 1}"
         properties[name] = _property(variable)
-        if variable.get("required") is True and "default" not in variable and "defaultValue" not in variable:
+        if (
+            variable.get("required") is True
+            and variable.get("default") is None
+            and variable.get("defaultValue") is None
+        ):
             required.append(name)
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
@@ -206,7 +249,9 @@ def _property(variable: JsonObject) -> JsonObject:
         if text := text_of(variable.get(key)):
             schema["title" if key == "label" else key] = text
     for key in ("default", "defaultValue"):
-        if key in variable and (variable[key] != "" or (schema.get("type") == "string" and "format" not in schema)):
+        if variable.get(key) is not None and (
+            variable[key] != "" or (schema.get("type") == "string" and "format" not in schema)
+        ):
             schema["default"] = variable[key]  # Forms write "" for an empty field of any type.
     options = list_of(variable.get("options"))
     if kind == "select" and options:
