@@ -254,6 +254,15 @@ def test_of_several_code_blocks_the_largest_is_read_with_a_warning() -> None:
         assert f"of 2 Markdown code blocks the largest was read, which begins at line {line}" in problem.message
 
 
+def test_code_blocks_without_a_language_count_if_they_look_like_data() -> None:
+    drawing = "```\n┌──────────────────────────────┐\n│ 1. Load the graph definition │\n```\n"
+    steps = "```\n1. Load the definition of the graph\n2. Execute the nodes of the queue\n```\n"
+    document = read_document(f'{drawing}{steps}```json\n{{"id": "a"}}\n```\n')
+    assert document.value == {"id": "a"}
+    assert [(problem.code, problem.severity) for problem in document.problems] == [("fenced", "note")]
+    assert read_document(f"{drawing}```\nid: a\n```\n").value == {"id": "a"}
+
+
 def value_position(document: Document, pointer: str) -> tuple[int, int]:
     return document.line_and_column(document.offset(pointer))
 

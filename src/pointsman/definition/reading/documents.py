@@ -38,6 +38,9 @@ _BOMS: Final = (
 _WITHOUT_BOM: Final = {"000x": "utf-32-be", "x000": "utf-32-le", "0x0x": "utf-16-be", "x0x0": "utf-16-le"}
 """Encoding by the pattern of zeros in the first four bytes: it is unique because a document begins with ASCII."""
 _FENCE: Final = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_DATA_LANGUAGES: Final = ("json", "jsonc", "json5", "yaml", "yml")
+_DOCUMENT_START: Final = re.compile(r"""\s*(?:[{\[#]|//|/\*|---|[\w$.-]+[ \t]*:|"|')""")
+"""Start of a code block without a language that may be a document: a diagram or a list of steps does not match."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED_SURROGATE: Final = re.compile(r"\\(?:u|U0000)[dD][89a-fA-F]")
 """Escaped half of a surrogate pair, also in the form that YAML has."""
@@ -176,11 +179,13 @@ class _Fenced(NamedTuple):
 
 
 def _unfenced(text: str) -> _Fenced | None:
-    """Return the largest code block, the first of several of that length. None without code blocks."""
+    """Return the largest code block of data, the first of several of that length. None without such blocks."""
     if text.lstrip()[:1] in ("{", "[") or ("```" not in text and "~~~" not in text):
         return None
     blocks = [
-        found for found in _FENCE.finditer(text) if found[2].lower() in ("", "json", "jsonc", "json5", "yaml", "yml")
+        found
+        for found in _FENCE.finditer(text)
+        if found[2].lower() in _DATA_LANGUAGES or (not found[2] and _DOCUMENT_START.match(found[3]))
     ]
     if not blocks:
         return None
