@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCall
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 
+from pointsman.models.failures import ModelUnusable
 from pointsman.models.prices import cost_usd
 from pointsman.models.provider import Provider
 from pointsman.models.transcript import assistant_message, user_message
@@ -86,6 +87,20 @@ async def test_the_key_index_selects_a_key_modulo_their_number_with_a_warning() 
         (),
     ]
     assert [heard.headers["authorization"][-2:] for heard in service.heard] == ["k0", "k1", "k1", "k2"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+def test_a_blank_variable_is_no_key(blank: str) -> None:
+    with pytest.raises(ModelUnusable, match="has no key"):
+        Provider(kind="openai").resolved("openai", {"OPENAI_API_KEY": blank})
+    with pytest.raises(ModelUnusable, match="'MINE', which is not set"):
+        Provider(kind="openai", keys=("env:MINE",)).resolved("openai", {"MINE": blank})
+    assert Provider(kind="openai").key_variable({"OPENAI_API_KEY": blank}) is None
+
+
+def test_blanks_around_the_key_of_a_variable_are_removed() -> None:
+    assert Provider(kind="openai").resolved("openai", {"OPENAI_API_KEY": "sk-a\n"}).keys == ("sk-a",)
+    assert Provider(kind="openai", keys=("env:MINE",)).resolved("openai", {"MINE": " sk-b "}).keys == ("sk-b",)
 
 
 def test_keys_are_not_shown() -> None:

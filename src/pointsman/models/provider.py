@@ -114,7 +114,7 @@ class Provider:
     def key_variable(self, environment: Mapping[str, str] | None = None) -> str | None:
         """Return the environment variable of its kind that holds its key; None: none is set."""
         env = os.environ if environment is None else environment
-        return next((name for name in KINDS[self.kind].keys if env.get(name)), None)
+        return next((name for name in KINDS[self.kind].keys if env.get(name, "").strip()), None)
 
     def resolved(self, label: str, environment: Mapping[str, str] | None = None) -> Provider:
         """Return the provider with keys and address from the environment. Raises `ModelUnusable` for missing ones."""
@@ -122,7 +122,8 @@ class Provider:
         kind = KINDS[self.kind]
         keys = [_key(label, key, env) for key in self.keys]
         if not keys:
-            keys = [env[name] for name in kind.keys if env.get(name)][:1]
+            variable = self.key_variable(env)
+            keys = [] if variable is None else [env[variable].strip()]
         if not keys and kind.needs_key:
             message = f"the provider {label!r} has no key"
             raise ModelUnusable(message, hint=f"Set {kind.keys[0]}, or `keys` under [providers.{label}].")
@@ -141,7 +142,7 @@ def _key(label: str, key: str, environment: Mapping[str, str]) -> str:
     if not key.startswith(FROM_ENVIRONMENT):
         return key
     name = key.removeprefix(FROM_ENVIRONMENT)
-    if not (value := environment.get(name)):
+    if not (value := environment.get(name, "").strip()):
         message = f"a key of the provider {label!r} refers to the variable {name!r}, which is not set"
         raise ModelUnusable(message, hint=f"Set it, or remove it from `keys` under [providers.{label}].")
     return value
