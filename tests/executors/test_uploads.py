@@ -38,6 +38,15 @@ async def test_the_pages_of_uploads_are_images_even_in_lists() -> None:
     ]
 
 
+async def test_the_bytes_of_an_upload_and_of_its_pages_may_be_named_base64() -> None:
+    uploads: Json = [
+        {"fileName": "a.png", "fileType": "image/png", "base64": PNG},
+        {"fileName": "b.png", "fileType": "image/png", "base64": f"data:image/webp;base64,{PNG}", "content": "again"},
+        {"fileName": "c.pdf", "content": "", "pageImages": [{"base64": JPEG, "mimeType": "image/jpeg"}]},
+    ]
+    assert [part["mediaType"] for part in await parts_of(uploads)] == ["image/png", "image/webp", "image/jpeg"]
+
+
 async def test_an_upload_without_content_and_pages_is_refused_by_name() -> None:
     with pytest.raises(WorkRefused) as refused:
         await parts_of({"fileName": "a.pdf", "fileType": "application/pdf", "content": None, "pageImages": []})

@@ -2,7 +2,9 @@
 transport; never from elsewhere on this machine.
 
     "https://…"  |  "data:image/png;base64,…"  |  {url}  |  {data: base64, mediaType}  |  {path}      lists of them, too
-    {fileName, fileType, content, pageImages}: an upload whose text, or whose pages as images, were extracted before
+    {fileName, fileType, content, pageImages}: an upload whose text, or whose pages as images, were extracted before;
+                                               images are text in base64, data URLs or {base64}
+    {fileName, fileType, base64}: an upload with its bytes
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ def _each(files: Json) -> Iterator[Json]:
         if isinstance(one, list):
             yield from _each(one)
         elif isinstance(one, dict) and (
-            "pageImages" in one or ("content" in one and {"fileName", "fileType"} & {*one})
+            "pageImages" in one or ({"content", "base64"} & {*one} and {"fileName", "fileType"} & {*one})
         ):
             yield from _uploaded(one)
         elif one is not None:
@@ -97,6 +99,10 @@ def _uploaded(upload: JsonObject) -> Iterator[Json]:
     """Yield the parts of an upload: its content, then its pages. Raises `WorkRefused` if it has neither."""
     name, kind, content = text_of(upload.get("fileName")), text_of(upload.get("fileType")), upload.get("content")
     found = False
+    if isinstance(data := upload.get("base64"), str) and data.strip():
+        found = True
+        yield data if data.startswith("data:") else {"data": data, "mediaType": kind}
+        content = None  # It is the text, or the bytes once more.
     if isinstance(content, str) and content.strip():
         found = True
         if content.startswith("data:"):
@@ -109,6 +115,8 @@ def _uploaded(upload: JsonObject) -> Iterator[Json]:
     pages = upload.get("pageImages")
     for page in pages if isinstance(pages, list) else [pages] if pages else []:
         found = True
+        if isinstance(page, dict) and isinstance(data := page.get("base64"), str):
+            page = data
         if isinstance(page, str) and not page.startswith(("data:", "http://", "https://")):
             yield {"data": page, "mediaType": "image/jpeg" if page.startswith(_JPEG) else "image/png"}
         else:
