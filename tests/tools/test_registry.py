@@ -239,15 +239,18 @@ async def test_tools_of_installed_packages_are_loaded_on_first_use(monkeypatch: 
         return [
             EntryPoint("calculator", "pointsman.workflows.tools:calculator", "pointsman.tools"),
             EntryPoint("gone", "no_such_package:tool", "pointsman.tools"),
+            EntryPoint("several", "pointsman.tools.tool:RESERVED", "pointsman.tools"),
         ]
 
     monkeypatch.setattr(registry_module, "entry_points", announced)
     registry = ToolRegistry()
-    assert registry.names() == ("calculator", "gone")
+    assert registry.names() == ("calculator", "gone", "several")
     assert await call("calculator", {"expression": "2 * 3"}, registry) == 6
     assert registry.origin("calculator") == "plugin"
     with pytest.raises(ToolNotLoaded, match="'gone'"):
         registry.find("gone")
+    with pytest.raises(ToolNotLoaded, match="RESERVED' is not a tool"):
+        registry.find("several")
 
 
 def test_functions_are_tools() -> None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -281,9 +281,14 @@ def _is_running(task: asyncio.Task[object]) -> bool:
 
 def _load(plugin: EntryPoint) -> Tool:
     try:
-        return cast("Tool", load_plugin(plugin))
+        found = load_plugin(plugin)
     except PackageFailed as why:
         raise ToolNotLoaded(f"the tool {why}", hint=why.hint, needs=f"tool:{plugin.name}") from why
+    if not isinstance(found, Tool):
+        message = f"the tool {plugin.name!r} of an installed package cannot be used: {plugin.value!r} is not a tool"
+        hint = "Let the entry point name a function that is decorated with `@tool`, one entry for each tool."
+        raise ToolNotLoaded(message, hint=hint, needs=f"tool:{plugin.name}")
+    return found
 
 
 def _bounded(tool: Tool, result: Json) -> Json:

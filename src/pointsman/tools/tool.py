@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Final, Literal, Protocol, TypeAlias, cast
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 from msgspec import Struct
 
@@ -197,6 +197,7 @@ class ToolSource(Protocol):
         ...
 
 
+@runtime_checkable
 class Tool(Protocol):
     """A tool. The registry checks the arguments before a call and the size of the result after it."""
 
