@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
+from pointsman import tool
+from pointsman.tools import registry
 from tests.cli import flows
 from tests.cli.conftest import Prompt
 from tests.cli.flows import written
@@ -116,3 +120,27 @@ edges: [{source: call, target: more}]
     assert "(result of" not in str(found["output"])
     assert [one["id"] for one in prompt("workflows", "list", "--saved", "--json").json["workflows"]] == ["chain"]
     assert prompt("list", "--json").json["executions"] == [], "nothing is kept"
+
+
+CALLED: list[str] = []
+
+
+@tool
+async def act() -> str:
+    """Act."""
+    CALLED.append("act")
+    return "done"
+
+
+def test_a_dry_run_calls_no_tool_of_an_installed_package(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    def announced(**_: str) -> list[EntryPoint]:
+        return [EntryPoint("act", f"{__name__}:act", registry.GROUP)]
+
+    monkeypatch.setattr(registry, "entry_points", announced)
+    CALLED.clear()
+    flow = "pointsman: 1\nid: acts\nnodes: [{id: work, type: tool, config: {tool: act}}]\nedges: []\n"
+    printed = prompt("run", written("p.yaml", flow), "--dry-run", "--model", "scripted", "--json")
+    assert (printed.code, [call["name"] for call in printed.json["calls"]]) == (0, ["act"]), printed
+    assert CALLED == []
+    prompt("run", written("p.yaml", flow), "--model", "scripted", "--json")
+    assert CALLED == ["act"]

@@ -611,7 +611,8 @@ class Quiet:
 
     def executors(self, runtime: LocalRuntime, quota: Quota) -> QuietExecutors:
         """Return executors without outside effects."""
-        canned = ToolRegistry(canned_tools(self._script.tools) if self._script is not None else ())
+        scripted = canned_tools(self._script.tools) if self._script is not None else ()
+        canned = ToolRegistry(scripted, plugins=False)  # Tools of packages would act.
         models = QuietModels(self.notes, self._default, self._script)
         tools = QuietTools(self.notes, self._tools, canned)
         memory = MemoryExecutor(runtime.store.memory, self.clock, quota)
