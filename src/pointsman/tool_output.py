@@ -19,13 +19,15 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from io import TextIOBase
+from io import BufferedIOBase, TextIOBase
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Final, Self, TextIO, cast
 
 from pointsman.errors import OperatorError, PointsmanError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from typing_extensions import Buffer
 
 CHARS_MAX: Final = 4_000
 """How many characters at the end of a call's output are kept."""
@@ -198,12 +200,36 @@ class _Apart:
         """Detach the wrapped stream; only the command can."""
         return cast(TextIOBase, self._output).detach() if self._is_for_command() else self
 
+    def fileno(self) -> int:
+        """Return the descriptor to which the programs that a tool starts may write."""
+        return (self._output if self._is_for_command() else self._of_tools).fileno()
+
+    @property
+    def buffer(self) -> BinaryIO:
+        """The stream of bytes below this one; for tools one that writes as `write` does."""
+        return self._output.buffer if self._is_for_command() else cast(BinaryIO, _BytesApart(self))
+
     @staticmethod
     def _is_for_command() -> bool:
         return _of_command.get() and _printed.get() is None
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._output, name)
+
+
+class _BytesApart(BufferedIOBase):
+    """Stream of bytes that writes them as UTF-8 text to a stream."""
+
+    def __init__(self, text: _Apart) -> None:
+        self._text = text
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
+        found = bytes(data)
+        self._text.write(found.decode("utf-8", "replace"))
+        return len(found)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +134,32 @@ async def test_output_of_tools_is_stored_with_their_step_without_secrets(
         rows = await execution.rows()
     printed = [event.printed for row in rows for event in row.events if isinstance(event, StepSucceeded)]
     assert printed == ["with ***\n"]
+
+
+async def test_bytes_and_programs_of_a_tool_do_not_reach_the_output_of_the_command(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POINTSMAN_SECRET_WORD", "hunter2hunter2")
+
+    @tool
+    async def chat() -> str:
+        """Write bytes to the stream, and to its descriptor as programs do."""
+        sys.stdout.buffer.write(b"bytes with hunter2hunter2\n")
+        os.write(sys.stdout.fileno(), b"a program\n")
+        return "done"
+
+    async with Pointsman("memory:", tools=[chat], model="scripted", settings=Settings()) as app:
+        with apart_from_tools():
+            execution = await app.start(calling("chat"))
+            assert await execution.output() == "done"
+            sys.stdout.buffer.write(b"the output\n")
+            sys.stdout.flush()
+        rows = await execution.rows()
+    printed = [event.printed for row in rows for event in row.events if isinstance(event, StepSucceeded)]
+    assert printed == ["bytes with ***\n"]
+    shown = capfd.readouterr()
+    assert shown.out == "the output\n"
+    assert "a program" in shown.err
 
 
 async def test_output_of_an_agents_tools_is_stored_with_its_step() -> None:
