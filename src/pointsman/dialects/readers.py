@@ -294,10 +294,11 @@ class Record:
         """Yield each unread field that is spelled almost like an absent field of this object, and that field."""
         uses = self.words.uses
         said = {name for word in self.value for name, _ in uses.get(word, ())}
-        absent: list[str] = []
-        for word in sorted((self.taken | self.known) - self.value.keys()):
-            if all(name not in said for name, _ in uses.get(word, ())):
-                absent.append(word)
+        absent = [
+            word
+            for word in sorted((self.taken | self.known) - self.value.keys())
+            if said.isdisjoint(name for name, _ in uses.get(word, ()))
+        ]
         for key in sorted(self.value.keys() - self.taken - self.known) if absent else ():
             same_style = [word for word in absent if ("_" in word) == ("_" in key)]
             near = suggestions.nearest(key, same_style) or suggestions.nearest(key, absent)
