@@ -14,11 +14,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from bench.engine_alone import Measured
+from bench.engine_alone import EngineFigures
 from bench.meter import Sample
 from bench.profiling import Shares
-from bench.report import ENGINE_ALONE, Found, written_report
-from bench.resume import Resumed
+from bench.report import ENGINE_ALONE, ReportFigures, written_report
+from bench.resume import ResumeFigures
 from bench.shapes import Shape, read_shapes
 from bench.startup import startups
 from bench.turns import OURS, ROOT, Cell, answer_of, in_turns, model_servers
@@ -51,12 +51,12 @@ def main() -> None:
         if new_address is None:
             cells = [cell for cell in cells if cell.store != "postgresql"]
         measured = in_turns(cells, repetitions, lambda cell: measure(cell, models, new_address))
-    resumed = [ask("resume", [str(steps)], Resumed) for steps in (RESUMED_QUICK if options.quick else RESUMED)]
+    resumed = [ask("resume", [str(steps)], ResumeFigures) for steps in (RESUMED_QUICK if options.quick else RESUMED)]
     profile = None if options.quick else ask("profiling", [*PROFILED], Shares)
     starts = startups(3 if options.quick else 7)
     public = {cell: [one for one in runs if isinstance(one, Sample)] for cell, runs in measured.items()}
-    engine = {cell: [one for one in runs if isinstance(one, Measured)] for cell, runs in measured.items()}
-    found = Found(
+    engine = {cell: [one for one in runs if isinstance(one, EngineFigures)] for cell, runs in measured.items()}
+    found = ReportFigures(
         shapes=wanted,
         public={cell: runs for cell, runs in public.items() if cell.contender == OURS},
         rest={cell: runs for cell, runs in public.items() if cell.contender == SERVED},
@@ -103,14 +103,14 @@ def engine_cells(shapes: Mapping[str, Shape], *, quick: bool) -> list[Cell]:
     ]
 
 
-def measure(cell: Cell, models: Mapping[int, str], new_address: NewAddress | None) -> Sample | Measured:
+def measure(cell: Cell, models: Mapping[int, str], new_address: NewAddress | None) -> Sample | EngineFigures:
     arguments = [cell.shape, str(cell.size), cell.store]
     if cell.contender == SERVED:
         return ask("rest", arguments, Sample)
     if cell.contender == OURS:
         return ask("public", [*arguments, *([models[cell.size]] if cell.shape == "agent" else [])], Sample)
     database = [new_address()] if new_address is not None and cell.store == "postgresql" else []
-    return ask("engine_alone", [*arguments, *database], Measured)
+    return ask("engine_alone", [*arguments, *database], EngineFigures)
 
 
 def ask(module: str, arguments: list[str], answer: type[T]) -> T:

@@ -29,7 +29,7 @@ ABOUT: Final = (
 )
 
 
-class Crowded(NamedTuple):
+class CrowdFigures(NamedTuple):
     """One crowd on its page."""
 
     branches: int
@@ -65,7 +65,7 @@ def speaking(branches: int) -> str:
     )
 
 
-async def crowded(browser: Browser, base: str, branches: int, *, picked: bool) -> Crowded:
+async def crowded(browser: Browser, base: str, branches: int, *, picked: bool) -> CrowdFigures:
     async with httpx2.AsyncClient(base_url=base, timeout=300) as client:
         (await client.post("/api/workflows", content=speaking(branches))).raise_for_status()
         asked = {"input": {"items": list(range(branches))}, "wait": True}
@@ -91,10 +91,10 @@ async def crowded(browser: Browser, base: str, branches: int, *, picked: bool) -
         await context.close()
         (await client.post(f"{execution}/cancel", json={})).raise_for_status()
     cpu, scripts = ((after[name] - before[name]) / WATCHED_S for name in ("TaskDuration", "ScriptDuration"))
-    return Crowded(branches, picked, cpu, scripts, spread(times), len(long) / WATCHED_S, heap)
+    return CrowdFigures(branches, picked, cpu, scripts, spread(times), len(long) / WATCHED_S, heap)
 
 
-def section(found: list[Crowded], machine: str) -> str:
+def section(found: list[CrowdFigures], machine: str) -> str:
     lines = [
         "",
         "## Crowds that speak",

@@ -47,7 +47,7 @@ WARM_SIZES: Final = (100, 1000)
 its code yet, and what only large rows need is loaded with the first."""
 
 
-class Measured(msgspec.Struct, frozen=True):
+class EngineFigures(msgspec.Struct, frozen=True):
     """The measurements of one process. Times in µs."""
 
     shape: str
@@ -120,7 +120,7 @@ def execution_of(name: str, number: int) -> ExecutionId:
     return ExecutionId(f"exec-{name}-{number}")
 
 
-async def measure(name: str, size: int, store: str, address: str, beside: Path) -> Measured:
+async def measure(name: str, size: int, store: str, address: str, beside: Path) -> EngineFigures:
     shape = read_shapes()[name]
     workflow, problems = WorkflowDefinition.from_document(shape.document(size))
     assert workflow is not None, problems
@@ -139,7 +139,7 @@ async def measure(name: str, size: int, store: str, address: str, beside: Path) 
     cpu, wall = spent.cpu() / steps, spent.wall() / steps
     bare = mean(bare, bare_commits(store, address, beside / "after.db"))
     await opened.close()
-    return Measured(name, size, store, steps, cpu, wall, compiled, *bare, peak_mb())
+    return EngineFigures(name, size, store, steps, cpu, wall, compiled, *bare, peak_mb())
 
 
 def mean(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:

@@ -47,7 +47,7 @@ nodes: [{{id: a, type: transform, config: {{set: {{x: "1"}}}}}}]
 """
 
 
-class Answered(NamedTuple):
+class ListFigures(NamedTuple):
     """One path."""
 
     path: str
@@ -104,7 +104,7 @@ async def fill(url: str, entries: int, executions: int) -> str:
         return await keys.make("operator", "admin")
 
 
-async def answered(server: Server, key: str, path: str) -> Answered:
+async def answered(server: Server, key: str, path: str) -> ListFigures:
     line = await Line.open(server.port)
     line.key = key
     body = await line.ask("GET", path)
@@ -112,10 +112,10 @@ async def answered(server: Server, key: str, path: str) -> Answered:
     for _ in range(ASKED):
         await line.ask("GET", path)
     line.writer.close()
-    return Answered(path, 1e3 * (server.cpu_s() - before) / ASKED, len(body) / 1e3)
+    return ListFigures(path, 1e3 * (server.cpu_s() - before) / ASKED, len(body) / 1e3)
 
 
-async def measured(folder: str, entries: int, executions: int) -> list[Answered]:
+async def measured(folder: str, entries: int, executions: int) -> list[ListFigures]:
     key = await fill(f"sqlite:///{folder}/store.db", entries, executions)
     server = await asyncio.to_thread(Server, folder)
     try:
@@ -125,7 +125,7 @@ async def measured(folder: str, entries: int, executions: int) -> list[Answered]
         server.process.communicate()
 
 
-def part(found: list[Answered], entries: int, executions: int) -> str:
+def part(found: list[ListFigures], entries: int, executions: int) -> str:
     lines = [
         "## Lists where there is much",
         "",

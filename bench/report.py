@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from bench.engine_alone import Measured
+from bench.engine_alone import EngineFigures
 from bench.profiling import Shares
 from bench.rest import rest_section
-from bench.resume import Resumed
+from bench.resume import ResumeFigures
 from bench.shapes import Shape
 from bench.startup import GOALS_MS
 from bench.turns import Cell, Measurements, spread, table
@@ -24,21 +24,21 @@ from bench.turns import Cell, Measurements, spread, table
 ENGINE_ALONE: Final = "engine alone"
 
 
-class Found(NamedTuple):
+class ReportFigures(NamedTuple):
     """All figures of one run of the benchmarks."""
 
     shapes: dict[str, Shape]
     public: Measurements
     rest: Measurements
-    engine: Mapping[Cell, list[Measured]]
-    resumed: list[Resumed]
+    engine: Mapping[Cell, list[EngineFigures]]
+    resumed: list[ResumeFigures]
     startups: dict[str, float]
     profile: Shares | None
     repetitions: int
     seconds: float
 
 
-def written_report(found: Found) -> str:
+def written_report(found: ReportFigures) -> str:
     parts = [
         _opening(found),
         *(_public(found, store) for store in PUBLIC_HEADS),
@@ -54,7 +54,7 @@ def written_report(found: Found) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _opening(found: Found) -> str:
+def _opening(found: ReportFigures) -> str:
     return f"""# What a step costs
 
 Every figure comes through the public API (`Pointsman(...)`, `Workflow.of`, `app.start`, `execution.output()`) with
@@ -93,7 +93,7 @@ Rows reach the disk within a tenth of a second. A bare commit took {cpu} µs of 
 }
 
 
-def _public(found: Found, store: str) -> str:
+def _public(found: ReportFigures, store: str) -> str:
     lines: list[Sequence[str]] = []
     cells = [cell for cell in found.public if cell.store == store and cell.shape != "agent"]
     durable = store != "memory"
@@ -122,7 +122,7 @@ def _public(found: Found, store: str) -> str:
     return f"{PUBLIC_HEADS[store].format(cpu=cpu, wall=wall)}\n\n{table(head, lines)}"
 
 
-def _agents(found: Found) -> str:
+def _agents(found: ReportFigures) -> str:
     lines: list[Sequence[str]] = []
     for cell in [cell for cell in found.public if cell.shape == "agent"]:
         runs, shape = found.public[cell], found.shapes[cell.shape]
@@ -164,7 +164,7 @@ CPU of this process; what the server spends is not counted. It is on the same ma
 """Text before the figures of a store."""
 
 
-def _steps(found: Found, store: str) -> str:
+def _steps(found: ReportFigures, store: str) -> str:
     lines: list[Sequence[str]] = []
     bare = [one for cell, runs in found.engine.items() for one in runs if cell.store == store and one.bare_cpu]
     for name, shape in found.shapes.items():
@@ -187,11 +187,11 @@ def _steps(found: Found, store: str) -> str:
     return f"{HEADS[store].format(cpu=cpu, wall=wall)}\n\n{table(head, lines)}"
 
 
-def _ratio(runs: list[Measured], of: Callable[[Measured], float]) -> str:
+def _ratio(runs: list[EngineFigures], of: Callable[[EngineFigures], float]) -> str:
     return f"{median(of(one) for one in runs):.2f}" if all(one.bare_cpu for one in runs) else ""
 
 
-def _memory(found: Found) -> str:
+def _memory(found: ReportFigures) -> str:
     lines = [
         [f"{name}, {store}", f"{size:,}", f"{median(r.peak_mb for r in runs):.0f}", spread([r.compile for r in runs])]
         for (_, name, store, size), runs in found.engine.items()
@@ -204,7 +204,7 @@ Peak resident size of the whole process, definition, plan and journal included; 
 {table(["shape", "size", "peak MB", "compile µs per node"], lines)}"""
 
 
-def _resumed(resumed: list[Resumed]) -> str:
+def _resumed(resumed: list[ResumeFigures]) -> str:
     lines = [
         [f"{one.steps:,}", f"{one.rows:,}", f"{one.cpu_ms:.0f}", f"{one.wall_ms:.0f}", f"{one.peak_mb:.0f}"]
         for one in resumed

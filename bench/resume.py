@@ -14,7 +14,7 @@ from bench.shapes import read_shapes
 from pointsman.store.api import open_store
 
 
-class Resumed(msgspec.Struct, frozen=True):
+class ResumeFigures(msgspec.Struct, frozen=True):
     """One execution, read again by a runtime that has never seen it."""
 
     steps: int
@@ -24,7 +24,7 @@ class Resumed(msgspec.Struct, frozen=True):
     peak_mb: float
 
 
-async def resumed(steps: int, address: str) -> Resumed:
+async def resumed(steps: int, address: str) -> ResumeFigures:
     """Run a loop of that many steps in memory, copy its rows into a file, and resume from there."""
     shape = read_shapes()["loop"]
     rounds = steps // 2
@@ -45,7 +45,7 @@ async def resumed(steps: int, address: str) -> Resumed:
     state = await stage.runtime.load(execution)
     cpu, wall = spent.cpu() / 1000, spent.wall() / 1000
     await store.close()
-    return Resumed(state.counters.steps, rows, cpu, wall, peak_mb())
+    return ResumeFigures(state.counters.steps, rows, cpu, wall, peak_mb())
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ edges:
 Ask: TypeAlias = Callable[["Line", int], Awaitable[None]]
 
 
-class Asked(NamedTuple):
+class RequestFigures(NamedTuple):
     """One operation with a number of clients."""
 
     operation: str
@@ -69,7 +69,7 @@ class Asked(NamedTuple):
     """Of the server, per request."""
 
 
-class Streamed(NamedTuple):
+class StreamFigures(NamedTuple):
     """One execution with a number of subscribers."""
 
     subscribers: int
@@ -184,7 +184,7 @@ async def begun(line: Line, workflow: str) -> str:
     return str(msgspec.json.decode(said)["executionId"])
 
 
-async def asked(one: Server, operation: str, clients: int, ask: Ask) -> Asked:
+async def asked(one: Server, operation: str, clients: int, ask: Ask) -> RequestFigures:
     """`REQUESTS` of them, spread over the clients."""
     lines = [await Line.open(one.port) for _ in range(clients)]
     took: list[float] = []
@@ -202,10 +202,10 @@ async def asked(one: Server, operation: str, clients: int, ask: Ask) -> Asked:
     for line in lines:
         line.writer.close()
     p99 = quantiles(took, n=100)[98]
-    return Asked(operation, clients, REQUESTS / wall, 1e3 * median(took), 1e3 * p99, 1e6 * spent / REQUESTS)
+    return RequestFigures(operation, clients, REQUESTS / wall, 1e3 * median(took), 1e3 * p99, 1e6 * spent / REQUESTS)
 
 
-async def operations(one: Server, clients: int) -> list[Asked]:
+async def operations(one: Server, clients: int) -> list[RequestFigures]:
     line = await Line.open(one.port)
     execution = await begun(line, "one")
     gates = [await begun(line, "gate") for _ in range(REQUESTS)]
@@ -230,7 +230,7 @@ async def operations(one: Server, clients: int) -> list[Asked]:
     return [await asked(one, name, clients, ask) for name, ask in named.items()]
 
 
-async def by_wrk(one: Server, clients: int) -> list[Asked]:
+async def by_wrk(one: Server, clients: int) -> list[RequestFigures]:
     """An execution that is read, as fast as it can be; nothing where there is no `wrk`."""
     program = shutil.which("wrk")
     if program is None:
@@ -247,7 +247,7 @@ async def by_wrk(one: Server, clients: int) -> list[Asked]:
     assert "Non-2xx" not in said, said
     count = int(re.findall(r"(\d+) requests in", said)[0])
     p50, p99 = (_ms(re.findall(rf"{part}%\s+([\d.]+)([a-z]+)", said)[0]) for part in (50, 99))
-    return [Asked("get, by wrk", clients, count / WRK_S, p50, p99, 1e6 * spent / count)]
+    return [RequestFigures("get, by wrk", clients, count / WRK_S, p50, p99, 1e6 * spent / count)]
 
 
 def _ms(said: tuple[str, str]) -> float:
@@ -256,7 +256,7 @@ def _ms(said: tuple[str, str]) -> float:
     return float(number) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit]
 
 
-async def streamed(one: Server, subscribers: int) -> Streamed:
+async def streamed(one: Server, subscribers: int) -> StreamFigures:
     line = await Line.open(one.port)
     execution = await begun(line, "count")
     before = one.kb()
@@ -282,12 +282,12 @@ async def streamed(one: Server, subscribers: int) -> Streamed:
     took, spent = time.perf_counter() - began, one.cpu_s() - cpu
     for each in [line, *crowd]:
         each.writer.close()
-    return Streamed(subscribers, 1e6 * spent / heard, kb, 1e3 * took)
+    return StreamFigures(subscribers, 1e6 * spent / heard, kb, 1e3 * took)
 
 
 async def measured(
     one: Server, clients: tuple[int, ...], crowds: tuple[int, ...]
-) -> tuple[list[Asked], list[Streamed]]:
+) -> tuple[list[RequestFigures], list[StreamFigures]]:
     line = await Line.open(one.port)
     for document in (ONE, GATE, COUNT):
         await line.ask("POST", "/api/workflows", document)
@@ -300,7 +300,7 @@ def machine() -> str:
     return f"{python}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
 
 
-def page(cold: list[float], operated: list[Asked], crowds: list[Streamed]) -> str:
+def page(cold: list[float], operated: list[RequestFigures], crowds: list[StreamFigures]) -> str:
     lines = [
         "# What the server costs",
         "",

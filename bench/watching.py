@@ -22,7 +22,7 @@ ABOUT: Final = (
 )
 
 
-class Watched(NamedTuple):
+class WatchFigures(NamedTuple):
     """One execution on its page."""
 
     steps: int
@@ -55,7 +55,7 @@ edges:
 """
 
 
-async def watched(browser: Browser, base: str, steps: int) -> Watched:
+async def watched(browser: Browser, base: str, steps: int) -> WatchFigures:
     async with httpx2.AsyncClient(base_url=base, timeout=300) as client:
         (await client.post("/api/workflows", content=turning(steps))).raise_for_status()
         begun = await client.post(f"/api/workflows/turning-{steps}/execute", json={"input": {}, "wait": True})
@@ -76,7 +76,7 @@ async def watched(browser: Browser, base: str, steps: int) -> Watched:
         heap = (await counters(line))["JSHeapUsedSize"] / 1_000_000
         await context.close()
     spent = (live["TaskDuration"] - first["TaskDuration"]) / WATCHED_S
-    return Watched(steps, events, first["TaskDuration"], new / WATCHED_S, spread(times), spent, heap)
+    return WatchFigures(steps, events, first["TaskDuration"], new / WATCHED_S, spread(times), spent, heap)
 
 
 async def told(client: httpx2.AsyncClient, execution: str, after: str = "") -> tuple[int, str]:
@@ -90,7 +90,7 @@ async def told(client: httpx2.AsyncClient, execution: str, after: str = "") -> t
             return count, after
 
 
-def section(found: list[Watched], machine: str) -> str:
+def section(found: list[WatchFigures], machine: str) -> str:
     lines = [
         "",
         "## Long executions on their page",

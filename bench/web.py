@@ -42,7 +42,7 @@ class Weight(NamedTuple):
     styles_kb: float
 
 
-class Opened(NamedTuple):
+class OpeningFigures(NamedTuple):
     """One workflow in the editor."""
 
     nodes: int
@@ -83,7 +83,7 @@ async def weight(browser: Browser, base: str, name: str, path: str) -> Weight:
     return Weight(name, sum(scripts.values()), sum(styles.values()))
 
 
-async def opened(browser: Browser, base: str, nodes: int) -> Opened:
+async def opened(browser: Browser, base: str, nodes: int) -> OpeningFigures:
     context = await browser.new_context(viewport=WINDOW)
     page = await context.new_page()
     line = await context.new_cdp_session(page)
@@ -101,7 +101,7 @@ async def opened(browser: Browser, base: str, nodes: int) -> Opened:
     whole = await frames(page, drag(page, 760, 300))
     await context.close()
     heap = first["JSHeapUsedSize"] / 1_000_000
-    return Opened(nodes, first["TaskDuration"], first["ScriptDuration"], heap, pan, zoom, whole, drawn)
+    return OpeningFigures(nodes, first["TaskDuration"], first["ScriptDuration"], heap, pan, zoom, whole, drawn)
 
 
 async def drag(page: Page, x: int, y: int) -> None:
@@ -127,7 +127,7 @@ async def frames(page: Page, doing: Awaitable[None]) -> tuple[float, float]:
     return spread(times)
 
 
-async def measured(base: str, sizes: tuple[int, ...]) -> tuple[list[Weight], list[Opened]]:
+async def measured(base: str, sizes: tuple[int, ...]) -> tuple[list[Weight], list[OpeningFigures]]:
     async with httpx2.AsyncClient(base_url=base, timeout=60) as client:
         for nodes in sizes:
             (await client.post("/api/workflows", content=layered(nodes))).raise_for_status()
@@ -141,7 +141,7 @@ async def measured(base: str, sizes: tuple[int, ...]) -> tuple[list[Weight], lis
     return weights, found
 
 
-def page_of(weights: list[Weight], found: list[Opened]) -> str:
+def page_of(weights: list[Weight], found: list[OpeningFigures]) -> str:
     lines = [
         "# What the web app costs",
         "",

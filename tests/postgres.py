@@ -35,14 +35,14 @@ ACCESS: Final = "local all guarded scram-sha-256\nlocal all,replication all trus
 
 
 @dataclass
-class Found:
+class Environment:
     """The environment at the start of the run."""
 
     folder: Path = Path()
     configured: str = ""
 
 
-FOUND: Final = Found()
+FOUND: Final = Environment()
 
 
 def binaries() -> Path | None:

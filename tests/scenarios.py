@@ -18,7 +18,7 @@ from pointsman.workflows.scripts import parse_script
 SILENT = "rules: []"
 
 
-class Played(NamedTuple):
+class RunResult(NamedTuple):
     """The results of an execution."""
 
     view: JsonObject
@@ -85,17 +85,17 @@ def play(
     answers: tuple[GivenAnswer, ...] = (),
     settings: Mapping[str, object] | None = None,
     lenient: bool = False,
-) -> Played:
+) -> RunResult:
     """Run it as far as the given answers allow."""
 
-    async def run() -> Played:
+    async def run() -> RunResult:
         async with installation(script, tools=tools, settings=settings) as app:
             execution = await app.start(
                 written(document), {"message": "Begin."} if given is None else given, lenient=lenient
             )
             await drive(execution, answers)
             state, events = await app.state_and_events(execution.id)
-            return Played(cast("JsonObject", await execution.view()), events, state)
+            return RunResult(cast("JsonObject", await execution.view()), events, state)
 
     return run_virtually(run())
 

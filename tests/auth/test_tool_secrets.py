@@ -17,7 +17,7 @@ CANARY = "sesame-open-the-door"
 HANDLES: JsonObject = {"key": "secret.DOOR", "headers": [{"Authorization": "Bearer {secret.DOOR}"}]}
 
 
-class Door:
+class EchoTool:
     """A tool that returns its arguments and records them."""
 
     def __init__(self) -> None:
@@ -25,17 +25,17 @@ class Door:
 
     def tool(self) -> Tool:
         @tool
-        async def knock(key: str, headers: list[dict[str, str]] | None = None, who: str = "") -> Json:
+        async def echo(key: str, headers: list[dict[str, str]] | None = None, who: str = "") -> Json:
             """Return the arguments."""
             self.given.append([key, [{**one} for one in headers or []], who])
             if who == "raise":
                 raise ValueError(f"wrong key {key}")
             return {"said": f"you have {key}", key: [key, who]}
 
-        return knock
+        return echo
 
 
-def installation(door: Door, store: str = "memory:", **more: Json) -> Pointsman:
+def installation(door: EchoTool, store: str = "memory:", **more: Json) -> Pointsman:
     secrets = {"DOOR": {"value": CANARY, "tools": ["knock"]}}
     settings = Settings.model_validate({"secrets": secrets, "delays": False, **more})
     return Pointsman(store, tools=[door.tool()], settings=settings, model="scripted")
@@ -62,7 +62,7 @@ def kept_in(folder: Path) -> bytes:
 async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door, url, seen = Door(), f"sqlite:///{tmp_path}/store.db", list[str]()
+    door, url, seen = EchoTool(), f"sqlite:///{tmp_path}/store.db", list[str]()
     caplog.set_level(logging.DEBUG)
     async with installation(door, url) as app:
         app.watch(lambda event: seen.append(str(event)))
@@ -79,7 +79,7 @@ async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
 
 
 async def test_handles_in_data_stay_text() -> None:
-    door = Door()
+    door = EchoTool()
     async with installation(door) as app:
         flow = knocking({"key": "{input.key}", "who": "{input.who}"})
         await (await app.start(flow, {"key": "secret.DOOR", "who": "{secret.DOOR}"})).output()
@@ -91,7 +91,7 @@ async def test_handles_in_data_stay_text() -> None:
 
 
 async def test_a_failure_contains_no_secret() -> None:
-    door = Door()
+    door = EchoTool()
     async with installation(door) as app:
         execution = await app.start(knocking({"key": "secret.DOOR", "who": "raise"}), {})
         assert await execution.settled() == "failed"
@@ -101,7 +101,7 @@ async def test_a_failure_contains_no_secret() -> None:
 
 
 async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:
-    door = Door()
+    door = EchoTool()
     async with installation(door) as app:
         execution = await app.start(knocking({"key": "secret.WINDOW"}), {})
         assert await execution.settled() == "failed"
@@ -119,7 +119,7 @@ async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:
 @pytest.mark.integration
 async def test_an_approver_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
     """Also after a restart: the secret is read when the call is made, not when the gate opens."""
-    door, url = Door(), f"sqlite:///{tmp_path}/store.db"
+    door, url = EchoTool(), f"sqlite:///{tmp_path}/store.db"
     flow = knocking(HANDLES, requiresApproval=True)
     async with installation(door, url) as app:
         execution = await app.start(flow, {})
@@ -137,7 +137,7 @@ async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: P
     given: list[Json] = []
 
     @tool(requires_approval=True)
-    async def knock(key: str, who: str) -> str:
+    async def echo(key: str, who: str) -> str:
         """Return the arguments."""
         given.append([key, who])
         return "in"
@@ -150,11 +150,11 @@ async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: P
         ({"key": "secret.SAFE", "who": "secret.DOOR"}, ["secret.SAFE", "secret.DOOR"]),
         ({"key": "secret.DOOR", "who": "ben"}, [CANARY, "ben"]),
     ):
-        async with Pointsman(url, tools=[knock], settings=settings, model="scripted") as app:
+        async with Pointsman(url, tools=[echo], settings=settings, model="scripted") as app:
             execution = await app.start(flow, {})
             assert await execution.settled() == "waiting"
             assert CANARY not in str(await app.view(execution.id))
-        async with Pointsman(url, tools=[knock], settings=settings, model="scripted") as app:
+        async with Pointsman(url, tools=[echo], settings=settings, model="scripted") as app:
             again = await app.open(execution.id)
             await again.answer("knock", "edit", {"1": {**arguments}}, by="ada")
             assert await again.output() == "in"
@@ -164,7 +164,7 @@ async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: P
 async def test_a_secret_is_not_passed_to_sub_workflows() -> None:
     called: JsonObject = {"tool": "iterate", "parameters": {"items": ["secret.DOOR"], "instruction": "Say"}}
     flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
-    async with installation(Door()) as app:
+    async with installation(EchoTool()) as app:
         execution = await app.start(flow, {})
         assert await execution.settled() == "failed"
         assert execution.state.outcome.failure is not None
@@ -172,7 +172,7 @@ async def test_a_secret_is_not_passed_to_sub_workflows() -> None:
 
 
 async def test_a_dry_run_needs_no_secret() -> None:
-    door = Door()
+    door = EchoTool()
     async with installation(door) as app:
         dry = await app.dry_run(knocking({"key": "secret.WINDOW"}), {})
         assert (dry.status, door.given) == ("completed", [])
@@ -193,7 +193,7 @@ async def test_a_secret_is_not_passed_to_nodes_that_store_it(tmp_path: Path, nam
     flow = Workflow.of({"id": "door", "nodes": [{"id": "call", "type": "tool", "config": called}], "edges": []})
     everywhere: JsonObject = {"DOOR": {"value": CANARY, "tools": ["*"]}}
     files: JsonObject = {"directory": str(tmp_path / "files")}
-    async with installation(Door(), secrets=everywhere, files=files, authoring="editor") as app:
+    async with installation(EchoTool(), secrets=everywhere, files=files, authoring="editor") as app:
         offer_verbs(app.tools, lambda: app.context, "editor")
         execution = await app.start(flow, {})
         assert await execution.settled() == "failed"

@@ -40,7 +40,7 @@ class HandClock:
         await asyncio.Event().wait()
 
 
-class Door:
+class EchoTool:
     """A tool that returns its argument."""
 
     def __init__(self) -> None:
@@ -48,12 +48,12 @@ class Door:
 
     def tool(self) -> Tool:
         @tool
-        async def knock(key: str) -> Json:
+        async def echo(key: str) -> Json:
             """Return the argument."""
             self.given.append(key)
             return {"said": f"you have {key}"}
 
-        return knock
+        return echo
 
 
 FLOW = Workflow.of(
@@ -73,7 +73,7 @@ def no_keys_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def installation(
-    store: str = "memory:", *keys: str, door: Door | None = None, clock: HandClock | None = None, **more: Json
+    store: str = "memory:", *keys: str, door: EchoTool | None = None, clock: HandClock | None = None, **more: Json
 ) -> Pointsman:
     settings = Settings.model_validate({"vault": {"keys": keys}, "delays": False, **more})
     tools = [] if door is None else [door.tool()]
@@ -88,7 +88,7 @@ def url(tmp_path: Path) -> str:
 
 @pytest.mark.integration
 async def test_a_stored_secret_reaches_its_call_even_after_a_restart(url: str) -> None:
-    door = Door()
+    door = EchoTool()
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, by="ada", rule=RULE)
     async with installation(url, OLD, door=door) as app:
@@ -105,7 +105,7 @@ async def test_no_stored_shown_logged_exported_or_backed_up_data_has_the_secret(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     seen = list[str]()
-    async with installation(url, OLD, door=Door()) as app:
+    async with installation(url, OLD, door=EchoTool()) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
         app.watch(lambda event: seen.append(str(event)))
         execution = await app.start(FLOW, {})
@@ -164,7 +164,7 @@ async def test_a_new_key_encrypts_later_secrets_and_rotation_the_others(url: str
 async def test_a_wrong_key_fails_the_step_with_a_code_before_the_tool_call(
     url: str, keys: tuple[str, ...], code: str
 ) -> None:
-    door = Door()
+    door = EchoTool()
     async with installation(url, OLD) as app:
         await app.vault.set("DOOR", CANARY, rule=RULE)
     async with installation(url, *keys, door=door) as app:
@@ -178,7 +178,7 @@ async def test_a_wrong_key_fails_the_step_with_a_code_before_the_tool_call(
 @pytest.mark.integration
 async def test_a_changed_secret_applies_to_the_next_call_and_in_other_processes_within_a_second(url: str) -> None:
     clock = HandClock()
-    door = Door()
+    door = EchoTool()
     async with installation(url, OLD, door=door, clock=clock) as here, installation(url, OLD, clock=clock) as there:
         await here.vault.set("DOOR", "first-value", rule=RULE)
         await (await here.start(FLOW, {})).output()

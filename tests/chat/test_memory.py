@@ -20,7 +20,7 @@ from pointsman.store.errors import MemoryFull
 from pointsman.values import Json, JsonObject
 
 
-class Hands:
+class HandClock:
     """A clock that a test moves."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ async def test_sub_workflows_write_the_memory_of_the_starter(store_url: str) -> 
 
 
 async def test_a_value_expires_after_its_time_to_live_and_gc_deletes_it(store_url: str) -> None:
-    clock = Hands()
+    clock = HandClock()
     async with Pointsman(store_url, settings=Settings(), clock=clock) as app:
         assert await kept(app, remembering("workflow", ttl="1h"), "a") == ["a"]
         clock.at += 3599

@@ -19,7 +19,7 @@ from tests import postgres
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class CommandResult:
     """The result of a command: exit code, standard output, standard error."""
 
     code: int
@@ -32,7 +32,7 @@ class Printed:
         return json.loads(self.out)
 
 
-Prompt = Callable[..., Printed]
+Prompt = Callable[..., CommandResult]
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +58,13 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def prompt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Prompt:
     """`prompt("run", "flow.yaml")` runs the command in this process."""
 
-    def run(*arguments: str, stdin: str | bytes = "") -> Printed:
+    def run(*arguments: str, stdin: str | bytes = "") -> CommandResult:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
         capsys.readouterr()
         code = run_guarded(arguments)
         out, err = capsys.readouterr()
-        return Printed(code, out, err)
+        return CommandResult(code, out, err)
 
     return run
 

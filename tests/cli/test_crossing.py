@@ -34,7 +34,7 @@ CODES = {0, 2, 3, 130}
 SCRIPT = "rules:\n  - {delay: 40ms, text: Said.}\n"
 
 
-class Standing:
+class PromptProcess:
     """A process with a prompt."""
 
     def __init__(self) -> None:
@@ -78,8 +78,8 @@ class Standing:
 
 
 @pytest.fixture
-def standing() -> Iterator[list[Standing]]:
-    prompts = [Standing() for _ in range(3)]
+def standing() -> Iterator[list[PromptProcess]]:
+    prompts = [PromptProcess() for _ in range(3)]
     yield prompts
     for one in prompts:
         with suppress(BrokenPipeError), one.process:
@@ -99,7 +99,7 @@ def begun(prompt: Prompt, known: set[str]) -> str:
 
 
 @pytest.mark.requirement("S1-87")
-def test_concurrent_commands_end_and_leave_a_valid_store(prompt: Prompt, standing: list[Standing]) -> None:
+def test_concurrent_commands_end_and_leave_a_valid_store(prompt: Prompt, standing: list[PromptProcess]) -> None:
     written("chain.yaml", flows.CHAIN)
     written("script.yaml", SCRIPT)
     random, known = Random(7), set[str]()

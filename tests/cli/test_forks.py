@@ -25,7 +25,7 @@ edges:
   - {source: write, target: count}
   - {source: count, target: print}
 """
-SCRIPT = "rules: [{node: write, text: Once.}, {node: print, text: Printed.}]"
+SCRIPT = "rules: [{node: write, text: Once.}, {node: print, text: CommandResult.}]"
 
 
 def ran(prompt: Prompt) -> str:

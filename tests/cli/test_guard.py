@@ -79,14 +79,14 @@ def test_executions_of_the_demo_can_be_shown_afterwards(prompt: Prompt) -> None:
     assert {one["id"] for one in saved} == {"agentforge", "2nChat"}
 
 
-class Interrupted:
+class InterruptedDestructor:
     """An object that receives Ctrl-C during its destruction."""
 
     def __del__(self) -> None:
         raise KeyboardInterrupt
 
 
-class Failing:
+class FailingDestructor:
     """An object whose destruction fails."""
 
     def __del__(self) -> None:
@@ -95,7 +95,7 @@ class Failing:
 
 def test_ctrl_c_in_a_destructor_is_not_lost(capsys: pytest.CaptureFixture[str]) -> None:
     def destroy() -> None:
-        Interrupted()
+        InterruptedDestructor()
         for _ in range(500):
             time.sleep(0.01)
 
@@ -112,5 +112,5 @@ def test_other_failures_of_destructors_are_reported_as_usual(monkeypatch: pytest
 
     monkeypatch.setattr(sys, "unraisablehook", keep)
     with repeating_interrupts():
-        Failing()
+        FailingDestructor()
     assert told == [ValueError]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.cli import flows
-from tests.cli.conftest import Printed, Prompt
+from tests.cli.conftest import CommandResult, Prompt
 from tests.cli.flows import written
 
 
@@ -119,7 +119,7 @@ edges: []
     ]
 
 
-def begin_waiting(printed: Printed) -> str:
+def begin_waiting(printed: CommandResult) -> str:
     assert printed.json["status"] in ("waiting", "running")
     return printed.json["executionId"]
 

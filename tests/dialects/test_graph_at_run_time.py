@@ -14,7 +14,7 @@ from pointsman.testing.clock import run_virtually
 from pointsman.values import Json, JsonObject, json_of
 from pointsman.workflows.sources import Workflow
 from tests.dialects.small_graphs import agent, edge, graph
-from tests.scenarios import Played, installation, play, written
+from tests.scenarios import RunResult, installation, play, written
 
 DESKS: list[Json] = ["north", "south", "west"]
 
@@ -28,7 +28,7 @@ def fan(*after: JsonObject, edges: list[JsonObject] | None = None, **params: Jso
     return graph([*nodes, *after], [edge("desks", "write"), *(edges or [])])
 
 
-def at(played: Played, kind: str, node: str) -> list[float]:
+def at(played: RunResult, kind: str, node: str) -> list[float]:
     return [cast(float, event["at"]) for event in played.told(kind) if event.get("node") == node]
 
 

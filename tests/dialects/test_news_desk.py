@@ -9,7 +9,7 @@ import pytest
 
 from pointsman.values import Json, JsonObject
 from tests.dialects.small_graphs import agent, edge, graph
-from tests.scenarios import Played, installation, play, written
+from tests.scenarios import RunResult, installation, play, written
 
 DESK = """
 id: desk
@@ -51,7 +51,7 @@ output: {draft: draft, verdict: verdict}
 """
 
 
-def desk(*, preferred: str = "text", intents: str = "[]", accepted: int = 1, **settings: Json) -> Played:
+def desk(*, preferred: str = "text", intents: str = "[]", accepted: int = 1, **settings: Json) -> RunResult:
     document = DESK
     for name, value in settings.items():
         document = document.replace(f"{name}: false", f"{name}: {value}").replace(

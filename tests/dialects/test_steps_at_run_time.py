@@ -14,7 +14,7 @@ from pointsman.tools.functions import tool
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.revisions import diff_revisions
 from pointsman.workflows.sources import Workflow, WorkflowInvalid
-from tests.scenarios import Played, installation, play, written
+from tests.scenarios import RunResult, installation, play, written
 
 READ: JsonObject = {
     "goal": "Read the note",
@@ -76,7 +76,7 @@ rules:
 """
 
 
-def noted(document: JsonObject, *answers: GivenAnswer) -> Played:
+def noted(document: JsonObject, *answers: GivenAnswer) -> RunResult:
     return play(document, {"note": "a long note"}, script=SAID, tools=(look,), answers=answers)
 
 

@@ -39,7 +39,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandOutput:
     """The result of a command."""
 
     output: str
@@ -69,13 +69,13 @@ def commands_of(text: str) -> Iterator[Command]:
         yield Command(command, tuple(shows))
 
 
-def play(text: str, run: Callable[[list[str]], Ran]) -> list[str]:
+def play(text: str, run: Callable[[list[str]], CommandOutput]) -> list[str]:
     """Run the commands of a block and return the differences. `run` gets the words after `pointsman`."""
     wrong: list[str] = []
-    last, execution = Ran("", 0), ""
+    last, execution = CommandOutput("", 0), ""
     for command in commands_of(text):
         if command.line == "echo $?":
-            last = Ran(str(last.code), 0)
+            last = CommandOutput(str(last.code), 0)
         else:
             words = shlex.split(command.line.replace(f"exec-{ANY}", execution), comments=True)
             if words[:1] != ["pointsman"]:

@@ -14,7 +14,7 @@ import pytest
 from pointsman.cli.error_boundary import run_guarded
 from pointsman.models.provider import KEYS_OF_PROVIDERS
 from tests.boxes import why_no_box
-from tests.docs.console import Block, Ran, blocks_of, commands_of, play, shown_in
+from tests.docs.console import Block, CommandOutput, blocks_of, commands_of, play, shown_in
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [
@@ -51,13 +51,13 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(words: list[str]) -> Ran:
+def run(words: list[str]) -> CommandOutput:
     """Run a command in this process; both streams are in the order of a terminal."""
     with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) as terminal:
         with contextlib.redirect_stdout(terminal), contextlib.redirect_stderr(terminal):
             code = run_guarded(words)
         terminal.seek(0)
-        return Ran(terminal.read(), code)
+        return CommandOutput(terminal.read(), code)
 
 
 @pytest.mark.integration

@@ -62,7 +62,7 @@ ROOM = 120
 """Bytes of state that an execution with little space has at first; each retry adds as many."""
 
 
-class Told(NamedTuple):
+class Outcome(NamedTuple):
     """The parts of the outcome that must not depend on the schedule."""
 
     status: str
@@ -125,10 +125,10 @@ def random_net(seed: int, nodes: int = 7) -> JsonObject:
     }
 
 
-def told(outcome: SimulationResult) -> Told:
+def outcome_of(outcome: SimulationResult) -> Outcome:
     if outcome.status == "interrupted":  # A limit stops one of several possible next steps.
-        return Told(outcome.status, None, None, ())
-    return Told(outcome.status, outcome.output, outcome.state.root.data.root, tuple(sorted(map(str, outcome.steps))))
+        return Outcome(outcome.status, None, None, ())
+    return Outcome(outcome.status, outcome.output, outcome.state.root.data.root, tuple(sorted(map(str, outcome.steps))))
 
 
 def run(plan: Plan, seed: int, *, wild: bool, checked: bool) -> SimulationResult:
@@ -170,7 +170,7 @@ def must_settle_once(outcome: SimulationResult) -> None:
     )
     hold(max(begun.values(), default=0) <= 1, "two steps have one identity")
     hold(max(settled.values(), default=0) <= 1, "a step settled twice")
-    hold(GHOST not in str(told(outcome)), "a zombie was believed")
+    hold(GHOST not in str(outcome_of(outcome)), "a zombie was believed")
 
 
 def must_undo(outcome: SimulationResult) -> None:
@@ -193,7 +193,7 @@ def must_undo(outcome: SimulationResult) -> None:
 def must_not_depend_on_the_schedule(plan: Plan, seed: int) -> None:
     calm = run(plan, 0, wild=False, checked=False)
     other = run(plan, seed, wild=seed % 2 == 0, checked=False)
-    hold(told(calm) == told(other), f"another schedule: {told(calm)} ≠ {told(other)}")
+    hold(outcome_of(calm) == outcome_of(other), f"another schedule: {outcome_of(calm)} ≠ {outcome_of(other)}")
 
 
 def must_decide_alike_in_parts(plan: Plan, seed: int) -> None:
@@ -221,13 +221,13 @@ def must_go_on_as_it_was(seed: int, size: int = 6) -> None:
     free, asked = compiled(document), compiled(asked_on(document, 3 + seed % 5))
     if free is None or asked is None:
         return
-    calm = told(run(free, 0, wild=False, checked=False))
+    calm = outcome_of(run(free, 0, wild=False, checked=False))
     if calm.status == "interrupted" or len(calm.steps) > ASKED_STEPS_MAX:
         return
     stopped = run(asked, seed, wild=True, checked=seed % 3 == 0)
     must_settle_once(stopped)
     steps = tuple(sorted(str(step) for step in stopped.steps if step.node != ONWARD))
-    hold(told(stopped)._replace(steps=steps) == calm, f"asked on the way: {told(stopped)} ≠ {calm}")
+    hold(outcome_of(stopped)._replace(steps=steps) == calm, f"asked on the way: {outcome_of(stopped)} ≠ {calm}")
 
 
 def must_survive_a_pause(plan: Plan, seed: int) -> None:
@@ -238,7 +238,7 @@ def must_survive_a_pause(plan: Plan, seed: int) -> None:
         simulation.tell(PauseRequested())
         simulation.go_on()
         simulation.tell(ResumeRequested())
-    hold(told(simulation.go_on()) == told(calm), "a pause changed the outcome")
+    hold(outcome_of(simulation.go_on()) == outcome_of(calm), "a pause changed the outcome")
 
 
 def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
@@ -266,7 +266,7 @@ def must_come_to_the_same_when_retried(seed: int, size: int = 7) -> None:
     ]
     if len(too_large) > room // ROOM - 1 or retried.status == "interrupted":
         return  # A part of the workflow handled the failure, or all attempts together exceeded the limit of steps.
-    hold(_whichever_time(retried) == _whichever_time(calm), f"retried: {told(retried)} ≠ {told(calm)}")
+    hold(_whichever_time(retried) == _whichever_time(calm), f"retried: {outcome_of(retried)} ≠ {outcome_of(calm)}")
 
 
 def _whichever_time(outcome: SimulationResult) -> str:
@@ -294,7 +294,7 @@ def must_keep_to_its_budget(seed: int, size: int = 7) -> None:
     free, bound = compiled(document), compiled({**bounded, "config": {**config, "budget": {"policy": policy}}})
     if free is None or bound is None:
         return
-    calm = told(run(free, 0, wild=False, checked=False))
+    calm = outcome_of(run(free, 0, wild=False, checked=False))
     if calm.status == "interrupted" or len(calm.steps) > ASKED_STEPS_MAX:
         return
     simulation = Simulation(
@@ -313,7 +313,7 @@ def must_keep_to_its_budget(seed: int, size: int = 7) -> None:
     simulation.at_rest = more
     outcome = simulation.run(INPUT)
     must_settle_once(outcome)
-    hold(told(outcome) == calm, f"on a budget: {told(outcome)} ≠ {calm}")
+    hold(outcome_of(outcome) == calm, f"on a budget: {outcome_of(outcome)} ≠ {calm}")
     hold(policy != "warn" or allowed == most, "stopped although it was only to be told")
     if policy != "warn":
         _must_begin_nothing_that_is_not_paid_for(bound, outcome, most)
@@ -415,7 +415,7 @@ def must_come_to_the_same_in_every_trial(plan: Plan, seed: int) -> None:
     simulation.at_rest = on
     wild = simulation.run(INPUT)
     must_settle_once(wild)
-    hold(told(wild) == told(calm), f"tried: {told(wild)} ≠ {told(calm)}")
+    hold(outcome_of(wild) == outcome_of(calm), f"tried: {outcome_of(wild)} ≠ {outcome_of(calm)}")
     for event in wild.events:
         if isinstance(event, StepStarted) and event.runs:
             node = event.step.node

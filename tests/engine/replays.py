@@ -11,7 +11,7 @@ from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import LawBroken, Simulation, SimulationResult, describe, refolded, stored
-from tests.engine.laws import hold, run, told
+from tests.engine.laws import hold, outcome_of, run
 
 
 def must_replay(plan: Plan, outcome: SimulationResult) -> None:
@@ -42,7 +42,10 @@ def must_fork_anywhere(plan: Plan, seed: int) -> None:
     at = Random(seed).randrange(1, len(calm.rows))
     fork = forked(plan, calm.rows[:at], ForkRequested(origin="simulated", row=at), seed)
     outcome = fork.go_on()
-    hold(told(outcome) == told(calm), f"a fork at row {at} came to {told(outcome)}, its origin to {told(calm)}")
+    hold(
+        outcome_of(outcome) == outcome_of(calm),
+        f"a fork at row {at} came to {outcome_of(outcome)}, its origin to {outcome_of(calm)}",
+    )
     must_replay(plan, outcome)
 
 
@@ -60,7 +63,10 @@ def must_run_any_step_again(plan: Plan, seed: int) -> None:
     report = ForkRequested(origin="simulated", row=number + 1, before=step)
     outcome = forked(plan, rows, report, seed).go_on()
     hold(step in begun_steps(outcome, len(rows)), f"{step} did not begin again")
-    hold(told(outcome) == told(calm), f"running {step} again came to {told(outcome)}, before it was {told(calm)}")
+    hold(
+        outcome_of(outcome) == outcome_of(calm),
+        f"running {step} again came to {outcome_of(outcome)}, before it was {outcome_of(calm)}",
+    )
     must_replay(plan, outcome)
 
 

@@ -25,9 +25,9 @@ from tests.engine.laws import (
     must_undo,
     must_undo_when_cancelled,
     net_for,
+    outcome_of,
     plan_for,
     run,
-    told,
 )
 from tests.engine.replays import must_fork_anywhere, must_replay, must_run_any_step_again
 
@@ -195,7 +195,7 @@ def test_two_states_are_equal_exactly_when_all_their_parts_are(graph: int, sched
 def test_one_seed_gives_one_execution(graph: int, schedule: int) -> None:
     plan = some(plan_for(graph, 6, unruly=True))
     one, other = (run(plan, schedule, wild=True, checked=False) for _ in range(2))
-    assert (one.rows, told(one)) == (other.rows, told(other))
+    assert (one.rows, outcome_of(one)) == (other.rows, outcome_of(other))
 
 
 @pytest.mark.requirement("S1-133")

@@ -25,7 +25,7 @@ EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RunResult:
     """The results of an execution, and the requests to its models."""
 
     view: JsonObject
@@ -67,13 +67,13 @@ def play(
     script: str = "script.yaml",
     answers: tuple[GivenAnswer, ...] = (),
     settings: Mapping[str, object] | None = None,
-) -> Played:
+) -> RunResult:
     """Run an example by its path below `examples/`; `script` is the name of a file beside it, or the text of a
     script."""
     path = EXAMPLES / file
     said = parse_script(script) if "\n" in script else load_script(path.parent / script)
 
-    async def run() -> Played:
+    async def run() -> RunResult:
         app = Pointsman(
             settings=Settings.model_validate({**(settings or {}), "store": "memory:"}),
             model="scripted",
@@ -84,7 +84,7 @@ def play(
             execution = await app.start(Workflow.load(path), given)
             unused = await drive(execution, answers)
             assert unused == ()
-            return Played(
+            return RunResult(
                 json_of(await execution.view()), json_of(await timeline(app.context, execution.id)), tuple(asked)
             )
 

@@ -14,7 +14,7 @@ from pointsman.settings import Settings
 from pointsman.testing.clock import VirtualClock, run_virtually
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from tests.examples.plays import EXAMPLES, Played, overheard, play
+from tests.examples.plays import EXAMPLES, RunResult, overheard, play
 
 PIPELINE = "agentforge/agentforge.yaml"
 PROPOSAL: JsonObject = {"goal": "Write a proposal for optimizing warehouse operations"}
@@ -23,19 +23,19 @@ PAUSED = ("developer", "writer", "validation", "reviewer")
 
 
 @pytest.fixture(scope="module")
-def repaired() -> Played:
+def repaired() -> RunResult:
     """The document has issues."""
     return play(PIPELINE, PROPOSAL)
 
 
 @pytest.fixture(scope="module")
-def clean() -> Played:
+def clean() -> RunResult:
     """The document has no issues."""
     return play(PIPELINE, MEMO)
 
 
 @pytest.mark.requirement("S2-09", "S2-13", "S2-15")
-def test_five_agents_work_one_after_another_with_one_call_each(repaired: Played) -> None:
+def test_five_agents_work_one_after_another_with_one_call_each(repaired: RunResult) -> None:
     agents = ["ceo_research", "developer", "writer", "validation", "reviewer"]
     assert [node for node in repaired.path if node not in ("metrics", "end")] == agents
     assert [request.hints["node"] for request in repaired.asked] == agents
@@ -56,7 +56,7 @@ def test_five_agents_work_one_after_another_with_one_call_each(repaired: Played)
     ],
 )
 def test_each_agent_has_its_role_temperature_key_and_purpose(
-    repaired: Played, node: str, role: str, temperature: float, key: int, purpose: str
+    repaired: RunResult, node: str, role: str, temperature: float, key: int, purpose: str
 ) -> None:
     (request,) = repaired.asked_of(node)
     assert (request.system, request.temperature, request.key_index, request.purpose) == (
@@ -70,7 +70,7 @@ def test_each_agent_has_its_role_temperature_key_and_purpose(
 
 
 @pytest.mark.requirement("S2-10", "S2-11", "S2-71")
-def test_every_agent_but_the_first_waits_two_seconds(repaired: Played) -> None:
+def test_every_agent_but_the_first_waits_two_seconds(repaired: RunResult) -> None:
     assert _pauses(repaired) == dict.fromkeys(PAUSED, 2000)
 
 
@@ -80,7 +80,7 @@ def test_the_pauses_can_be_left_out() -> None:
 
 
 @pytest.mark.requirement("S2-20", "S2-24", "S2-28", "S2-31", "S2-08", "S2-14")
-def test_each_agent_leaves_its_part_of_the_state(repaired: Played) -> None:
+def test_each_agent_leaves_its_part_of_the_state(repaired: RunResult) -> None:
     state = cast(JsonObject, repaired.view["state"])
     assert list(state) == ["goal", "plan", "research", "developer", "writer", "confidence", "actions", "reviewer"]
     assert cast("list[Json]", state["plan"])[0] == {"step": 1, "task": "Analyze current warehouse layout"}
@@ -129,7 +129,7 @@ def test_a_score_is_a_number_from_0_to_100_however_it_is_said(said: JsonObject, 
 
 
 @pytest.mark.requirement("S2-O7")
-def test_the_reviewer_reports_what_it_changed(repaired: Played) -> None:
+def test_the_reviewer_reports_what_it_changed(repaired: RunResult) -> None:
     reviewer = cast(JsonObject, repaired.output["reviewer"])
     changes = cast("list[str]", reviewer["changes_made"])
     assert "# Warehouse Optimization Proposal (REVISED)" in changes
@@ -138,7 +138,7 @@ def test_the_reviewer_reports_what_it_changed(repaired: Played) -> None:
 
 
 @pytest.mark.requirement("S2-23", "S2-26", "S2-37", "S2-39", "T2-10", "T2-11", "T2-18")
-def test_the_prompts_carry_what_earlier_agents_made(repaired: Played) -> None:
+def test_the_prompts_carry_what_earlier_agents_made(repaired: RunResult) -> None:
     prompts = {str(request.hints["node"]): _prompt(request) for request in repaired.asked}
     state = cast(JsonObject, repaired.view["state"])
     assert "Mermaid diagram" in prompts["developer"]
@@ -178,7 +178,7 @@ def test_the_reviewer_works_below_80_or_with_an_issue(*, score: int, issues: lis
 
 
 @pytest.mark.requirement("S2-38", "S2-40", "S2-41", "S2-47", "S2-48", "S2-49", "T2-12", "T2-13", "T2-14")
-def test_the_output_is_the_whole_record(repaired: Played, clean: Played) -> None:
+def test_the_output_is_the_whole_record(repaired: RunResult, clean: RunResult) -> None:
     fields = "session_id goal plan research developer writer confidence reviewer final email_sent created_at"
     assert list(repaired.output) == fields.split()
     reviewer = cast(JsonObject, repaired.output["reviewer"])
@@ -197,7 +197,7 @@ def test_the_metrics_are_published_and_block_nothing() -> None:
 
 
 @pytest.mark.requirement("S2-50", "S2-51", "T2-4")
-def test_calls_keys_and_time_are_accounted_per_node(repaired: Played) -> None:
+def test_calls_keys_and_time_are_accounted_per_node(repaired: RunResult) -> None:
     rows = [(row["node"], row["modelCalls"], row["keyIndex"]) for row in _accounts(repaired)]
     assert rows == [
         ("ceo_research", 1, 0),
@@ -211,7 +211,7 @@ def test_calls_keys_and_time_are_accounted_per_node(repaired: Played) -> None:
 
 
 @pytest.mark.requirement("S2-52", "T2-2")
-def test_a_saving_in_calls_follows_from_two_executions(repaired: Played, clean: Played) -> None:
+def test_a_saving_in_calls_follows_from_two_executions(repaired: RunResult, clean: RunResult) -> None:
     calls = [sum(cast(int, row["modelCalls"]) for row in _accounts(played)) for played in (repaired, clean)]
     assert calls == [5, 4]
     assert calls[1] == cast(JsonObject, clean.view["usage"])["modelCalls"]
@@ -279,15 +279,15 @@ def test_a_failed_pipeline_goes_on_where_it_failed_and_pays_for_nothing_twice() 
     assert [asked.count(node) for node in ("ceo_research", "developer", "writer", "validation")] == [1, 1, 1, 2]
 
 
-def _accounts(played: Played) -> list[JsonObject]:
+def _accounts(played: RunResult) -> list[JsonObject]:
     return cast("list[JsonObject]", played.timeline["nodes"])
 
 
-def _spans(played: Played) -> list[JsonObject]:
+def _spans(played: RunResult) -> list[JsonObject]:
     return cast("list[JsonObject]", played.timeline["spans"])
 
 
-def _pauses(played: Played) -> dict[str, int]:
+def _pauses(played: RunResult) -> dict[str, int]:
     """Return node -> milliseconds of its pause before its start."""
     waits = [span for span in _spans(played) if span["kind"] == "wait"]
     return {str(span["node"]): round(cast(float, span["endMs"]) - cast(float, span["startMs"])) for span in waits}

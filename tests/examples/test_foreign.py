@@ -13,7 +13,7 @@ from pointsman.executions.opening import GivenAnswer
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from tests.examples.plays import EXAMPLES, Played, play
+from tests.examples.plays import EXAMPLES, RunResult, play
 
 DESK = "news-desk/news-desk.json"
 FINDER = "restaurant-finder/restaurant-finder.json"
@@ -27,13 +27,13 @@ async def codes(file: str, settings: Settings) -> list[tuple[str, str, str]]:
     return [(p.severity, p.code, p.pointer) for p in checked.problems if p.code != "unknown-tool"]
 
 
-def reporter(rules: str, given: Json) -> Played:
+def reporter(rules: str, given: Json) -> RunResult:
     """Run the news reporter with its agents named by variables."""
     variables = {f"AGENT_ID_{name}": name.lower() for name in AGENTS}
     return play("news-desk/news-reporter.json", given, script=f"rules:\n{rules}", settings={"variables": variables})
 
 
-def verdicts(played: Played) -> dict[str, int]:
+def verdicts(played: RunResult) -> dict[str, int]:
     """Return item -> the number of its reviews."""
     state = cast(JsonObject, played.view["state"])
     return {item: len(cast("list[Json]", said)) for item, said in cast(JsonObject, state["verdicts"]).items()}

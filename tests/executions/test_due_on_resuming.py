@@ -48,7 +48,7 @@ def chain(id: str, *nodes: JsonObject, **more: Json) -> Workflow:
     return Workflow.of({"id": id, "nodes": [*nodes], "edges": edges, **more})
 
 
-class Place:
+class OneStore:
     """One store and one clock; each `opened` is another process."""
 
     def __init__(self, path: Path) -> None:
@@ -70,8 +70,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> OneStore:
+    return OneStore(tmp_path)
 
 
 async def resumed(app: Pointsman, name: str) -> Execution:
@@ -82,21 +82,21 @@ async def resumed(app: Pointsman, name: str) -> Execution:
     return execution
 
 
-async def test_a_passed_deadline_is_carried_out_with_its_consequences(place: Place) -> None:
+async def test_a_passed_deadline_is_carried_out_with_its_consequences(place: OneStore) -> None:
     name = await place.left(chain("one", gate(), sending()))
     async with place.opened() as app:
         execution = await resumed(app, name)
         assert (execution.status, (await execution.view())["path"]) == ("completed", ["gate", "work"])
 
 
-async def test_a_gate_with_a_future_deadline_stays_open(place: Place) -> None:
+async def test_a_gate_with_a_future_deadline_stays_open(place: OneStore) -> None:
     name = await place.left(chain("two", gate(), sending("first"), gate("later"), sending("last")))
     async with place.opened() as app:
         execution = await resumed(app, name)
         assert (execution.status, [one.node for one in execution.gates]) == ("waiting", ["later"])
 
 
-async def test_all_passed_deadlines_are_carried_out(place: Place) -> None:
+async def test_all_passed_deadlines_are_carried_out(place: OneStore) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
     nodes: list[Json] = [start, gate("a"), gate("b"), sending("after_a"), sending("after_b")]
     edges = [("start", "a"), ("start", "b"), ("a", "after_a"), ("b", "after_b")]
@@ -108,7 +108,7 @@ async def test_all_passed_deadlines_are_carried_out(place: Place) -> None:
         assert {"after_a", "after_b"} <= {*execution.state.scopes[()].nodes}
 
 
-async def test_a_deadline_in_a_sub_workflow_is_carried_out(place: Place) -> None:
+async def test_a_deadline_in_a_sub_workflow_is_carried_out(place: OneStore) -> None:
     inner = chain("inner", gate(), sending(), output={"got": "nodes.work"})
     above = chain("above", {"id": "call", "type": "workflow", "config": {"workflow": "inner"}}, sending("after"))
     name = await place.left(above, inner)
@@ -117,7 +117,7 @@ async def test_a_deadline_in_a_sub_workflow_is_carried_out(place: Place) -> None
         assert (execution.status, (await execution.view())["path"]) == ("completed", ["call", "after"])
 
 
-async def test_a_wait_whose_time_has_passed_ends(place: Place) -> None:
+async def test_a_wait_whose_time_has_passed_ends(place: OneStore) -> None:
     pausing: JsonObject = {"id": "rest", "type": "wait", "config": {"duration": "1h"}}
     async with place.opened() as app:
         execution = await app.start(chain("rested", pausing, sending()))
@@ -127,7 +127,7 @@ async def test_a_wait_whose_time_has_passed_ends(place: Place) -> None:
         assert (await resumed(app, name)).status == "completed"
 
 
-async def test_a_wait_for_a_late_event_times_out(place: Place) -> None:
+async def test_a_wait_for_a_late_event_times_out(place: OneStore) -> None:
     listening: JsonObject = {"id": "listen", "type": "wait", "config": {"event": "paid", "timeout": "1h"}}
     name = await place.left(chain("listens", listening, sending()))
     async with place.opened() as app:
@@ -137,7 +137,7 @@ async def test_a_wait_for_a_late_event_times_out(place: Place) -> None:
         assert execution.state.counters.running_steps == 0
 
 
-async def test_a_due_escalation_is_carried_out(place: Place) -> None:
+async def test_a_due_escalation_is_carried_out(place: OneStore) -> None:
     escalating = gate(
         approvers={"users": ["ann"]}, escalation=[{"approvers": {"users": ["bob"]}, "timeout": "1h"}], onTimeout="fail"
     )
@@ -150,7 +150,7 @@ async def test_a_due_escalation_is_carried_out(place: Place) -> None:
         assert open_.at.gate.level == 1
 
 
-async def test_a_late_answer_is_refused_and_the_execution_continues(place: Place) -> None:
+async def test_a_late_answer_is_refused_and_the_execution_continues(place: OneStore) -> None:
     name = await place.left(chain("late", gate(), sending()))
     async with place.opened() as app:
         execution = await app.open(name)
@@ -160,7 +160,7 @@ async def test_a_late_answer_is_refused_and_the_execution_continues(place: Place
         assert execution.status == "completed"
 
 
-async def test_an_answer_to_one_gate_carries_out_the_due_deadline_of_another(place: Place) -> None:
+async def test_an_answer_to_one_gate_carries_out_the_due_deadline_of_another(place: OneStore) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
     free = gate("free")
     free["config"] = {"message": "And this?"}
@@ -175,7 +175,7 @@ async def test_an_answer_to_one_gate_carries_out_the_due_deadline_of_another(pla
         assert execution.status == "completed"
 
 
-async def test_a_signal_carries_out_due_deadlines(place: Place) -> None:
+async def test_a_signal_carries_out_due_deadlines(place: OneStore) -> None:
     name = await place.left(chain("signalled", gate(), sending()))
     async with place.opened() as app:
         execution = await app.open(name)
@@ -184,7 +184,7 @@ async def test_a_signal_carries_out_due_deadlines(place: Place) -> None:
         assert execution.status == "completed"
 
 
-async def test_a_fork_carries_out_due_deadlines(place: Place) -> None:
+async def test_a_fork_carries_out_due_deadlines(place: OneStore) -> None:
     name = await place.left(chain("forked", gate(), sending()))
     async with place.opened() as app:
         fork = await app.fork(name)
@@ -192,7 +192,7 @@ async def test_a_fork_carries_out_due_deadlines(place: Place) -> None:
         assert fork.status == "completed"
 
 
-async def test_answers_of_a_resume_are_applied_after_due_deadlines(place: Place) -> None:
+async def test_answers_of_a_resume_are_applied_after_due_deadlines(place: OneStore) -> None:
     name = await place.left(chain("answers", gate(), gate("second"), sending()))
     async with place.opened() as app:
         execution = await app.open(name)
@@ -201,7 +201,7 @@ async def test_answers_of_a_resume_are_applied_after_due_deadlines(place: Place)
         assert execution.status == "completed"
 
 
-async def test_a_paused_execution_carries_out_due_deadlines_on_resume(place: Place) -> None:
+async def test_a_paused_execution_carries_out_due_deadlines_on_resume(place: OneStore) -> None:
     async with place.opened() as app:
         execution = await app.start(chain("paused", gate(), sending()))
         await execution.settled()
@@ -216,7 +216,7 @@ async def test_a_paused_execution_carries_out_due_deadlines_on_resume(place: Pla
         assert execution.status == "completed"
 
 
-async def test_a_passed_deadline_and_a_due_retry_are_both_carried_out(place: Place) -> None:
+async def test_a_passed_deadline_and_a_due_retry_are_both_carried_out(place: OneStore) -> None:
     start: JsonObject = {"id": "start", "type": "start"}
     flaky: JsonObject = {
         "id": "flaky",
@@ -248,7 +248,7 @@ async def test_a_passed_deadline_and_a_due_retry_are_both_carried_out(place: Pla
         assert (execution.status, len(calls)) == ("completed", 2)
 
 
-async def test_a_gate_that_opens_late_has_its_full_timeout(place: Place) -> None:
+async def test_a_gate_that_opens_late_has_its_full_timeout(place: OneStore) -> None:
     name = await place.left(chain("row", gate("first"), gate("second", timeout="1m"), sending()))
     for after_s, status in ((30.0, "waiting"), (60.0, "completed")):
         async with place.opened() as app:
@@ -258,7 +258,7 @@ async def test_a_gate_that_opens_late_has_its_full_timeout(place: Place) -> None
             assert (await resumed(app, name)).status == status
 
 
-async def test_deadlines_in_many_sub_workflows_are_carried_out_concurrently(place: Place) -> None:
+async def test_deadlines_in_many_sub_workflows_are_carried_out_concurrently(place: OneStore) -> None:
     inner = chain("inner", gate(), {"id": "rest", "type": "wait", "config": {"duration": "0s"}}, sending())
     nodes: list[Json] = [
         {"id": "each", "type": "parallel", "config": {"items": "[1, 2, 3]"}},
@@ -274,7 +274,7 @@ async def test_deadlines_in_many_sub_workflows_are_carried_out_concurrently(plac
         assert (await resumed(app, name)).status == "completed"
 
 
-async def test_the_deadline_of_the_execution_stops_it_with_its_reason(place: Place) -> None:
+async def test_the_deadline_of_the_execution_stops_it_with_its_reason(place: OneStore) -> None:
     slow = chain("slow", gate(timeout="1d"), sending(), config={"limits": {"deadline": "1h"}})
     name = await place.left(slow)
     async with place.opened() as app:
@@ -287,7 +287,7 @@ async def test_the_deadline_of_the_execution_stops_it_with_its_reason(place: Pla
         )
 
 
-async def test_resume_and_retry_return_after_due_deadlines_are_carried_out(place: Place) -> None:
+async def test_resume_and_retry_return_after_due_deadlines_are_carried_out(place: OneStore) -> None:
     inner = chain("inner", gate(), {"id": "more", "type": "human", "config": {"message": "More?"}})
     above = chain("above", {"id": "call", "type": "workflow", "config": {"workflow": "inner"}})
     alone, nested = await place.left(inner), await place.left(above, inner)
@@ -300,7 +300,7 @@ async def test_resume_and_retry_return_after_due_deadlines_are_carried_out(place
             assert "gate" not in [one["nodeId"] for one in waiting if isinstance(one, dict)]
 
 
-async def test_a_retry_carries_out_other_due_deadlines(place: Place) -> None:
+async def test_a_retry_carries_out_other_due_deadlines(place: OneStore) -> None:
     works = list[bool]()
 
     @tool
@@ -328,7 +328,9 @@ async def test_a_retry_carries_out_other_due_deadlines(place: Place) -> None:
         assert "after" in execution.state.scopes[()].nodes
 
 
-async def test_a_resume_that_ends_the_execution_succeeds_and_one_of_an_ended_execution_is_refused(place: Place) -> None:
+async def test_a_resume_that_ends_the_execution_succeeds_and_one_of_an_ended_execution_is_refused(
+    place: OneStore,
+) -> None:
     name = await place.left(chain("ends", gate(), sending()))
     async with place.opened() as app:
         execution = await app.open(name)

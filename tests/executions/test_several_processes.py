@@ -46,7 +46,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return found
 
 
-class Lingering:
+class SlowTool:
     """A tool that runs until the test releases it, and records how it ended."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ async def soon(event: asyncio.Event) -> None:
 
 
 async def test_a_cancel_from_another_process_stops_the_tool_and_notifies_waiters(url: str) -> None:
-    here, there = Lingering(), Lingering()
+    here, there = SlowTool(), SlowTool()
     async with here.opened(url) as app, there.opened(url) as other:
         execution = await app.start(SLOW)
         waiting = asyncio.ensure_future(execution.settled())
@@ -160,7 +160,7 @@ async def test_a_stream_continues_after_the_store_was_unavailable(
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 async def test_a_pause_from_another_process_stops_the_step_and_resume_runs_it_again(url: str) -> None:
-    here, there = Lingering(), Lingering()
+    here, there = SlowTool(), SlowTool()
     async with here.opened(url) as app, there.opened(url) as other:
         execution = await app.start(SLOW)
         await soon(here.begun)
@@ -174,7 +174,7 @@ async def test_a_pause_from_another_process_stops_the_step_and_resume_runs_it_ag
 
 
 async def test_a_cancel_of_the_parent_in_another_process_stops_its_sub_workflow(url: str) -> None:
-    here, there = Lingering(), Lingering()
+    here, there = SlowTool(), SlowTool()
     async with here.opened(url) as app, there.opened(url) as other:
         await app.save(SLOW)
         execution = await app.start(ABOVE)
@@ -189,7 +189,7 @@ async def test_a_cancel_of_the_parent_in_another_process_stops_its_sub_workflow(
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 async def test_a_parent_waits_for_a_sub_workflow_in_another_process(url: str) -> None:
-    here, there = Lingering(), Lingering()
+    here, there = SlowTool(), SlowTool()
     async with here.opened(url) as app, there.opened(url) as other:
         await app.save(SLOW)
         execution = await app.start(ABOVE)
@@ -205,7 +205,7 @@ async def test_a_parent_waits_for_a_sub_workflow_in_another_process(url: str) ->
 
 
 async def test_an_execution_that_only_received_an_event_continues_when_opened(url: str) -> None:
-    here, there = Lingering(), Lingering()
+    here, there = SlowTool(), SlowTool()
     async with here.opened(url) as app:
         execution = await app.start(SLOW)
         await soon(here.begun)
@@ -226,7 +226,7 @@ async def child_of(app: Pointsman, execution: ExecutionId) -> str:
 
 
 async def test_a_leader_yields_an_execution_and_resumes_it_later(url: str) -> None:
-    here, there = Lingering(), Lingering()
+    here, there = SlowTool(), SlowTool()
     async with here.opened(url) as app, there.opened(url) as other, app.leading():
         await app.save(SLOW)
         execution = await app.start(ABOVE)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.integration
 """Nothing here takes long; a hanging test is ended."""
 
 
-class Watched:
+class RecordedStream:
     """An app with a provider, and the received deltas."""
 
     def __init__(self, app: Pointsman) -> None:
@@ -59,7 +59,7 @@ class Watched:
 
 
 @asynccontextmanager
-async def watched(own: Provider, tmp_path: Path) -> AsyncGenerator[Watched]:
+async def watched(own: Provider, tmp_path: Path) -> AsyncGenerator[RecordedStream]:
     settings = Settings.model_validate(
         {
             "store": f"sqlite:///{tmp_path / 'store.db'}",
@@ -67,7 +67,7 @@ async def watched(own: Provider, tmp_path: Path) -> AsyncGenerator[Watched]:
         }
     )
     async with asyncio.timeout(PATIENCE_S), Pointsman(settings=settings) as app:
-        yield Watched(app)
+        yield RecordedStream(app)
 
 
 async def test_text_is_streamed_as_it_arrives_and_not_stored(tmp_path: Path) -> None:

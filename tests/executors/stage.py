@@ -23,7 +23,7 @@ from pointsman.use_counts import UseCounts
 from pointsman.values import ExecutionId, Json, JsonObject
 
 
-class Remembered:
+class RecordedEffects:
     """Effects in memory; `paid` are those that were really performed."""
 
     def __init__(self, known: dict[int, Json] | None = None) -> None:
@@ -56,7 +56,7 @@ class StagedRun:
     def __init__(self, effects: dict[int, Json] | None = None) -> None:
         self.execution = ExecutionId("exec-1")
         self.revision = ""
-        self.effects = Remembered(effects)
+        self.effects = RecordedEffects(effects)
         self.deltas: list[JsonObject] = []
         self.uses = UseCounts()
 
@@ -73,7 +73,7 @@ class StagedRun:
         self.deltas.append(delta)
 
 
-class Overheard:
+class RecordingModels:
     """Models that record their requests."""
 
     def __init__(self, models: PydanticModels) -> None:
@@ -98,7 +98,7 @@ class Stage:
     def __init__(self, script: str = "rules: []", *tools: Tool, models: Models | None = None) -> None:
         """`models` answer instead of the script."""
         scripted = read_script(script)
-        self.models = Overheard(PydanticModels(default="scripted", script=scripted, sleep=no_wait))
+        self.models = RecordingModels(PydanticModels(default="scripted", script=scripted, sleep=no_wait))
         self.tools = ToolRegistry(tools, plugins=False)
         for canned in canned_tools(scripted.tools):
             self.tools.add(canned, origin="scripted")

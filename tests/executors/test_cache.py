@@ -13,7 +13,7 @@ from pointsman.testing.clock import run_virtually
 from pointsman.tools.functions import tool
 from pointsman.tools.tool import Tool, ToolFailed
 from pointsman.values import Json, JsonObject, json_of
-from tests.scenarios import Played, installation, play, written
+from tests.scenarios import RunResult, installation, play, written
 
 
 def node(name: str, cache: str | None = None, *, of: str = "input.q", **execution: Json) -> JsonObject:
@@ -57,7 +57,7 @@ class Searches:
         return search
 
 
-def cached(played: Played) -> list[Json]:
+def cached(played: RunResult) -> list[Json]:
     return [event.get("cached", False) for event in played.told("step_succeeded")]
 
 

@@ -11,7 +11,7 @@ from pointsman.expressions.formula import compile_expression
 from pointsman.values import Json
 
 
-class Rest(TypedDict, total=False):
+class OtherParts(TypedDict, total=False):
     """Other parts of an environment."""
 
     nodes: dict[str, Json]
@@ -20,7 +20,7 @@ class Rest(TypedDict, total=False):
     item_key: str
 
 
-def value(source: str, state: dict[str, Json] | None = None, **rest: Unpack[Rest]) -> Json:
+def value(source: str, state: dict[str, Json] | None = None, **rest: Unpack[OtherParts]) -> Json:
     """Return the value of an expression on a state."""
     return compile_expression(source).evaluate(Environment(state or {}, **rest))
 

@@ -132,7 +132,7 @@ def test_a_clock_that_ran_ahead_does_not_block_calls() -> None:
     assert run_virtually(story()) < 0.4
 
 
-class Away:
+class UnreachableStore:
     """Leases and spending in a store that is unreachable."""
 
     async def take(self, provider: str, key: int, *, interval_s: float, key_interval_s: float) -> KeyLease:
@@ -151,7 +151,7 @@ class Away:
 @pytest.mark.parametrize("how", [Provider(shared=True), Provider(day=DayLimit(calls=1))], ids=["shared", "day"])
 async def test_a_store_outage_does_not_fail_the_model(how: Provider) -> None:
     own = replace(how, base_url="http://own.test/v1")
-    models = PydanticModels(providers={"own": own}, leases=Away(), spending=Away())
+    models = PydanticModels(providers={"own": own}, leases=UnreachableStore(), spending=UnreachableStore())
     for _ in range(2):
         with pytest.raises(Outage):
             await models.ask(ModelRequest(model="own:m", messages=[user_message("hello")]))

@@ -45,7 +45,7 @@ tools: {look: {result: fog}, post: {results: [{fail: {message: full}}]}}
 """
 
 
-class Heard:
+class CollectedSpans:
     """The spans that a collector received."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ def ids(span: ReadableSpan) -> tuple[int, int, int | None]:
 
 
 async def test_an_execution_is_a_trace_of_segments_steps_and_calls() -> None:
-    heard = Heard()
+    heard = CollectedSpans()
     async with installation(SCRIPT) as app, heard.by(app):
         execution = await app.start(written(LETTER), {"goal": "tides"})
         await drive(execution, (GivenAnswer("review", "go"),))
@@ -98,7 +98,7 @@ async def test_an_execution_is_a_trace_of_segments_steps_and_calls() -> None:
 
 @pytest.mark.integration
 async def test_another_process_continues_the_trace_and_repeats_no_span(tmp_path: Path) -> None:
-    store, heard = f"sqlite:///{tmp_path / 'store.db'}", Heard()
+    store, heard = f"sqlite:///{tmp_path / 'store.db'}", CollectedSpans()
     async with installation(SCRIPT, store=store) as app, heard.by(app):
         execution = await app.start(written(LETTER), {"goal": "tides"})
         await execution.settled()
@@ -119,7 +119,7 @@ id: outer
 nodes: [{id: call, type: workflow, config: {workflow: inner}}]
 """
     inner = "{pointsman: 1, id: inner, nodes: [{id: say, type: agent, config: {prompt: hi}}]}"
-    heard = Heard()
+    heard = CollectedSpans()
     async with installation() as app, heard.by(app):
         await app.save(written(inner))
         execution = await app.start(written(outer), {})
@@ -130,7 +130,7 @@ nodes: [{id: call, type: workflow, config: {workflow: inner}}]
 
 
 async def test_a_start_can_name_its_trace() -> None:
-    heard = Heard()
+    heard = CollectedSpans()
     async with installation() as app, heard.by(app):
         trigger: JsonObject = {"kind": "api", "traceparent": traceparent(0xABC, 0xDEF)}
         flow = "{pointsman: 1, id: one, nodes: [{id: say, type: agent, config: {prompt: hi}}]}"
@@ -148,7 +148,7 @@ async def test_http_nodes_propagate_their_span_if_enabled(httpserver: HTTPServer
     node = f"{{id: get, type: http, config: {{url: '{httpserver.url_for('/there')}'}}}}"
     flow = f"{{pointsman: 1, id: web, nodes: [{node}]}}"
     http = {"networks": ["127.0.0.0/8"], "ports": [httpserver.port]}
-    heard, said = Heard(), list[str | None]()
+    heard, said = CollectedSpans(), list[str | None]()
     for wanted in (True, False):
         settings = SETTINGS.model_copy(update={"propagate": wanted})
         async with installation(settings={"http": http}) as app, heard.by(app, settings):
@@ -161,14 +161,14 @@ async def test_http_nodes_propagate_their_span_if_enabled(httpserver: HTTPServer
 
 
 async def test_a_configured_fraction_of_executions_is_traced() -> None:
-    heard = Heard()
+    heard = CollectedSpans()
     async with installation(SCRIPT) as app, heard.by(app, SETTINGS.model_copy(update={"sample": 0.0})):
         await (await app.start(written(LETTER), {"goal": "x"})).settled()
     assert heard.spans == []
 
 
 async def test_tokens_and_durations_of_calls_follow_the_conventions() -> None:
-    heard = Heard()
+    heard = CollectedSpans()
     async with installation(SCRIPT) as app, heard.by(app):
         await (await app.start(written(LETTER), {"goal": "x"})).settled()
         data = heard.reader.get_metrics_data()

@@ -166,7 +166,7 @@ BOMBS: Final[dict[str, Callable[[int], Sent]]] = {
 }
 
 
-class Measured(NamedTuple):
+class BombResult(NamedTuple):
     """The measurements of one bomb."""
 
     bomb: str
@@ -259,7 +259,7 @@ class Victim:
     viewer: str
     other: str
 
-    async def measure(self, name: str, size: int) -> Measured:
+    async def measure(self, name: str, size: int) -> BombResult:
         """Send a bomb, and measure what others and the machine notice."""
         path, body = BOMBS[name](size)
         content = json.dumps(body).encode()
@@ -282,7 +282,7 @@ class Victim:
             with suppress(asyncio.CancelledError):
                 await task
         slowest = (honest.slowest_s, honest.slowest_check_s)
-        return Measured(name, status, code, took, most_mb - before_mb, workers_mb, *slowest, tuple(honest.failed))
+        return BombResult(name, status, code, took, most_mb - before_mb, workers_mb, *slowest, tuple(honest.failed))
 
     async def _send(self, path: str, content: bytes) -> tuple[int, str]:
         headers = {"authorization": f"Bearer {self.viewer}", "content-type": "application/json"}
@@ -328,7 +328,7 @@ async def _key(client: httpx2.AsyncClient, name: str, role: str, by: str) -> str
     return str(made.raise_for_status().json()["key"])
 
 
-async def measured(size: int, *only: str, settings: str = SETTINGS, defect: str = "") -> list[Measured]:
+async def measured(size: int, *only: str, settings: str = SETTINGS, defect: str = "") -> list[BombResult]:
     async with victim(settings, defect) as one:
         return [await one.measure(name, size) for name in BOMBS if not only or name in only]
 

@@ -293,7 +293,7 @@ def name_of(attack: Attack) -> str:
     return getattr(attack, "__name__", "")
 
 
-class Measured(NamedTuple):
+class FloodResult(NamedTuple):
     """The measurements of one attack."""
 
     attack: str
@@ -393,7 +393,7 @@ class Victim:
     client: httpx2.AsyncClient
     attacker: Attacker
 
-    async def measure(self, attack: Attack, size: int) -> Measured:
+    async def measure(self, attack: Attack, size: int) -> FloodResult:
         """Attack the server, and measure the effect on an honest client and on the machine."""
         assert self.server.process is not None
         pid, honest = self.server.process.pid, Honest(self.client, self.key)
@@ -411,7 +411,7 @@ class Victim:
         asking.cancel()
         with suppress(asyncio.CancelledError):
             await asking
-        return Measured(
+        return FloodResult(
             name_of(attack).replace("_", " "),
             most_mb - before_mb,
             honest.slowest_s,
@@ -441,7 +441,7 @@ async def victim(defect: str = "") -> AsyncGenerator[Victim, None]:
             await server.stop(signal.SIGKILL)
 
 
-async def measured(size: int, *only: str, defect: str = "") -> list[Measured]:
+async def measured(size: int, *only: str, defect: str = "") -> list[FloodResult]:
     async with victim(defect) as one:
         return [await one.measure(attack, size) for attack in ATTACKS if not only or name_of(attack) in only]
 

@@ -41,7 +41,7 @@ DOCUMENT: Final[JsonObject] = {
 }
 
 
-class Seen(NamedTuple):
+class Report(NamedTuple):
     """The report of one process."""
 
     status: str
@@ -75,7 +75,7 @@ def peak_mb() -> float:
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
 
 
-async def begin(store: str, parts: int) -> Seen:
+async def begin(store: str, parts: int) -> Report:
     async def bring() -> object:
         """Return the value."""
         return value(parts)
@@ -86,27 +86,27 @@ async def begin(store: str, parts: int) -> Seen:
         execution = await pointsman.start(Workflow.of(DOCUMENT), {})
         status = await execution.settled()
         failure = execution.state.outcome.failure
-        return Seen(status, failure.code if failure else "", "", peak_mb() - before, execution.id)
+        return Report(status, failure.code if failure else "", "", peak_mb() - before, execution.id)
 
 
-async def go_on(store: str, name: str) -> Seen:
+async def go_on(store: str, name: str) -> Report:
     async with Pointsman(store, model="scripted") as pointsman:
         before = peak_mb()
         execution = await pointsman.open(name)
         await execution.answer("ask", "yes")
         status = await execution.settled()
-        return Seen(status, "", "", peak_mb() - before, name)
+        return Report(status, "", "", peak_mb() - before, name)
 
 
-async def look(store: str, name: str) -> Seen:
+async def look(store: str, name: str) -> Report:
     async with Pointsman(store, model="scripted") as pointsman:
         before = peak_mb()
         state, _ = await pointsman.state_and_events(name)
         peak = peak_mb() - before
-        return Seen(state.status, "", digest(cast("JsonObject", state.outcome.output)["kept"]), peak, name)
+        return Report(state.status, "", digest(cast("JsonObject", state.outcome.output)["kept"]), peak, name)
 
 
-def in_a_process(*words: str) -> Seen:
+def in_a_process(*words: str) -> Report:
     """Run a part in a process and return its report; a crash raises its last output."""
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     done = subprocess.run(
@@ -117,7 +117,9 @@ def in_a_process(*words: str) -> Seen:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths},
     )
-    return Seen(*json.loads(done.stdout)) if done.returncode == 0 else Seen("broke", done.stderr[-500:], "", 0.0, "")
+    return (
+        Report(*json.loads(done.stdout)) if done.returncode == 0 else Report("broke", done.stderr[-500:], "", 0.0, "")
+    )
 
 
 def examine(size: int, seed: int) -> Finding:
@@ -131,7 +133,7 @@ def examine(size: int, seed: int) -> Finding:
     return judged(began, went_on, seen, too_large)
 
 
-def judged(began: Seen, went_on: Seen, seen: Seen, too_large: Seen) -> Finding:
+def judged(began: Report, went_on: Report, seen: Report, too_large: Report) -> Finding:
     violations: list[str] = []
     for which, status in ((began, "waiting"), (went_on, "completed"), (seen, "completed")):
         if which.status != status:

@@ -14,7 +14,7 @@ from pointsman.engine.plan import Plan
 from pointsman.engine.reports import PauseRequested, ResumeRequested
 from pointsman.testing.graphs import INPUT, perform
 from pointsman.testing.simulation import Simulation, SimulationResult
-from tests.engine.laws import hold, hunt, must_end, must_settle_once, net_for, plan_for, run, told
+from tests.engine.laws import hold, hunt, must_end, must_settle_once, net_for, outcome_of, plan_for, run
 from tests.engine.replays import must_replay
 from tests.reliability.disturbances import DisturbedSimulation, cancelled_at, retried_or_resumed
 from tests.reliability.findings import Finding
@@ -28,7 +28,7 @@ SPLIT_FROM: Final = 50
 """With at least this many seeds, separate processes are worth their start."""
 
 
-class Seen(NamedTuple):
+class SeedResults(NamedTuple):
     """The results of some seeds."""
 
     states: frozenset[str]
@@ -72,7 +72,7 @@ def must_survive_storms(plan: Plan, number: int, tally: Tally, *, tame: bool) ->
     must_end(outcome)
     must_settle_once(outcome)
     if tame:
-        hold(told(outcome) == told(run(plan, 0, wild=False, checked=False)), "a storm changed the outcome")
+        hold(outcome_of(outcome) == outcome_of(run(plan, 0, wild=False, checked=False)), "a storm changed the outcome")
 
 
 def must_end_when_cancelled(plan: Plan, number: int, tally: Tally) -> None:
@@ -124,7 +124,7 @@ def examine_seed(number: int, tally: Tally) -> None:
     must_end_with_people(number, tally)
 
 
-def examine_seeds(numbers: range) -> Seen:
+def examine_seeds(numbers: range) -> SeedResults:
     """Check all seeds, also after a violation."""
     tally, violations = Tally(), list[str]()
     for number in numbers:
@@ -132,7 +132,7 @@ def examine_seeds(numbers: range) -> Seen:
             examine_seed(number, tally)
         except Exception as why:
             violations.append(f"seed {number}: {type(why).__name__}: {str(why)[:300]} (--seed {number} --size 1)")
-    return Seen(frozenset(tally.states), tally.executions, tally.rows, tuple(violations))
+    return SeedResults(frozenset(tally.states), tally.executions, tally.rows, tuple(violations))
 
 
 def examine(size: int, seed: int) -> Finding:

@@ -60,14 +60,14 @@ class Stall(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Watched:
+class MonitoredServer:
     """A server with a monitored event loop."""
 
     server: ServerProcess
     client: httpx2.AsyncClient
     file: Path
 
-    async def stall_of(self, verb: str, work: Callable[[Watched], Awaitable[int]]) -> Stall:
+    async def stall_of(self, verb: str, work: Callable[[MonitoredServer], Awaitable[int]]) -> Stall:
         await self.reading()
         status = await work(self)
         await asyncio.sleep(0.05)  # Include work after the answer.
@@ -120,11 +120,11 @@ SMALL: Final[JsonObject] = {
 VALUES: Final[list[Json]] = [*range(240_000)]
 """The largest number of values that a body may have."""
 
-Verb: TypeAlias = Callable[[Watched], Awaitable[int]]
+Verb: TypeAlias = Callable[[MonitoredServer], Awaitable[int]]
 
 
 def request(method: str, path: str, body: Callable[[], object] = lambda: None, **headers: str) -> Verb:
-    async def send(watched: Watched) -> int:
+    async def send(watched: MonitoredServer) -> int:
         try:
             return (await watched.send(method, path, body(), **headers)).status_code
         except httpx2.TransportError:  # Refused before the whole body was sent.
@@ -136,7 +136,7 @@ def request(method: str, path: str, body: Callable[[], object] = lambda: None, *
 def webhook(body: Callable[[], object]) -> Verb:
     """Return a signed call of the webhook of `small`."""
 
-    async def send(watched: Watched) -> int:
+    async def send(watched: MonitoredServer) -> int:
         content, at = json.dumps(body()).encode(), int(time.time())
         delivery = uuid4().hex
         headers = {
@@ -178,18 +178,18 @@ def mcp(name: str, arguments: Callable[[], JsonObject]) -> Verb:
 def on_execution(method: str, path: str, body: Callable[[], object] = lambda: None) -> Verb:
     """Return a verb on an execution of the long workflow."""
 
-    async def send(watched: Watched) -> int:
+    async def send(watched: MonitoredServer) -> int:
         return (await watched.send(method, f"{FAMILY}/{await execution(watched)}{path}", body())).status_code
 
     return send
 
 
-async def execution(watched: Watched) -> str:
+async def execution(watched: MonitoredServer) -> str:
     found = await watched.send("GET", "/api/workflows/executions?workflow=long&limit=1&order=asc")
     return str(found.json()["executions"][0]["executionId"])
 
 
-async def bring_in(watched: Watched) -> int:
+async def bring_in(watched: MonitoredServer) -> int:
     exported = await watched.client.get(f"{FAMILY}/{await execution(watched)}/export")
     await watched.reading()
     sent = await watched.send("POST", f"{FAMILY}/import?renamed=true", exported.content, **{"content-type": "x/y"})
@@ -294,7 +294,7 @@ def chain_with_text(megabytes: int) -> JsonObject:
 
 
 @asynccontextmanager
-async def watched() -> AsyncGenerator[Watched, None]:
+async def watched() -> AsyncGenerator[MonitoredServer, None]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "stalls"
@@ -305,7 +305,7 @@ async def watched() -> AsyncGenerator[Watched, None]:
         await server.begin()
         try:
             async with httpx2.AsyncClient(base_url=server.url, timeout=ANSWER_S_MAX) as client:
-                yield Watched(server, client, file)
+                yield MonitoredServer(server, client, file)
         finally:
             await server.stop(signal.SIGKILL)
 

@@ -23,7 +23,7 @@ from tests.runtime.world import FIRST, Shelf, chain
 pytestmark = pytest.mark.integration
 
 
-class Paying:
+class PaidWork:
     """Requests some effects in order, and hangs before those that are not allowed yet."""
 
     def __init__(self, *asks: tuple[EffectKind, str], hangs_at: int | None = None) -> None:
@@ -57,7 +57,7 @@ class Paying:
         return WorkDone(step=command.step, attempt=command.attempt, result=answers)
 
 
-def runtime_over(store: Store, paying: Paying, durability: str = "step") -> tuple[LocalRuntime, Shelf]:
+def runtime_over(store: Store, paying: PaidWork, durability: str = "step") -> tuple[LocalRuntime, Shelf]:
     shelf = Shelf(one=chain("a", config={"durability": durability}))
     return LocalRuntime(store, shelf, paying, SystemClock(), Feed()), shelf
 
@@ -65,7 +65,7 @@ def runtime_over(store: Store, paying: Paying, durability: str = "step") -> tupl
 async def broken_off(address: str, *asks: tuple[EffectKind, str], durability: str = "step") -> None:
     """Run an attempt whose process ends after all effects but the last."""
     store = await open_sqlite(address)
-    paying = Paying(*asks, hangs_at=len(asks))
+    paying = PaidWork(*asks, hangs_at=len(asks))
     runtime, shelf = runtime_over(store, paying, durability)
     await runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one"))
     await paying.hangs.wait()
@@ -73,7 +73,7 @@ async def broken_off(address: str, *asks: tuple[EffectKind, str], durability: st
     await store.close()
 
 
-async def taken_up(address: str, paying: Paying, durability: str = "step") -> Driver:
+async def taken_up(address: str, paying: PaidWork, durability: str = "step") -> Driver:
     store = await open_sqlite(address)
     runtime, _ = runtime_over(store, paying, durability)
     driver = await runtime.open(FIRST)
@@ -85,7 +85,7 @@ async def taken_up(address: str, paying: Paying, durability: str = "step") -> Dr
 async def test_a_recorded_call_is_not_paid_again_after_a_crash(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/store.db"
     await broken_off(address, ("model", "one"), ("tool", "two"), ("model", "three"))
-    paying = Paying(("model", "one"), ("tool", "two"), ("model", "three"))
+    paying = PaidWork(("model", "one"), ("tool", "two"), ("model", "three"))
     driver = await taken_up(address, paying)
     assert paying.paid == [(3, "model", "three")]
     assert driver.state.outcome.output == ["one!", "two!", "three!"]
@@ -97,7 +97,7 @@ async def test_a_recorded_answer_is_not_used_for_another_request(
 ) -> None:
     address = f"sqlite:///{tmp_path}/store.db"
     await broken_off(address, ("model", "one"), ("model", "two"))
-    paying = Paying((kind, request_), ("model", "two"))
+    paying = PaidWork((kind, request_), ("model", "two"))
     driver = await taken_up(address, paying)
     assert driver.state.outcome.failure is not None
     assert (driver.state.outcome.failure.code, paying.paid) == ("effect-mismatch", [])
@@ -106,14 +106,14 @@ async def test_a_recorded_answer_is_not_used_for_another_request(
 async def test_with_lossy_durability_another_request_is_sent(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/store.db"
     await broken_off(address, ("model", "one"), ("model", "two"), durability="async")
-    paying = Paying(("model", "other"), ("model", "two"))
+    paying = PaidWork(("model", "other"), ("model", "two"))
     driver = await taken_up(address, paying, durability="async")
     assert (driver.state.status, driver.state.outcome.output) == ("completed", ["other!", "two!"])
 
 
 async def test_a_limit_during_an_attempt_does_not_repeat_paid_calls(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
-    paying = Paying(("model", "one"), ("model", "two"), hangs_at=2)
+    paying = PaidWork(("model", "one"), ("model", "two"), hangs_at=2)
     shelf = Shelf(one=chain("a", config={"limits": {"executionTime": "50ms"}}))
     runtime = LocalRuntime(store, shelf, paying, SystemClock(), Feed())
     driver = await runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one"))
@@ -128,7 +128,7 @@ async def test_a_limit_during_an_attempt_does_not_repeat_paid_calls(tmp_path: Pa
 
 async def test_the_late_result_of_a_cancelled_or_superseded_attempt_is_refused(tmp_path: Path) -> None:
     store = await open_sqlite(f"sqlite:///{tmp_path}/store.db")
-    paying = Paying(("model", "one"), hangs_at=1)
+    paying = PaidWork(("model", "one"), hangs_at=1)
     runtime, shelf = runtime_over(store, paying)
     driver = await runtime.start(FIRST, shelf.plans["one"], Start(input={}, definition="one"))
     await paying.hangs.wait()

@@ -152,7 +152,7 @@ def test_a_store_outage_during_resuming_is_reported_once() -> None:
     run_virtually(story())
 
 
-class Due:
+class FailingChore:
     """Background work that is due until it is done; it completes after its errors."""
 
     def __init__(self, *raises: Exception) -> None:
@@ -173,7 +173,7 @@ def test_a_due_execution_that_fails_is_reported_and_retried_after_a_minute() -> 
     async def story() -> None:
         troubles: list[tuple[str | None, str]] = []
         runtime, _, _ = await here(MemoryStore())
-        broken, other = Due(CallerError("its workflow is gone")), Due()
+        broken, other = FailingChore(CallerError("its workflow is gone")), FailingChore()
         keeper = Leader(
             runtime, runtime.open, chores=[broken, other], tell=lambda name, why: troubles.append((name, str(why)))
         )

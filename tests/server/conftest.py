@@ -40,7 +40,7 @@ class FrequentChecks:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamedEvent:
     """One server-sent event."""
 
     id: str
@@ -85,7 +85,7 @@ class Served:
 
     async def ended(self, execution: str) -> Any:
         """Wait for the end of an execution and return its view."""
-        await self.story(execution)
+        await self.read_events(execution)
         return await self.read(execution)
 
     async def key(self, name: str, role: Role, *groups: str) -> dict[str, str]:
@@ -93,7 +93,7 @@ class Served:
         return {"authorization": f"Bearer {await self.desk.keys.make(name, role, groups=groups)}"}
 
     @asynccontextmanager
-    async def stream(self, execution: str, *, after: str = "") -> AsyncGenerator[AsyncIterator[Told], None]:
+    async def stream(self, execution: str, *, after: str = "") -> AsyncGenerator[AsyncIterator[StreamedEvent], None]:
         """Open its events as a browser does."""
         headers = {"last-event-id": after} if after else {}
         address = f"/api/workflows/executions/{execution}/stream"
@@ -102,20 +102,20 @@ class Served:
             assert reply.headers["content-type"].startswith("text/event-stream")
             yield events_in(reply)
 
-    async def story(self, execution: str, *, after: str = "") -> list[Told]:
+    async def read_events(self, execution: str, *, after: str = "") -> list[StreamedEvent]:
         """Return all events until the stream ends."""
         async with self.stream(execution, after=after) as events:
             return [event async for event in events]
 
 
-async def events_in(reply: httpx2.Response) -> AsyncIterator[Told]:
+async def events_in(reply: httpx2.Response) -> AsyncIterator[StreamedEvent]:
     fields: dict[str, str] = {}
     async for line in reply.aiter_lines():
         if line:
             name, _, value = line.partition(": ")
             fields[name] = value
         elif "event" in fields:
-            yield Told(fields.get("id", ""), fields["event"], json.loads(fields["data"]))
+            yield StreamedEvent(fields.get("id", ""), fields["event"], json.loads(fields["data"]))
             fields = {}
 
 

@@ -41,7 +41,7 @@ SERVER: Final = (
 )
 
 
-class Fuzzed(NamedTuple):
+class FuzzRun(NamedTuple):
     """The number of cases, whether all passed, and the output of schemathesis."""
 
     cases: int
@@ -49,7 +49,7 @@ class Fuzzed(NamedTuple):
     said: str
 
 
-def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True, slow: bool = True) -> Fuzzed:
+def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool = True, slow: bool = True) -> FuzzRun:
     """Send at most that many `examples` of each operation in each half: the ids of the first half exist, those of the
     second are generated (`unknown`). `coverage`: also every limit of every parameter alone, 5 000 cases in each half.
     `slow`: also the operations that take seconds.
@@ -63,14 +63,14 @@ def fuzzed(examples: int, *, seed: int = 1, coverage: bool = True, unknown: bool
         halves = [known, []] if unknown else [known]
         left_out = LEFT_OUT if slow else f"{LEFT_OUT}|{SLOW}"
         rounds = [run(address, examples, seed, one, Path(folder), left_out, coverage=coverage) for one in halves]
-    return Fuzzed(
+    return FuzzRun(
         sum(one.cases for one in rounds), all(one.held for one in rounds), "".join(one.said for one in rounds)
     )
 
 
 def run(
     address: str, examples: int, seed: int, config: list[str], folder: Path, left_out: str, *, coverage: bool
-) -> Fuzzed:
+) -> FuzzRun:
     command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", *config, "run"]
     command += [f"{address}/api/openapi.json", "-c", CHECKS, "--exclude-path-regex", left_out, "-n", str(examples)]
     command += ["--continue-on-failure", "--no-color", "--request-timeout", "30", "--seed", str(seed)]
@@ -85,7 +85,7 @@ def run(
     command += ["--exclude-name", "POST /api/schedules"]  # A schedule would start executions in the background.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = GENERATED.findall(done.stdout)
-    return Fuzzed(int(found[-1]) if found else 0, done.returncode == 0 and bool(found), done.stdout + done.stderr)
+    return FuzzRun(int(found[-1]) if found else 0, done.returncode == 0 and bool(found), done.stdout + done.stderr)
 
 
 def things_that_are_there(address: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from pointsman.store.errors import StoreLocked
 from pointsman.store.records import ExecutionQuery, Summary
 from tests import postgres
 from tests.patience import PATIENCE_S
-from tests.server.conftest import Served, Told, events_in, serving
+from tests.server.conftest import Served, StreamedEvent, events_in, serving
 from tests.server.flows import LETTER, secret_of
 
 ADDRESS = "/api/workflows/executions/stream"
@@ -25,7 +25,7 @@ ADDRESS = "/api/workflows/executions/stream"
 @asynccontextmanager
 async def watching(
     served: Served, *, after: str = "", headers: dict[str, str] | None = None, **query: str
-) -> AsyncGenerator[AsyncIterator[Told], None]:
+) -> AsyncGenerator[AsyncIterator[StreamedEvent], None]:
     sent = {**(headers or {}), **({"last-event-id": after} if after else {})}
     async with served.client.stream("GET", ADDRESS, params=query, headers=sent, timeout=PATIENCE_S) as reply:
         assert reply.status_code == 200
@@ -34,7 +34,7 @@ async def watching(
         yield events_in_lines(lines)
 
 
-async def events_in_lines(lines: AsyncIterator[str]) -> AsyncIterator[Told]:
+async def events_in_lines(lines: AsyncIterator[str]) -> AsyncIterator[StreamedEvent]:
     class Rest:
         def aiter_lines(self) -> AsyncIterator[str]:
             return lines
@@ -44,9 +44,9 @@ async def events_in_lines(lines: AsyncIterator[str]) -> AsyncIterator[Told]:
         yield one
 
 
-async def until(events: AsyncIterator[Told], execution: str, status: str) -> list[Told]:
+async def until(events: AsyncIterator[StreamedEvent], execution: str, status: str) -> list[StreamedEvent]:
     """Return all events up to that status."""
-    heard: list[Told] = []
+    heard: list[StreamedEvent] = []
     async with asyncio.timeout(PATIENCE_S):
         async for one in events:
             heard.append(one)

@@ -305,7 +305,7 @@ async def test_a_client_that_is_still_sending_receives_the_refusal(keyed: Served
         writer.close()
 
 
-class Open:
+class OpenConnection:
     """A connection in the table."""
 
     def __init__(self, address: str = "198.51.100.7", *, is_admitted: bool = False) -> None:
@@ -319,7 +319,7 @@ class Open:
 
 def test_a_new_connection_replaces_the_longest_idle_one() -> None:
     table = ConnectionTable(3)
-    first_, second, third, fourth = Open(), Open(), Open(), Open()
+    first_, second, third, fourth = OpenConnection(), OpenConnection(), OpenConnection(), OpenConnection()
     assert all(table.add(one) for one in (first_, second, third))
     table.waits(first_)
     assert table.add(fourth)
@@ -328,7 +328,7 @@ def test_a_new_connection_replaces_the_longest_idle_one() -> None:
 
 def test_connections_without_a_key_are_closed_before_those_of_callers() -> None:
     table = ConnectionTable(2)
-    caller, stranger, other = Open(), Open(), Open()
+    caller, stranger, other = OpenConnection(), OpenConnection(), OpenConnection()
     assert table.add(caller)
     assert table.add(stranger)
     caller.is_admitted = True
@@ -338,20 +338,20 @@ def test_connections_without_a_key_are_closed_before_those_of_callers() -> None:
 
 def test_busy_connections_are_not_closed() -> None:
     table = ConnectionTable(1)
-    busy, late = Open(), Open()
+    busy, late = OpenConnection(), OpenConnection()
     assert table.add(busy)
     table.works(busy)
     assert not table.add(late)
     table.remove(late)
     table.remove(busy)
-    assert table.add(Open())
+    assert table.add(OpenConnection())
 
 
 def test_one_address_gets_a_share_of_the_connections() -> None:
     table = ConnectionTable(100, most_per_address=2, proxies=(IPv4Network("10.0.0.0/8"),))
-    assert [table.add(Open("198.51.100.7")) for _ in range(3)] == [True, True, False]
-    assert [table.add(Open("198.51.100.8")) for _ in range(2)] == [True, True]
-    assert all(table.add(Open(one)) for one in ["127.0.0.1"] * 5 + ["10.1.2.3"] * 5)
+    assert [table.add(OpenConnection("198.51.100.7")) for _ in range(3)] == [True, True, False]
+    assert [table.add(OpenConnection("198.51.100.8")) for _ in range(2)] == [True, True]
+    assert all(table.add(OpenConnection(one)) for one in ["127.0.0.1"] * 5 + ["10.1.2.3"] * 5)
 
 
 async def test_bodies_without_a_key_share_bounded_memory() -> None:

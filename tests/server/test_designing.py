@@ -14,7 +14,7 @@ from pointsman.values import JsonObject
 from pointsman.workflows.scripts import parse_script
 from tests.authoring.test_designing import DANGLING, GOOD, saying
 from tests.patience import PATIENCE_S
-from tests.server.conftest import Served, Told, events_in, serving
+from tests.server.conftest import Served, StreamedEvent, events_in, serving
 from tests.server.flows import LETTER
 
 CHANGE: JsonObject = {"op": "change_node", "node": "write", "set": {"/config/prompt": "About {goal}, in verse"}}
@@ -91,7 +91,7 @@ async def test_a_described_change_is_returned_with_its_rounds() -> None:
         assert (await post(served, "/letter/edit", {"words": "In verse."}, expect=400))["code"] == "design-failed"
 
 
-async def rounds_of(served: Served, body: JsonObject, path: str = "/generate") -> list[Told]:
+async def rounds_of(served: Served, body: JsonObject, path: str = "/generate") -> list[StreamedEvent]:
     headers = {"accept": "text/event-stream"}
     async with served.client.stream("POST", f"/api/workflows{path}", json=body, headers=headers) as reply:
         assert reply.status_code == 200

@@ -17,7 +17,7 @@ async def test_a_start_returns_immediately_or_at_the_end(served: Served) -> None
     assert started.status_code == 202
     execution = started.json()["executionId"]
     assert started.headers["location"] == f"/api/workflows/executions/{execution}"
-    await served.story(execution)
+    await served.read_events(execution)
     assert (await served.read(execution))["status"] == "completed"
     done = await served.client.post("/api/workflows/chain/execute", json={"input": {}, "wait": True})
     assert (done.status_code, done.json()["status"], done.json()["path"]) == (200, "completed", ["first", "second"])
@@ -73,7 +73,7 @@ async def test_one_of_many_concurrent_answers_closes_a_gate(served: Served) -> N
     codes = sorted(reply.status_code for reply in replies)
     assert codes == [200] + [409] * 9
     assert {reply.json()["code"] for reply in replies if reply.status_code == 409} == {"gate-closed"}
-    await served.story(execution)
+    await served.read_events(execution)
     assert (await served.read(execution))["status"] == "completed"
     assert (await served.client.get("/api/inbox")).json() == {"gates": [], "next": None}
     assert (await served.act(execution, "resume", expect=409))["code"] == "wrong-status"
@@ -94,7 +94,7 @@ async def test_an_event_reaches_the_step_that_waits_for_it(served: Served) -> No
     execution = await served.execute("waits")
     told = await served.act(execution, "signals", {"name": "knock", "data": {"who": "Ada"}})
     assert told["became"] == "taken"
-    await served.story(execution)
+    await served.read_events(execution)
     assert (await served.read(execution))["output"] == {"said": {"who": "Ada"}}
     assert (await served.act(execution, "signals", {"name": "knock"}, expect=409))["code"] == "wrong-status"
 
@@ -168,7 +168,7 @@ async def test_a_server_resumes_executions_that_another_server_left(file_store: 
             "running",
             "completed",
         )
-        await second.story(execution)
+        await second.read_events(execution)
         assert (await second.read(execution))["status"] == "completed"
         assert (await second.client.delete(f"/api/workflows/executions/{execution}")).status_code == 204
         assert (await second.client.get(f"/api/workflows/executions/{execution}")).status_code == 404

@@ -77,7 +77,7 @@ async def test_an_execution_migrates_to_a_compatible_revision(served: Served) ->
     assert (await served.act(execution, "move", {"to": "letter", "checkOnly": True}))["moved"] is False
     assert (await served.act(execution, "move", {"to": "letter@3"}))["moved"] is True
     await served.act(execution, "respond", {"gateId": "review", "action": "approve"})
-    await served.story(execution)
+    await served.read_events(execution)
     seen = await served.read(execution)
     assert (seen["status"], list(seen["output"])) == ("completed", ["moved"])
     events = (await served.client.get(f"/api/workflows/executions/{execution}/events")).json()["events"]

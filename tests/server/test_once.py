@@ -209,14 +209,14 @@ async def test_gc_deletes_idempotency_keys_after_a_day(served: Served) -> None:
 async def test_the_client_forks_once_when_an_answer_is_lost(served: Served) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
-    lost = Losing()
+    lost = LossyTransport()
     async with Client(str(served.client.base_url), transport=lost) as client:
         fork = await client.execution(execution).fork(at=1)
         assert (lost.answers, await listed(served)) == (1, 2)
         assert await fork.settled() == "completed"
 
 
-class Losing(httpx2.AsyncHTTPTransport):
+class LossyTransport(httpx2.AsyncHTTPTransport):
     """Loses the first answer to a change: the change was made, but the client does not know it."""
 
     answers = 0

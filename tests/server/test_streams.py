@@ -14,7 +14,7 @@ from pointsman.server.streaming import sse as ring
 from pointsman.server.streaming.broker import SseBroker
 from pointsman.server.streaming.sse import BEAT, CLOSING, START, WIRE
 from tests.patience import PATIENCE_S
-from tests.server.conftest import Served, Told, events_in, serving
+from tests.server.conftest import Served, StreamedEvent, events_in, serving
 from tests.server.flows import CHAIN, LETTER, WAITS
 
 COUNT = """\
@@ -51,7 +51,7 @@ async def told(served: Served, execution: str) -> list[tuple[str, str]]:
 async def test_a_stream_sends_all_events_in_order_and_ends_with_the_execution(served: Served) -> None:
     await served.save(CHAIN)
     execution = await served.execute("chain")
-    heard = [(one.id, one.event) for one in await served.story(execution) if one.id]
+    heard = [(one.id, one.event) for one in await served.read_events(execution) if one.id]
     assert heard == await told(served, execution)
     assert heard[0] == ("1.0", "workflow.start")
     assert "workflow.complete" in [name for _, name in heard]
@@ -63,7 +63,7 @@ async def test_a_reconnected_stream_sends_exactly_the_missed_events(served: Serv
     execution = await served.execute("chain")
     story = await told(served, execution)
     for number, (left_at, _) in enumerate(story[:-1]):
-        heard = [(one.id, one.event) for one in await served.story(execution, after=left_at)]
+        heard = [(one.id, one.event) for one in await served.read_events(execution, after=left_at)]
         assert heard == story[number + 1 :]
     address = f"/api/workflows/executions/{execution}/stream"
     done = await served.client.get(address, headers={"last-event-id": story[-1][0]})
@@ -83,7 +83,7 @@ async def test_a_stream_sends_events_as_they_happen(served: Served) -> None:
     execution = await served.execute("letter", {"goal": "tides"})
 
     async def listen() -> list[str]:
-        return [one.id for one in await served.story(execution) if one.id]
+        return [one.id for one in await served.read_events(execution) if one.id]
 
     listeners = [asyncio.create_task(listen()) for _ in range(20)]
     await until(lambda: served.desk.broker.listeners(execution) == len(listeners))
@@ -159,7 +159,7 @@ async def test_a_stopping_server_closes_its_streams_and_the_next_server_continue
         heard += [event.id for event in rest if event.id]
     async with serving(file_store) as second:
         await second.act(execution, "respond", {"gateId": "review", "action": "approve"})
-        heard += [one.id for one in await second.story(execution, after=heard[-1])]
+        heard += [one.id for one in await second.read_events(execution, after=heard[-1])]
         assert heard == [id for id, _ in await told(second, execution)]
 
 
@@ -240,7 +240,7 @@ async def test_many_reconnecting_subscribers_read_the_journal_once(
         await one.aclose()
 
 
-async def listening(served: Served, execution: str, headers: dict[str, str]) -> list[Told]:
+async def listening(served: Served, execution: str, headers: dict[str, str]) -> list[StreamedEvent]:
     """Return all events that a caller receives until the stream ends."""
     address = f"/api/workflows/executions/{execution}/stream"
     async with served.client.stream("GET", address, headers=headers, timeout=PATIENCE_S) as reply:

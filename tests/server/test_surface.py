@@ -124,7 +124,7 @@ async def debugging(served: Served) -> None:
     address = f"/api/workflows/executions/{execution}"
     assert (await asked(served, "GET", f"{address}/state?at=1"))["path"] == []
     again = await asked(served, "POST", f"{address}/fork", {"step": "second", "set": {"a": "else"}}, expect=202)
-    await served.story(again["executionId"])
+    await served.read_events(again["executionId"])
     forked = await served.read(again["executionId"])
     assert (forked["status"], forked["state"]["a"]) == ("completed", "else")
 

@@ -37,7 +37,7 @@ async def test_minimal_observability_hides_content_even_after_a_restart(file_sto
         assert [gate["message"] for gate in seen["waiting"]] == ["Send it?"], "a person must know what is asked"
         answer = {"gateId": "review", "action": "approve", "comment": f"as {CANARY} says"}
         await served.act(execution, "respond", answer)
-        await served.story(execution)
+        await served.read_events(execution)
     async with serving(file_store, settings=KEEPING) as served:
         ended = await read_all(served, execution)
         for path, text in (*waiting.items(), *ended.items()):
