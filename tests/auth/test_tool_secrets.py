@@ -36,13 +36,13 @@ class EchoTool:
 
 
 def installation(door: EchoTool, store: str = "memory:", **more: Json) -> Pointsman:
-    secrets = {"DOOR": {"value": CANARY, "tools": ["knock"]}}
+    secrets = {"DOOR": {"value": CANARY, "tools": ["echo"]}}
     settings = Settings.model_validate({"secrets": secrets, "delays": False, **more})
     return Pointsman(store, tools=[door.tool()], settings=settings, model="scripted")
 
 
-def knocking(parameters: JsonObject, **node: Json) -> Workflow:
-    one: JsonObject = {"id": "knock", "type": "tool", "config": {"tool": "knock", "parameters": parameters}, **node}
+def echoing(parameters: JsonObject, **node: Json) -> Workflow:
+    one: JsonObject = {"id": "echo", "type": "tool", "config": {"tool": "echo", "parameters": parameters}, **node}
     return Workflow.of({"id": "door", "nodes": [one], "edges": []})
 
 
@@ -66,7 +66,7 @@ async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
     caplog.set_level(logging.DEBUG)
     async with installation(door, url) as app:
         app.watch(lambda event: seen.append(str(event)))
-        execution = await app.start(knocking({**HANDLES, "who": "{input.who}"}), {"who": "ada"})
+        execution = await app.start(echoing({**HANDLES, "who": "{input.who}"}), {"who": "ada"})
         assert await execution.output() == {"said": "you have ***", "***": ["***", "ada"]}
         assert door.given == [[CANARY, [{"Authorization": f"Bearer {CANARY}"}], "ada"]]
         said = await everything_said(app, execution.id, tmp_path)
@@ -81,10 +81,10 @@ async def test_a_secret_reaches_the_tool_and_no_journal_log_event_or_export(
 async def test_handles_in_data_stay_text() -> None:
     door = EchoTool()
     async with installation(door) as app:
-        flow = knocking({"key": "{input.key}", "who": "{input.who}"})
+        flow = echoing({"key": "{input.key}", "who": "{input.who}"})
         await (await app.start(flow, {"key": "secret.DOOR", "who": "{secret.DOOR}"})).output()
         inputs: JsonObject = {"key": "input.key", "who": "input.who"}
-        node: JsonObject = {"id": "knock", "type": "tool", "config": {"tool": "knock"}, "inputs": inputs}
+        node: JsonObject = {"id": "echo", "type": "tool", "config": {"tool": "echo"}, "inputs": inputs}
         whole = Workflow.of({"id": "door", "nodes": [node], "edges": []})
         await (await app.start(whole, {"key": "secret.DOOR", "who": "{secret.DOOR}"})).output()
     assert door.given == [["secret.DOOR", [], "{secret.DOOR}"]] * 2
@@ -93,7 +93,7 @@ async def test_handles_in_data_stay_text() -> None:
 async def test_a_failure_contains_no_secret() -> None:
     door = EchoTool()
     async with installation(door) as app:
-        execution = await app.start(knocking({"key": "secret.DOOR", "who": "raise"}), {})
+        execution = await app.start(echoing({"key": "secret.DOOR", "who": "raise"}), {})
         assert await execution.settled() == "failed"
         view = await app.view(execution.id)
         assert "wrong key ***" in str(view["errors"])
@@ -103,7 +103,7 @@ async def test_a_failure_contains_no_secret() -> None:
 async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:
     door = EchoTool()
     async with installation(door) as app:
-        execution = await app.start(knocking({"key": "secret.WINDOW"}), {})
+        execution = await app.start(echoing({"key": "secret.WINDOW"}), {})
         assert await execution.settled() == "failed"
         assert execution.state.outcome.failure is not None
         assert (
@@ -120,14 +120,14 @@ async def test_an_unknown_secret_fails_the_step_before_the_tool_call() -> None:
 async def test_an_approver_sees_the_handle_and_not_the_secret(tmp_path: Path) -> None:
     """Also after a restart: the secret is read when the call is made, not when the gate opens."""
     door, url = EchoTool(), f"sqlite:///{tmp_path}/store.db"
-    flow = knocking(HANDLES, requiresApproval=True)
+    flow = echoing(HANDLES, requiresApproval=True)
     async with installation(door, url) as app:
         execution = await app.start(flow, {})
         assert await execution.settled() == "waiting"
         assert CANARY not in str(await app.view(execution.id))
     async with installation(door, url) as app:
         again = await app.open(execution.id)
-        await again.answer("knock", "approve", by="ada")
+        await again.answer("echo", "approve", by="ada")
         assert await again.output() == {"said": "you have ***", "***": ["***", ""]}
     assert len(door.given) == 1
 
@@ -143,9 +143,9 @@ async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: P
         return "in"
 
     url = f"sqlite:///{tmp_path}/store.db"
-    secrets = {name: {"value": value, "tools": ["knock"]} for name, value in (("DOOR", CANARY), ("SAFE", "the-safe"))}
+    secrets = {name: {"value": value, "tools": ["echo"]} for name, value in (("DOOR", CANARY), ("SAFE", "the-safe"))}
     settings = Settings.model_validate({"secrets": secrets, "delays": False})
-    flow = knocking({"key": "secret.DOOR", "who": "ada"})
+    flow = echoing({"key": "secret.DOOR", "who": "ada"})
     for arguments, expected in (
         ({"key": "secret.SAFE", "who": "secret.DOOR"}, ["secret.SAFE", "secret.DOOR"]),
         ({"key": "secret.DOOR", "who": "ben"}, [CANARY, "ben"]),
@@ -156,7 +156,7 @@ async def test_text_that_replaces_a_handle_in_an_approval_stays_text(tmp_path: P
             assert CANARY not in str(await app.view(execution.id))
         async with Pointsman(url, tools=[echo], settings=settings, model="scripted") as app:
             again = await app.open(execution.id)
-            await again.answer("knock", "edit", {"1": {**arguments}}, by="ada")
+            await again.answer("echo", "edit", {"1": {**arguments}}, by="ada")
             assert await again.output() == "in"
         assert given.pop() == expected
 
@@ -174,7 +174,7 @@ async def test_a_secret_is_not_passed_to_sub_workflows() -> None:
 async def test_a_dry_run_needs_no_secret() -> None:
     door = EchoTool()
     async with installation(door) as app:
-        dry = await app.dry_run(knocking({"key": "secret.WINDOW"}), {})
+        dry = await app.dry_run(echoing({"key": "secret.WINDOW"}), {})
         assert (dry.status, door.given) == ("completed", [])
 
 

@@ -22,7 +22,7 @@ from pointsman.settings.display import shown
 from pointsman.tools.tool import Tool
 from pointsman.values import Instant, Json
 
-RULE = SecretRule(tools=("knock",))
+RULE = SecretRule(tools=("echo",))
 CANARY = "canary-of-the-vault-51c3"
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
@@ -59,7 +59,7 @@ class EchoTool:
 FLOW = Workflow.of(
     {
         "id": "door",
-        "nodes": [{"id": "knock", "type": "tool", "config": {"tool": "knock", "parameters": {"key": "{secret.DOOR}"}}}],
+        "nodes": [{"id": "echo", "type": "tool", "config": {"tool": "echo", "parameters": {"key": "{secret.DOOR}"}}}],
         "edges": [],
     }
 )
