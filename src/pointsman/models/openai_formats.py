@@ -434,7 +434,7 @@ class _WholeResponse(_Response):
     output: list[_Item] = []
 
 
-class _Event(msgspec.Struct):
+class _ResponseEvent(msgspec.Struct):
     type: str
     response: _Response | None = None
     item: _Item | None = None
@@ -447,7 +447,7 @@ class _Event(msgspec.Struct):
 
 
 _response = msgspec.json.Decoder(_WholeResponse).decode
-_event = msgspec.json.Decoder(_Event).decode
+_event = msgspec.json.Decoder(_ResponseEvent).decode
 _COMPLETED: Final = "completed"
 
 
@@ -596,7 +596,7 @@ class _ResponsesStream:
         if item not in self._calls or arguments != "".join(self._calls[item].arguments):
             raise UnfamiliarResponse
 
-    def _text(self, event: _Event) -> str:
+    def _text(self, event: _ResponseEvent) -> str:
         place = event.item_id, event.content_index
         if event.delta is None or (place in self._texts and place != next(reversed(self._texts))):
             raise UnfamiliarResponse

@@ -132,7 +132,7 @@ TOO_MANY: Final = RefusalReason(
 )
 
 
-class Refusal(Exception):
+class EarlyRefusal(Exception):
     """Internal exception that ends the parsing of a request."""
 
     def __init__(self, why: RefusalReason) -> None:
@@ -397,15 +397,15 @@ class Connection(HttpToolsProtocol):
                 self._take(memoryview(data)[begin : begin + SLICE_BYTES])
         except httptools.HttpParserUpgrade:
             self._is_deaf = True  # The following bytes belong to the other protocol.
-        except Refusal as why:
+        except EarlyRefusal as why:
             self._refuse(why.why)
         except httptools.HttpParserError as why:
-            self._refuse(why.__context__.why if isinstance(why.__context__, Refusal) else MALFORMED)
+            self._refuse(why.__context__.why if isinstance(why.__context__, EarlyRefusal) else MALFORMED)
         else:
             self._note_state()
 
     def _take(self, data: memoryview) -> None:
-        """Parse bytes, and count those that the parser does not report. Raises `Refusal`, `HttpParserError`."""
+        """Parse bytes, and count those that the parser does not report. Raises `EarlyRefusal`, `HttpParserError`."""
         if self.parser is None:
             return  # The connection is lost.
         self._received += len(data)
@@ -416,12 +416,12 @@ class Connection(HttpToolsProtocol):
         if self._head_since is not None and self._head_since == head:
             self._head_wire_bytes += len(data)
             if self._head_wire_bytes > HEAD_BYTES_MAX:
-                raise Refusal(HEAD_TOO_LARGE)
+                raise EarlyRefusal(HEAD_TOO_LARGE)
         elif self._is_receiving():
             self._body_wire_bytes += len(data)
             framing = self._body_wire_bytes - self._body_bytes
             if framing > FRAMING_BYTES_MAX + FRAMING_RATIO_MAX * self._body_bytes:
-                raise Refusal(FRAMED_BADLY)
+                raise EarlyRefusal(FRAMED_BADLY)
             if self.cycle.response_complete:
                 self._discard(len(data))
 
@@ -448,22 +448,22 @@ class Connection(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
         if len(self.url) > ADDRESS_BYTES_MAX:
-            raise Refusal(ADDRESS_TOO_LONG)
+            raise EarlyRefusal(ADDRESS_TOO_LONG)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._header_count += 1
         self._head_bytes += len(name) + len(value)
         if self._header_count > HEADERS_MAX or self._head_bytes > HEAD_BYTES_MAX:
-            raise Refusal(HEAD_TOO_LARGE)
+            raise EarlyRefusal(HEAD_TOO_LARGE)
         if self._in_head:  # Trailers are ignored: they follow the body to which headers would apply.
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         has_body = {b"content-length", b"transfer-encoding"} & {name for name, _ in self.headers}
         if has_body and self.parser is not None and self.parser.should_upgrade():
-            raise Refusal(UPGRADE_WITH_BODY)
+            raise EarlyRefusal(UPGRADE_WITH_BODY)
         if len(self.pipeline) >= PIPELINED_MAX:
-            raise Refusal(PIPELINED)
+            raise EarlyRefusal(PIPELINED)
         if not self.url.startswith((b"/", b"*")):
             self._check_authority()
         super().on_headers_complete()
@@ -472,10 +472,10 @@ class Connection(HttpToolsProtocol):
         self._slow_s, self._received_before = 0.0, self._received
 
     def _check_authority(self) -> None:
-        """Require the authority of an absolute request target to equal `Host`. Raises `Refusal`."""
+        """Require the authority of an absolute request target to equal `Host`. Raises `EarlyRefusal`."""
         host = [value for name, value in self.headers if name == b"host"]
         if host != [urlsplit(self.url).netloc]:
-            raise Refusal(MALFORMED)
+            raise EarlyRefusal(MALFORMED)
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
