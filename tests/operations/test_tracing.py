@@ -196,5 +196,5 @@ async def test_spans_and_metrics_are_sent_to_a_collector_over_http(httpserver: H
 async def test_nothing_is_traced_by_default() -> None:
     async with Pointsman("memory:", settings=Settings()) as app, telemetry_of(app.context):
         assert not app.feed.watched
-        assert not app.context.services.calls.heard
+        assert not app.context.services.calls.is_observed
         assert httpx2.__name__

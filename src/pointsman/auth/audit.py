@@ -31,7 +31,7 @@ from pointsman.values import Instant, Json
 KIND: Final = "audit"
 ROWS_OF_KIND: Final = 500
 """Rows per kind of entry: a kind is always read as a whole."""
-DEEDS_OF_ROW_MAX: Final = 100
+ENTRIES_PER_ROW_MAX: Final = 100
 TARGET_CHARS_MAX: Final = 300
 FIRST: Final = sha256(b"audit").hexdigest()
 GATHERED_S: Final = 0.5
@@ -282,7 +282,7 @@ class Audit:
         return future.result()
 
     async def _write(self) -> None:
-        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), DEEDS_OF_ROW_MAX))]
+        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), ENTRIES_PER_ROW_MAX))]
         entries = tuple(entry for entry, _ in taken)
         try:
             seq = await self._append(entries)

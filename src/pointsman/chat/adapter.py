@@ -109,13 +109,13 @@ class ChatListener:
 
     def __init__(self, app: AppContext, only: ExecutionId | None = None) -> None:
         self.only = only
-        self.heard: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
+        self.queue: asyncio.Queue[tuple[ExecutionId, Row | Delta] | None] = asyncio.Queue()
         held = ref(self)
 
         def hear(seen: Committed | Delta) -> None:
-            ear = held()
-            if ear is not None and ear.only in (None, seen.execution):
-                ear.heard.put_nowait((seen.execution, seen if isinstance(seen, Delta) else seen.row))
+            listener = held()
+            if listener is not None and listener.only in (None, seen.execution):
+                listener.queue.put_nowait((seen.execution, seen if isinstance(seen, Delta) else seen.row))
 
         self.leave = finalize(self, app.feed.watch(hear))
 
@@ -129,7 +129,7 @@ class StreamedAnswer:
     """Whether the text of its agents is the answer; otherwise the output of the execution is."""
     hidden: frozenset[str]
     """Nodes whose text is hidden from users."""
-    ear: ChatListener
+    listener: ChatListener
     before: AnswerUsage
     note: str = ""
     """Text that precedes the answer."""
@@ -158,23 +158,23 @@ class StreamedAnswer:
         if self.note:
             yield self._words_delta(self.note + "\n\n")
         going = asyncio.ensure_future(self.execution.settled())
-        going.add_done_callback(lambda _: self.ear.heard.put_nowait(None))
+        going.add_done_callback(lambda _: self.listener.queue.put_nowait(None))
         try:
             while True:
                 try:
                     async with asyncio.timeout(HEARTBEAT_S):
-                        heard = await self.ear.heard.get()
+                        received = await self.listener.queue.get()
                 except TimeoutError:
                     yield ChatDelta("silence", "")
                     continue
-                if heard is None:
+                if received is None:
                     break
-                if heard[0] == self.execution.id:
-                    for piece in self._pieces_of(heard[1]):
+                if received[0] == self.execution.id:
+                    for piece in self._pieces_of(received[1]):
                         yield piece
             await going
         finally:
-            self.ear.leave()
+            self.listener.leave()
             going.cancel()
         for text in await self._outcome():
             yield self._words_delta(text)
@@ -242,11 +242,11 @@ async def begin(app: AppContext, caller: Caller, asked: ChatRequest) -> Streamed
 @contextmanager
 def _listening(app: AppContext, only: ExecutionId | None = None) -> Generator[ChatListener]:
     """Listen from here on. If the block raises, the listener is removed."""
-    ear = ChatListener(app, only)
+    listener = ChatListener(app, only)
     try:
-        yield ear
+        yield listener
     except BaseException:
-        ear.leave()
+        listener.leave()
         raise
 
 
@@ -272,8 +272,8 @@ async def _begun(app: AppContext, caller: Caller, asked: ChatRequest, definition
     if under_way is not None:
         execution, gate = under_way
         asking = [one for one in asked.messages if one.get("role") == "assistant"][-1:]
-        with _listening(app, execution.id) as ear:
-            dialogue = _dialogue(execution, definition, ear)
+        with _listening(app, execution.id) as listener:
+            dialogue = _dialogue(execution, definition, listener)
             await _answer(caller, dialogue, gate, text_of(last), seen=digest_in(asking[0]) if asking else "")
         return dialogue
     return await _started(app, caller, asked, definition)
@@ -306,10 +306,10 @@ async def _started(
         before = [] if asked.previous is None else await _said_in(app, asked.previous)
         given["messages"] = before + history_of(asked.messages)
     trigger: JsonObject = {"kind": "chat", "by": caller.name}
-    with _listening(app) as ear:
+    with _listening(app) as listener:
         execution = await start_as(app, caller, asked.workflow, given, session=asked.session, trigger=trigger)
-    ear.only = execution.id
-    dialogue = _dialogue(execution, definition, ear)
+    listener.only = execution.id
+    dialogue = _dialogue(execution, definition, listener)
     dialogue.before = AnswerUsage(0, 0)  # The execution may have answered by now.
     return dialogue
 
@@ -373,8 +373,8 @@ async def _returned(
     await must_see(app, caller, name)
     execution = await open_execution(app, name)
     await execution.settled()
-    with _listening(app, name) as ear:
-        dialogue = _dialogue(execution, definition, ear)
+    with _listening(app, name) as listener:
+        dialogue = _dialogue(execution, definition, listener)
         gate = next((one for one in execution.gates if gate_mark(one) == mark), None)
         if gate is not None:
             data: JsonObject = {call.number: result for call, result in results.items()}
@@ -383,9 +383,9 @@ async def _returned(
     return dialogue
 
 
-def _dialogue(execution: Execution, definition: WorkflowDefinition, ear: ChatListener) -> StreamedAnswer:
+def _dialogue(execution: Execution, definition: WorkflowDefinition, listener: ChatListener) -> StreamedAnswer:
     hidden = frozenset(node.id for node in definition.nodes if node.chat_visible is False)
-    return StreamedAnswer(execution, is_conversational(definition), hidden, ear, usage_of(execution))
+    return StreamedAnswer(execution, is_conversational(definition), hidden, listener, usage_of(execution))
 
 
 def usage_of(execution: Execution) -> AnswerUsage:

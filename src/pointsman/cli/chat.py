@@ -270,15 +270,15 @@ class Talk:
         """Begin or continue a turn, drive it, print its output, and return the gate at which it waits, if any."""
         nodes = (await self._definition()).nodes
         hidden = frozenset(node.id for node in nodes if node.chat_visible is False)
-        with live_output(self.app, hidden, quiet=self.quiet) as voice:
+        with live_output(self.app, hidden, quiet=self.quiet) as live:
             execution = await begin()
             if execution.is_scripted and not self.has_warned and not self.quiet:
                 self.has_warned = True
                 warn_scripted()
-            voice.begin(execution.names)
+            live.begin(execution.names)
             await drive(execution)
         output = execution.state.outcome.output
-        if execution.status == "completed" and output is not None and output_text(output).strip() != voice.last:
+        if execution.status == "completed" and output is not None and output_text(output).strip() != live.last:
             click.echo(output_text(output) if not is_terminal() else escape_controls(output_text(output)))
         return execution, next(iter(execution.gates), None)
 
@@ -373,7 +373,7 @@ class LiveOutput:
     early: list[JsonObject] = field(default_factory=list[JsonObject])
     """Events before the names were known. A fast model answers before a start returns."""
     speaker: str = ""
-    heard: dict[str, str] = field(default_factory=dict[str, str])
+    received: dict[str, str] = field(default_factory=dict[str, str])
     """Step -> its text in the running attempt."""
     last: str = ""
     """Text of the step that ended last."""
@@ -407,11 +407,11 @@ class LiveOutput:
     def _delta(self, step: str, node: str, delta: JsonObject) -> None:
         if delta.get("kind") == "text":
             text = escape_controls(str(delta.get("text", "")))
-            begins = step not in self.heard
-            self.heard[step] = self.heard.get(step, "") + text
-            if self.speaker in ("", step) and self.heard[step].strip():
+            begins = step not in self.received
+            self.received[step] = self.received.get(step, "") + text
+            if self.speaker in ("", step) and self.received[step].strip():
                 self.speaker = step
-                whole = self.heard[step].lstrip()
+                whole = self.received[step].lstrip()
                 self._write(self._named(node, whole) if begins or whole == text.lstrip() else text)
         elif delta.get("kind") == "discarded":
             self._break_off(step)
@@ -419,7 +419,7 @@ class LiveOutput:
             self._line(f"  · {self._called(node)} calls {escape_controls(str(delta.get('tool')))}")
 
     def _end(self, step: str, node: str) -> None:
-        said = self.heard.pop(step, "").strip()
+        said = self.received.pop(step, "").strip()
         if not said:
             return
         self.last = said
@@ -430,7 +430,7 @@ class LiveOutput:
             self._line(self._named(node, said), plain=True)
 
     def _break_off(self, step: str) -> None:
-        if self.heard.pop(step, "") and self.speaker == step:
+        if self.received.pop(step, "") and self.speaker == step:
             self._write(click.style(" … (interrupted)\n", dim=True))
             self.speaker = ""
 
@@ -463,13 +463,13 @@ async def _finished(execution: Execution) -> Execution:
 @contextmanager
 def live_output(app: Pointsman, hidden: frozenset[str], *, quiet: bool) -> Generator[LiveOutput, None, None]:
     """Print the live output of the app inside the context, if standard output is a terminal."""
-    voice = LiveOutput(hidden)
+    live = LiveOutput(hidden)
     if quiet or not sys.stdout.isatty():
-        yield voice
+        yield live
         return
-    leave = app.watch(voice.see)
+    leave = app.watch(live.see)
     try:
-        yield voice
+        yield live
     finally:
         leave()
-        voice.pause()
+        live.pause()

@@ -337,27 +337,27 @@ def events_in(
     redact: Redact = unchanged,
 ) -> Iterator[JsonObject]:
     """Yield the public events of a row in the dialect's words. Each keeps its `id`, by which a reader continues."""
-    for bulletin in public_events(execution, row, observability, redact):
-        told = _in_dialect(dialect, bulletin)
+    for public_event in public_events(execution, row, observability, redact):
+        told = _in_dialect(dialect, public_event)
         if told is not None:
             yield told
 
 
-def _in_dialect(dialect: Dialect, bulletin: JsonObject) -> JsonObject | None:
-    name = str(bulletin["event"])
+def _in_dialect(dialect: Dialect, public_event: JsonObject) -> JsonObject | None:
+    name = str(public_event["event"])
     match dialect:
         case "native" | "rows":
-            return bulletin
+            return public_event
         case "steps" | "plan":
             word = _STEP_EVENTS.get(name)
-            return None if word is None else _renamed(bulletin, event=word)
+            return None if word is None else _renamed(public_event, event=word)
         case "graph":
             word = _NODE_RESULTS.get(name)
-            return None if word is None else _renamed(bulletin, event="node_result", status=word)
+            return None if word is None else _renamed(public_event, event="node_result", status=word)
 
 
-def _renamed(bulletin: JsonObject, **words: Json) -> JsonObject:
-    return {**bulletin, **words}
+def _renamed(public_event: JsonObject, **words: Json) -> JsonObject:
+    return {**public_event, **words}
 
 
 LEVELS_MAX: Final = 10_000

@@ -103,14 +103,14 @@ async def start(
     lenient, written_by = how.get("lenient", False), how.get("written_by", ())
     prepared = await prepared_for(app, workflow, lenient=lenient, caller=caller, written_by=written_by)
     definition = prepared.definition
-    fleeting = app[EPHEMERAL] if is_ephemeral(definition) and app.store.shared else None
-    options = await _options(app, fleeting.library if fleeting else app[LIBRARY], prepared, how.get("model"))
+    ephemeral = app[EPHEMERAL] if is_ephemeral(definition) and app.store.shared else None
+    options = await _options(app, ephemeral.library if ephemeral else app[LIBRARY], prepared, how.get("model"))
     given: JsonObject = {name: how.get(name) for name in ("durability", "language", "trigger", "trial")}
     given |= {"by": how.get("by") or None, ACTORS: recorded(caller) or None}
     options |= {name: value for name, value in given.items() if value is not None}
     wish = StartRequest(options, how.get("session"), how.get("config") or {}, how.get("execution"), how.get("key"))
-    if fleeting is not None:
-        return await fleeting.start(prepared.runnable, input, wish)
+    if ephemeral is not None:
+        return await ephemeral.start(prepared.runnable, input, wish)
     if app.services.script is not None:
         options[SCRIPT_OPTION] = await store_script(app.store, app.services.script)
 

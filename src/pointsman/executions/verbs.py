@@ -419,7 +419,7 @@ class ExecutionVerbs(Verbs):
 
     @verb("operator", "fork executions", target=("execution",), made=_execution_id)
     async def fork(self, execution: str, **how: Unpack[ForkOptions]) -> Execution:
-        """Start a new execution as a copy of another one, see `Lives.fork`. It belongs to the caller."""
+        """Start a new execution as a copy of another one, see `ForkMigrateReplay.fork`. It belongs to the caller."""
         await must_run(self.app, self.caller, execution)
         if isinstance(to := how.get("to"), str):
             await must_see_workflow(self.app, self.caller, to)

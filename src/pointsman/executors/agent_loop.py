@@ -238,7 +238,7 @@ class AgentLoop:
         self._guardrails = AttemptGuardrails(command, spec, settings, ledger)
         self._files = files
         self._encoded = EncodedMessages()
-        self._heard = False
+        self._has_streamed = False
         self._history = TranscriptWindow(ledger, settings.memory, self._request(), name=self._name)
         self._now: Json = None
         """The current task: it stays when the rest of the transcript is shortened."""
@@ -281,7 +281,7 @@ class AgentLoop:
 
     async def _ask(self) -> ModelReply | None:
         """Return the reply, or None if the transcript was too long for the model and is now shorter."""
-        kept, self._heard = self._kept, False
+        kept, self._has_streamed = self._kept, False
         kept.transcript = await self._history.fitted(kept.transcript, self._now)
         try:
             reply = await self._ledger.ask(self._request(), on_text=self._send_delta)
@@ -322,12 +322,12 @@ class AgentLoop:
         thought = isinstance(text, Thought)
         if thought and self._settings.thinking is not None and self._settings.thinking.thoughts is False:
             return
-        self._heard = True
+        self._has_streamed = True
         self._run.delta(self._command, {"kind": "thought" if thought else "text", "text": str(text)})
 
     def _discard(self) -> None:
         """Withdraw the text that was streamed of this answer: viewers remove it."""
-        if self._heard:
+        if self._has_streamed:
             self._run.delta(self._command, {"kind": "discarded"})
 
     async def _answered(self, reply: ModelReply, found: Intercepted) -> WorkDone | None:

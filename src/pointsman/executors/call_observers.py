@@ -50,7 +50,7 @@ class CallObservers:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
-        self.heard = False
+        self.is_observed = False
         """Whether there are listeners. A plain attribute, because it is read for every call."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -59,7 +59,7 @@ class CallObservers:
         return lambda: self._have([one for one in self._listeners if one is not listener])
 
     def _have(self, listeners: list[Listener]) -> None:
-        self._listeners, self.heard = listeners, bool(listeners)
+        self._listeners, self.is_observed = listeners, bool(listeners)
 
     def tell(self, called: ModelCalled | ToolCalled) -> None:
         for listener in self._listeners:
@@ -75,7 +75,7 @@ class ObservedModels:
         self._clock = clock
 
     async def ask(self, request: ModelRequest, *, on_text: TextCallback | None = None) -> ModelReply:
-        if not self._calls.heard:
+        if not self._calls.is_observed:
             return await self._models.ask(request, on_text=on_text)
         begin = self._clock.now()
         reply: ModelReply | None = None
@@ -106,7 +106,7 @@ class ObservedTools:
         await self._tools.prepare(names)
 
     def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Coroutine[Any, Any, Json]:
-        if not self._calls.heard:
+        if not self._calls.is_observed:
             return self._tools.call(call, key=key, run=run)
         return self._observed(call, key=key, run=run)
 

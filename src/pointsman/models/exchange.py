@@ -149,7 +149,7 @@ async def _streamed(
             model, messages, model_settings=settings, model_request_parameters=parameters
         ) as stream:
             async for event in stream:
-                if text := _heard_in(event):
+                if text := _text_in(event):
                     has_text = True
                     on_text(text)
             answer = stream.get()
@@ -164,7 +164,7 @@ async def _streamed(
     with answering_with(as_received(sent)):
         answer = await model_request(model, messages, model_settings=settings, model_request_parameters=parameters)
     for index, part in enumerate(answer.parts):
-        if text := _heard_in(PartStartEvent(index=index, part=part)):
+        if text := _text_in(PartStartEvent(index=index, part=part)):
             on_text(text)
     return answer
 
@@ -175,7 +175,7 @@ def _has_ended(answer: ModelResponse) -> bool:
     return answer.finish_reason == "content_filter" or bool(reason)
 
 
-def _heard_in(event: ModelResponseStreamEvent) -> str:
+def _text_in(event: ModelResponseStreamEvent) -> str:
     # A part's first words come with its start event, the rest as deltas.
     match event:
         case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):

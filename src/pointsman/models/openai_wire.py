@@ -109,14 +109,14 @@ class UnreadResponse:
     """A response, or the error instead of one, that pydantic-ai must read."""
 
     answer: httpx2.Response | Exception
-    heard: tuple[int, int] = (0, 0)
+    sent_chars: tuple[int, int] = (0, 0)
     """Characters of text and of thoughts that have been streamed."""
 
     def resumed(self, on_text: TextCallback | None) -> TextCallback | None:
         """Return a listener that leaves out what has been streamed."""
-        if on_text is None or not any(self.heard):
+        if on_text is None or not any(self.sent_chars):
             return on_text
-        left = [*self.heard]
+        left = [*self.sent_chars]
 
         def hear(text: str, /) -> None:
             kind = isinstance(text, Thought)
@@ -303,19 +303,19 @@ class OpenAIWire:
     async def _streamed(
         self, response: httpx2.Response, prepared: PreparedRequest, on_text: TextCallback
     ) -> ModelReply | UnreadResponse:
-        received, lines, heard = bytearray(), EventLines(self._format.event_names), [0, 0]
+        received, lines, sent_chars = bytearray(), EventLines(self._format.event_names), [0, 0]
         reader, chunks = self._format.stream(prepared.frame.dialect), response.aiter_bytes()
 
         def unread(rest: AsyncIterator[bytes] | Exception | None) -> UnreadResponse:
             stream = _Resumed(bytes(received), rest, response)
-            return UnreadResponse(_again(response, stream=stream), (heard[0], heard[1]))
+            return UnreadResponse(_again(response, stream=stream), (sent_chars[0], sent_chars[1]))
 
         try:
             async for chunk in chunks:
                 received += chunk
                 for data in lines.feed(chunk):
                     if text := reader.feed(data):
-                        heard[isinstance(text, Thought)] += len(text)
+                        sent_chars[isinstance(text, Thought)] += len(text)
                         on_text(text)
                 if lines.is_done:
                     break

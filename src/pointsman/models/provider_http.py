@@ -77,7 +77,7 @@ async def record_response(response: httpx2.Response) -> None:
     sent.encoding = response.headers.get("content-encoding", "")
     is_whole = sent.wants_stream and response.is_success and _is_json(response)
     if isinstance(response.stream, httpx2.AsyncByteStream) and (is_whole or not sent.encoding):
-        response.stream = _Overheard(response.stream, sent, is_whole=is_whole)
+        response.stream = _RecordedStream(response.stream, sent, is_whole=is_whole)
 
 
 def _is_json(response: httpx2.Response) -> bool:
@@ -137,7 +137,7 @@ class ProviderClient(httpx2.AsyncClient):
         return stand_in.answer
 
 
-class _Overheard(httpx2.AsyncByteStream):
+class _RecordedStream(httpx2.AsyncByteStream):
     """Stream that copies its beginning, or all of it, while it is read."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, sent: RawResponse, *, is_whole: bool) -> None:

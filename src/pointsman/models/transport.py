@@ -147,7 +147,7 @@ class PydanticModels:
         with hiding(redaction := self._redaction()):
             return await self._ask_chain(request, TextListener(on_text), redaction)
 
-    async def _ask_chain(self, request: ModelRequest, ear: TextListener, redaction: Redaction) -> ModelReply:
+    async def _ask_chain(self, request: ModelRequest, listener: TextListener, redaction: Redaction) -> ModelReply:
         if request.temperature is None and request.purpose in self._temperatures:
             request = replace(request, temperature=self._temperatures[request.purpose])
         names = self.names_for(request)
@@ -155,12 +155,12 @@ class PydanticModels:
         needs = ""
         for name, following in zip(names, [*names[1:], None], strict=True):
             try:
-                reply = await self._ask(name, request, ear)
+                reply = await self._ask(name, request, listener)
             except ModelFailed as why:
                 # Not `from why`: the original exception may contain the key, and bug reports print causes.
                 failure = redacted(why.failure, redaction)
                 needs = needs or failure.needs
-                if following is None or ear.heard or failure.code in SAME_ELSEWHERE:
+                if following is None or listener.has_text or failure.code in SAME_ELSEWHERE:
                     if failure.needs:  # No model can be called here: prefer a worker that has the first one.
                         failure = replace(failure, needs=needs)
                     raise ModelFailed(_after(failure, before)) from None
@@ -233,12 +233,12 @@ class PydanticModels:
             return why.with_traceback(None)
         return None
 
-    async def _ask(self, name: str, request: ModelRequest, ear: TextListener) -> ModelReply:
+    async def _ask(self, name: str, request: ModelRequest, listener: TextListener) -> ModelReply:
         try:
             if is_scripted(name):
-                asked = self._scripted.ask(request, on_text=ear.listening)
+                asked = self._scripted.ask(request, on_text=listener.listening)
                 return await bounded(asked, request.timeout_s, name=name)
-            return await self._caller.call(self._providers.line(*split_name(name)), request, ear)
+            return await self._caller.call(self._providers.line(*split_name(name)), request, listener)
         except (ModelFailed, Outage):
             raise
         except PointsmanError as why:
@@ -288,7 +288,7 @@ class TextListener:
 
     def __init__(self, hear: TextCallback | None) -> None:
         self._hear = hear
-        self.heard = False
+        self.has_text = False
 
     @property
     def listening(self) -> TextCallback | None:
@@ -296,7 +296,7 @@ class TextListener:
 
     def _listen(self, text: str, /) -> None:
         assert self._hear is not None
-        self.heard = True
+        self.has_text = True
         self._hear(text)
 
 
@@ -316,7 +316,7 @@ class ModelCaller:
         self._days = days or Days()
         self._clock: Clock = clock or LoopClock()
 
-    async def call(self, line: ModelRoute, request: ModelRequest, ear: TextListener) -> ModelReply:
+    async def call(self, line: ModelRoute, request: ModelRequest, listener: TextListener) -> ModelReply:
         """Call a model and return its reply. Raises `ModelFailed`, `ModelUnusable`."""
         left, tried, failure, refused = line.retries, set[int](), None, list[str]()
         while True:
@@ -326,7 +326,7 @@ class ModelCaller:
                 raise ModelFailed(failure or why.failure) from None
             tried.add(key)
             try:
-                reply = await self._paid(line, key, request, ear)
+                reply = await self._paid(line, key, request, listener)
             except ModelFailed as why:
                 failure = why.failure
                 line.pool.failed(key, failure)
@@ -345,19 +345,19 @@ class ModelCaller:
             elsewhere = _is_keys_fault(failure) and following is not None and following not in tried
             if not elsewhere:
                 left -= 1
-            if ear.heard or following is None or left < 0 or not _may_help(failure, elsewhere=elsewhere):
+            if listener.has_text or following is None or left < 0 or not _may_help(failure, elsewhere=elsewhere):
                 raise ModelFailed(failure)
             if failure.code in UNANSWERED:
                 await self._clock.sleep_until(self._clock.now() + (failure.retry_after_s or line.wait_s))
 
-    async def _paid(self, line: ModelRoute, key: int, request: ModelRequest, ear: TextListener) -> ModelReply:
+    async def _paid(self, line: ModelRoute, key: int, request: ModelRequest, listener: TextListener) -> ModelReply:
         """Do the exchange if the key's daily budget allows it. Raises `ModelFailed`, `ModelUnusable`."""
         from pointsman.models.exchange import exchange  # Clients are imported at their first use.
 
         opened, limit = self._providers.model(line, key), line.day
         if (refusal := await self._days.refusal(line.provider, key, limit)) is not None:
             raise ModelFailed(refusal)
-        asked = exchange(opened.model, request, on_text=ear.listening, wire=opened.wire)
+        asked = exchange(opened.model, request, on_text=listener.listening, wire=opened.wire)
         reply = await bounded(asked, request.timeout_s, name=f"{line.provider}:{line.model}")
         reply = replace(reply, usage=self._prices.paid(line.provider, line.model, reply.usage))
         await self._days.paid(line.provider, key, limit, reply.usage)

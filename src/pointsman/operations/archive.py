@@ -291,12 +291,12 @@ async def file_lines(app: AppContext, kept: Iterable[ArchivedFile]) -> AsyncIter
     """Yield a line for each file that still exists."""
     assert app.settings.files is not None, "somebody keeps files"
     for one in kept:
-        jail = ArtifactFolder(app.settings.files, one.execution)
+        folder = ArtifactFolder(app.settings.files, one.execution)
         try:
             if one.goes:
-                line = file_line(one.execution, one.path, await asyncio.to_thread(jail.read, one.path))
+                line = file_line(one.execution, one.path, await asyncio.to_thread(folder.read, one.path))
             else:
-                line = FileLine(one.execution, one.path, *await asyncio.to_thread(jail.measured, one.path))
+                line = FileLine(one.execution, one.path, *await asyncio.to_thread(folder.measured, one.path))
         except ToolFailed as why:
             if why.failure.code == "file-missing":
                 continue

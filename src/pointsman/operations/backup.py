@@ -152,10 +152,10 @@ def stored_files(settings: Settings, executions: list[ExecutionId]) -> Iterator[
     if settings.files is None:
         return
     for execution in executions:
-        jail = ArtifactFolder(settings.files, execution)
-        for file in jail.files():
+        folder = ArtifactFolder(settings.files, execution)
+        for file in folder.files():
             try:
-                yield BackupFile(execution, file.path, jail.read(file.path))
+                yield BackupFile(execution, file.path, folder.read(file.path))
             except ToolFailed as why:
                 if why.failure.code != "file-missing":
                     raise

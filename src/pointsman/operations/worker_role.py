@@ -42,8 +42,8 @@ async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
         return await open_execution(app, execution)
 
     notifier = Notifier(app)
-    chronicler = UsageRollupJob(app)
-    leader = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, chronicler], tell=tell)
+    usage_job = UsageRollupJob(app)
+    leader = Leader(app.runtime, take_up, chores=[app[TRIGGERS].scheduler, notifier, usage_job], tell=tell)
     # Objects that live as long as the process are excluded from garbage collection.
     gc.collect(1)  # Only young objects: to examine all modules takes 60 ms of the start of a server.
     gc.freeze()
@@ -59,7 +59,7 @@ async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
     finally:
         gc.unfreeze()
         await notifier.close()
-        await chronicler.close()
+        await usage_job.close()
         await leadership.release()
 
 

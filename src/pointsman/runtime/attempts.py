@@ -120,9 +120,9 @@ class LocalAttempt:
         "_in_step",
         "_known",
         "_leaves",
-        "_purse",
         "_surely",
         "_unrecorded",
+        "_usage_meter",
         "_uses",
         "_world",
         "execution",
@@ -136,14 +136,14 @@ class LocalAttempt:
         execution: ExecutionId,
         command: Execute,
         world: RuntimeDeps,
-        purse: UsageMeter | None = None,
+        usage_meter: UsageMeter | None = None,
         *,
         uses: StoredUses | None = None,
         leaves: Callable[[Failure], bool] = lambda _: False,
         revision: str = "",
         in_step: bool = False,
     ) -> None:
-        """`purse`: the usage meter, if there is a budget. `uses`: those of the execution. `leaves`: see
+        """`usage_meter`: None without a budget. `uses`: those of the execution. `leaves`: see
         `ExecutionPort.leaves`. `revision`: the saved revision that runs. `in_step`: the row of the report
         is durable before any further call of the execution.
         """
@@ -156,7 +156,7 @@ class LocalAttempt:
         self.lane: asyncio.Task[Any] | None = None
         """The task that performs it. Its deadline stands still while the attempt waits for the store."""
         self._surely = True
-        self._purse = purse
+        self._usage_meter = usage_meter
         self.execution = execution
         self._command = command
         self._world = world
@@ -229,7 +229,11 @@ class LocalAttempt:
 
     def refusal(self, kind: EffectKind, spent: Usage, *, calls: int = 1) -> Failure | None:
         """Return why no further calls may be made; None: they are allowed."""
-        return None if self._purse is None else self._purse.refusal(self._command.step, kind, spent, calls=calls)
+        return (
+            None
+            if self._usage_meter is None
+            else self._usage_meter.refusal(self._command.step, kind, spent, calls=calls)
+        )
 
     async def use(self, what: str, *, most: int | None = None) -> int | None:
         """Count a use, as `ExecutionPort.use` describes. Durable on return."""

@@ -26,7 +26,14 @@ from pointsman.server import pages, problems
 from pointsman.server.bodies import BODY_BYTES_MAX
 from pointsman.server.context import ContextMiddleware, ServerContext, note_refusal
 from pointsman.server.mcp_transport import McpMiddleware
-from pointsman.server.middleware.security import OWN_NAMES, Heard, Requests, SecurityMiddleware, counted, http_refusal
+from pointsman.server.middleware.security import (
+    OWN_NAMES,
+    RequestObserver,
+    Requests,
+    SecurityMiddleware,
+    counted,
+    http_refusal,
+)
 from pointsman.server.openapi_document import document_of
 from pointsman.server.operation import ApiRoute, RouteIndex, order_by_path
 from pointsman.server.problems import JsonReply, validation_reply
@@ -154,18 +161,18 @@ def make_server_context(app: Pointsman, *, is_local: bool, lifecycle: Lifecycle 
 
 
 def make_application(
-    server: ServerContext, *heard: Heard, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
+    server: ServerContext, *observers: RequestObserver, names: Iterable[str] = (), body_bytes_max: int = BODY_BYTES_MAX
 ) -> ASGIApp:
     """Wrap the API into all middleware.
 
     `names`: host names that the server answers to; empty: every name, or the loopback names if the server is local.
-    `heard` are called after every completed request.
+    `observers` are called after every completed request.
     """
     known = frozenset(name.lower() for name in names)
     own = OWN_NAMES | known if server.is_local or known else None
     attended = ContextMiddleware(McpMiddleware(api(), server), server, body_bytes_max=body_bytes_max)
     gate = SecurityMiddleware(attended, names=own)
-    return Requests(OpenAiErrorMiddleware(gate), counted(server.measuring), *heard)
+    return Requests(OpenAiErrorMiddleware(gate), counted(server.measuring), *observers)
 
 
 @cache

@@ -161,8 +161,8 @@ async def serve(app: Pointsman, *, settings: ServerSettings, standby: bool = Fal
             "key: everyone there could use this server without authentication",
             hint="Create a key: pointsman keys add NAME --role admin. Or omit --host.",
         )
-    heard = [logged] if app.settings.logs.access else []
-    application = make_application(context, *heard, names=settings.names, body_bytes_max=settings.body_bytes_max)
+    observers = [logged] if app.settings.logs.access else []
+    application = make_application(context, *observers, names=settings.names, body_bytes_max=settings.body_bytes_max)
     with listening(host, settings.port) as listener:
         server = Server(configured(application, settings), context.disconnect)
         try:

@@ -278,22 +278,22 @@ class FileTool:
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Run the operation. Raises `ToolFailed`."""
-        jail = ArtifactFolder(self._settings, context.execution)
+        folder = ArtifactFolder(self._settings, context.execution)
         path = str(arguments.get("path", ""))
         match self._does:
             case "read_file":
-                return _shown(path, await asyncio.to_thread(jail.read, path))
+                return _shown(path, await asyncio.to_thread(folder.read, path))
             case "write_file":
                 data = _data(arguments)
-                await asyncio.to_thread(_write, jail, path, data)
+                await asyncio.to_thread(_write, folder, path, data)
                 return {"path": path, "bytes": len(data)}
             case "list_files":
-                return [{"path": file.path, "bytes": file.size} for file in await asyncio.to_thread(jail.files)]
+                return [{"path": file.path, "bytes": file.size} for file in await asyncio.to_thread(folder.files)]
 
 
-def _write(jail: ArtifactFolder, path: str, data: bytes) -> None:
+def _write(folder: ArtifactFolder, path: str, data: bytes) -> None:
     with _writing:
-        jail.write(path, data)
+        folder.write(path, data)
 
 
 def _shown(path: str, data: bytes) -> JsonObject:

@@ -215,8 +215,8 @@ def _without_edge(
     }
     if any(label is None and subject.graph.edges[way].kind != "error" for way, label in awaited.items()):
         return
-    heard = {label.lower() for label in awaited.values() if label is not None}
-    silent = sorted(label for label in emitted if label.lower() not in heard)
+    followed = {label.lower() for label in awaited.values() if label is not None}
+    silent = sorted(label for label in emitted if label.lower() not in followed)
     if node.type == "human":
         silent = [label for label in silent if label != "reject"]
     if silent:

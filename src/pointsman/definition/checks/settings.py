@@ -130,7 +130,7 @@ def _approvers(approvers: Approvers, at: str, who: str) -> Iterator[Problem]:
 
 EDIT: Final = "edit"
 """Action of a gate that changes its editable fields."""
-FLEETING_S: Final = 3600.0
+EPHEMERAL_WAIT_S_MAX: Final = 3600.0
 """Longest wait of an ephemeral execution, in seconds: its process must live longer."""
 
 
@@ -224,7 +224,11 @@ def _ephemeral(subject: Subject) -> Iterator[Problem]:
     for position, node in enumerate(subject.nodes):
         match node.config:
             case WaitConfig(duration=duration, until=until, event=event):
-                if event is not None or until is not None or (duration is not None and duration.seconds > FLEETING_S):
+                if (
+                    event is not None
+                    or until is not None
+                    or (duration is not None and duration.seconds > EPHEMERAL_WAIT_S_MAX)
+                ):
                     message = (
                         f"{subject.node(position)} waits for a long time, but with `persistence: none` a "
                         "crash loses the execution"

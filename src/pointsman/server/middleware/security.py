@@ -49,15 +49,15 @@ class RequestRecord(NamedTuple):
     caller: str
 
 
-Heard: TypeAlias = Callable[[RequestRecord], None]
+RequestObserver: TypeAlias = Callable[[RequestRecord], None]
 
 
 class Requests:
-    """ASGI middleware that calls each of `heard` after every request."""
+    """ASGI middleware that calls each of `observers` after every request."""
 
-    def __init__(self, app: ASGIApp, *heard: Heard) -> None:
+    def __init__(self, app: ASGIApp, *observers: RequestObserver) -> None:
         self._app = app
-        self._heard = heard
+        self._observers = observers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,24 +83,24 @@ class Requests:
             took = time.perf_counter() - begin
             operation, caller = getattr(route, "path", ""), state.get("caller", "")
             answered = RequestRecord(name, scope["method"], scope["path"], operation, status, took, caller)
-            for heard in self._heard:
-                heard(answered)
+            for observer in self._observers:
+                observer(answered)
 
 
-def counted(measures: Measuring) -> Heard:
+def counted(measures: Measuring) -> RequestObserver:
     """Return a callback that counts requests by path template, so that ids do not become labels."""
     labels = ("method", "operation", "status")
     requests = measures.counter("pointsman_http_requests", "Requests that were answered.", *labels)
     seconds = measures.histogram("pointsman_http_request_seconds", "Duration until the last byte.", "operation")
 
-    def heard(one: RequestRecord) -> None:
+    def observer(one: RequestRecord) -> None:
         method = one.method if one.method in METHODS else "other"
         operation = one.operation or "none"
         requests.labels(method, operation, str(one.status)).inc()
         if not operation.endswith("/stream"):
             seconds.labels(operation).observe(one.seconds)
 
-    return heard
+    return observer
 
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -31,9 +31,9 @@ from pointsman.server.schemas.requests import BoundedBody, JsonValue, with_null_
 from pointsman.server.streaming.sse import BEAT, MEDIA_TYPE, EventStream
 from pointsman.values import Json, JsonObject, json_of
 
-DOOR: Final = "v1"
+API_VERSION: Final = "v1"
 """First path segment of these operations."""
-router = Operations(prefix=f"/{DOOR}", tags=["openai"])
+router = Operations(prefix=f"/{API_VERSION}", tags=["openai"])
 
 
 TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -105,7 +105,7 @@ class OpenAiErrorMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or str(scope["path"]).split("/")[1:2] != [DOOR]:
+        if scope["type"] != "http" or str(scope["path"]).split("/")[1:2] != [API_VERSION]:
             await self._app(scope, receive, send)
             return
         begun: Message | None = None

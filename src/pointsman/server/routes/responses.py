@@ -27,13 +27,13 @@ from pointsman.errors import PointsmanError, sentences
 from pointsman.server.context import CallerSession, CurrentServer, ServerContext
 from pointsman.server.operation import Operations
 from pointsman.server.problems import JsonReply
-from pointsman.server.routes.openai import DOOR, with_event_stream, with_openai_errors
+from pointsman.server.routes.openai import API_VERSION, with_event_stream, with_openai_errors
 from pointsman.server.schemas.answers import EXECUTION_ID, answers, example
 from pointsman.server.schemas.requests import BoundedBody, JsonValue
 from pointsman.server.streaming.sse import BEAT, EventStream, server_sent
 from pointsman.values import ExecutionId, Json, JsonObject, json_of
 
-router = Operations(prefix=f"/{DOOR}", tags=["openai"])
+router = Operations(prefix=f"/{API_VERSION}", tags=["openai"])
 
 
 class OpenAiResponse(TypedDict):

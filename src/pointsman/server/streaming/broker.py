@@ -77,7 +77,7 @@ class ExecutionStream:
         self._wire = wire
         self._level: Observability = level
         self._redact = redactor_for(app.settings)
-        self._heard = -1
+        self._sent_end = -1
         """Where the ring ended at the last heartbeat check."""
         self._news = asyncio.Event()
         self._reading = asyncio.Lock()
@@ -117,10 +117,10 @@ class ExecutionStream:
 
     def beat(self) -> None:
         """Send a heartbeat if nothing was sent since the last call."""
-        if self._heard == self.ring.end:
+        if self._sent_end == self.ring.end:
             self.ring.put([StreamFrame(None, self._wire.sign)])
             self._wake_subscribers()
-        self._heard = self.ring.end
+        self._sent_end = self.ring.end
 
     async def catch_up(self, known: ExecutionState | None = None) -> None:
         """Read the rows that other processes wrote. `known`: the current state, or one from a moment ago."""

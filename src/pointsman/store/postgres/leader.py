@@ -128,9 +128,9 @@ class RowNotifications:
                 await asyncio.sleep(LOOK_S)
                 continue
             async for notice in connection.notifies(timeout=LOOK_S):
-                self._heard(notice.payload)
+                self._on_notice(notice.payload)
 
-    def _heard(self, payload: str) -> None:
+    def _on_notice(self, payload: str) -> None:
         own, *executions = payload.split(" ")
         if own != self._own:
             self._followers.tell(map(ExecutionId, executions) if executions else self._followers.executions)

@@ -96,7 +96,7 @@ class LibraryWithBuiltIns:
         if not is_built_in(reference):
             return await self._saved.find(reference)
         workflow, at, which = reference.partition("@")
-        found = _on_shelf(workflow, self._language)
+        found = _built_in(workflow, self._language)
         if found is None or (at and which not in (str(REVISION), found.draft.version)):
             return None
         return found
@@ -104,11 +104,11 @@ class LibraryWithBuiltIns:
     async def list(self, workflow: WorkflowId | None = None) -> list[WorkflowEntry]:
         """List as `Workflows.list` does: the saved workflows, then the built-in ones."""
         if workflow is None:
-            shelf = [_on_shelf(one, self._language) for one in IDS]
-            return [*await self._saved.list(), *(_entry(one) for one in shelf if one is not None)]
+            built_in = [_built_in(one, self._language) for one in IDS]
+            return [*await self._saved.list(), *(_entry(one) for one in built_in if one is not None)]
         if not is_built_in(workflow):
             return await self._saved.list(workflow)
-        found = _on_shelf(workflow, self._language)
+        found = _built_in(workflow, self._language)
         return [] if found is None else [_entry(found)]
 
     async def delete(self, workflow: WorkflowId, *, after: int | None = None) -> bool:
@@ -132,7 +132,7 @@ def read_only(workflow: str) -> BuiltIn:
 
 
 @cache
-def _on_shelf(workflow: str, language: str) -> SavedWorkflow | None:
+def _built_in(workflow: str, language: str) -> SavedWorkflow | None:
     source = shipped(workflow)
     if source is None:
         return None
