@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from pointsman import Pointsman, Workflow
 from pointsman.definition.model.policies import DEFAULTS
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
+from pointsman.engine.decide import outputs
+from pointsman.engine.decide.outputs import StateTooLarge
 from pointsman.engine.steps import Step
 from pointsman.executions.opening import GivenAnswer
 from pointsman.testing.simulation import Simulation
@@ -251,3 +255,24 @@ def test_sequential_execution_follows_the_document_order() -> None:
     order: list[Json] = ["s", "x", "y", "z"]
     assert (played.path, wide.path) == (order, ["s", "z", "y", "x"])
     assert (played.view["durationMs"], wide.view["durationMs"]) == (6000, 3000)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+async def test_an_input_is_encoded_again_for_the_limit_of_the_state_only_where_it_may_not_fit(
+    monkeypatch: pytest.MonkeyPatch, *, fits: bool
+) -> None:
+    sized: list[Json] = []
+
+    def size_of(value: Json) -> int:
+        sized.append(value)
+        return measured(value)
+
+    measured = outputs.size_of
+    monkeypatch.setattr(outputs, "size_of", size_of)
+    text = "y" * (500 if fits else 1_000)
+    nodes: list[Json] = [{"id": "a", "type": "end"}]
+    document: JsonObject = {"pointsman": 1, "id": "a", "config": {"limits": {"stateSize": 1000}}, "nodes": nodes}
+    async with Pointsman("memory:", model="scripted") as app:
+        with nullcontext() if fits else pytest.raises(StateTooLarge, match="text"):
+            await (await app.start(Workflow.of(document), {"text": text})).output()
+    assert any("text" in one for one in sized if isinstance(one, dict)) is not fits

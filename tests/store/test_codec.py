@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ from pointsman.engine.reports import EventReceived
 from pointsman.engine.steps import Step
 from pointsman.json_meter import LEVELS_MAX, SLICE_BYTES
 from pointsman.ports import Row
-from pointsman.store.codec import Codec, RowContent, Upcaster, decode_json, encode_json
+from pointsman.store.codec import Codec, RowContent, Upcaster, decode_json, encode_exactly, encode_json
 from pointsman.store.compression import Form, blobs_behind, large_values, pack, unpack
 from pointsman.store.errors import RowUnreadable, StoreDamaged, UnstorableValue
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
@@ -104,6 +105,20 @@ def test_nesting_that_could_not_be_decoded_is_refused() -> None:
     for levels in (LEVELS_MAX + 1, 900, 5_000, 100_000):
         with pytest.raises(UnstorableValue, match=r"nested|Recursion"):
             encode_json(nested(levels))
+
+
+def test_a_large_value_is_decoded_only_where_a_number_may_have_become_null() -> None:
+    decoded: list[bytes] = []
+
+    def decode(data: bytes) -> object:
+        decoded.append(data)
+        return msgspec.json.decode(data)
+
+    many: list[Json] = [{"id": number, "tags": ["a"]} for number in range(1_000)]
+    encode_exactly(many, decode)
+    assert not decoded
+    encode_exactly([*many, None], decode)
+    assert len(decoded) == 1
 
 
 def test_long_numbers_do_not_hide_nesting() -> None:

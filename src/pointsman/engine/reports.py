@@ -59,6 +59,8 @@ class Start(Struct, frozen=True, kw_only=True, tag="start"):
     attempt: int = 1
     queued: bool = False
     """Whether it must wait for `AdmissionGranted`."""
+    input_bytes: int | None = None
+    """Size of the input as JSON, if it was measured before."""
 
 
 class AdmissionGranted(Struct, frozen=True, kw_only=True, tag="place_freed"):

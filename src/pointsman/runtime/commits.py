@@ -211,10 +211,10 @@ def storable(report: Report) -> Report:
         case EventReceived():
             check_storable(report.data)
         case Start():
-            check_storable(report.input)
             check_storable(report.session)
             for message in report.messages or ():
                 check_storable(message)
+            return replace(report, input_bytes=len(encode_json(report.input)))
         case _:
             pass
     return report

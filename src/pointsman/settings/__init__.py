@@ -278,7 +278,7 @@ class Settings(BaseModel):
         """Return the variables that definitions may use, with their values."""
         env = os.environ if environment is None else environment
         patterns = self.variables_from_env
-        return {**{name: env[name] for name in env if _fits(name, patterns)}, **self.variables}
+        return {**{name: env[name] for name in (env if patterns else ()) if _fits(name, patterns)}, **self.variables}
 
     async def refresh(self) -> None:
         """Read changed secrets that are kept outside the settings. Call it before `secret`."""

@@ -158,7 +158,7 @@ async def _facts(known: CheckBasis, found: Outline, *, lenient: bool, reader: Ca
         agents=agents,
         granted=granted,
         tools={name: tools[name] for name in named if name not in hidden and name in tools},
-        tool_names=[*tools, *(() if app is None else await _tools_for(app, missing, reader))],
+        tool_names=[*iter(tools), *(() if app is None else await _tools_for(app, missing, reader))],
         workflows=[*IDS, *(() if app is None else await _workflows_for(app, found, reader))],
         providers=frozenset(settings.providers),
         models=await _models_named(known.models, found, agents, granted, settings.providers),
