@@ -103,10 +103,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "thoughts": {"thinking": ReasoningEffort(level="high"), "system": "Be kind.", "tools": (LOOK,)},
     "no thoughts": {"thinking": ReasoningEffort(enabled=False, chat_template_kwargs={"a": 1})},
 }
-CASES = [
-    *((kind, MODELS.get(kind, ("small",))[0], settings) for kind in (*CHAT_KINDS, "openai") for settings in SETTINGS),
-    *((kind, model, "thoughts") for kind, model in NAMED),
-]
+FIRST_MODELS = [(kind, MODELS.get(kind, ("small",))[0]) for kind in (*CHAT_KINDS, "openai")]
+CASES = dict.fromkeys(
+    [
+        *((kind, model, settings) for kind, model in FIRST_MODELS for settings in SETTINGS),
+        *((kind, model, "thoughts") for kind, model in NAMED),
+    ]
+)
 
 
 Sent: TypeAlias = tuple[int, dict[str, str], list[bytes | Exception]]

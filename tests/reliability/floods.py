@@ -38,7 +38,7 @@ LATENCY_S_MAX: Final = 2.0
 LOG_BYTES_MAX: Final = 200_000
 ASK_EVERY_S: Final = 0.02
 CHUNK: Final = 65_536
-LINGER_S: Final = 1.0
+LINGER_S: Final = 0.4
 """Time for which an attack holds its connections."""
 WORKFLOW: Final = "pointsman: 1\nid: hooked\nnodes: [{id: say, type: agent, config: {prompt: Hello}}]\ntriggers:\n"
 HOOK: Final = WORKFLOW + "  - {id: call, type: webhook, path: orders, secret: a-secret-of-the-test}\n"

@@ -43,6 +43,11 @@ TALLER: Final = """() => {
   const page = document.documentElement;
   return page.scrollHeight > page.clientHeight ? [`the page scrolls under its header: ${page.scrollHeight}`] : [];
 }"""
+TURN: Final = """(address) => {
+  for (const one of document.querySelectorAll('main > *')) one.setAttribute('data-left', '');
+  history.pushState(null, '', address);
+}"""
+"""Mark the page that is left, and follow a link. The pages of two addresses in a row must be different components."""
 FOCUSED: Final = """() => {
   const one = document.activeElement;
   const label = one.labels?.[0]?.innerText ?? '';
@@ -67,6 +72,13 @@ def address(served: Served, path: str) -> str:
 
 async def settled(page: Page) -> None:
     await page.wait_for_function(SETTLED)
+
+
+async def turn_to(page: Page, path: str) -> None:
+    """Show another page without loading the app again, and wait until the page before has gone."""
+    await page.evaluate(TURN, f"/{path}")
+    await expect(page.locator("main > [data-left]")).to_have_count(0)
+    await settled(page)
 
 
 async def violations(page: Page, rules: str = RULES, *, within: str = "html") -> list[str]:

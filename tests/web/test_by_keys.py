@@ -121,7 +121,9 @@ async def test_a_workflow_is_drawn_saved_run_and_read_without_a_mouse(opens: Ope
     assert (found["status"], found["usage"]["modelCalls"]) == ("completed", 1)
 
 
-async def test_escape_goes_back_one_step(opens: Opens, served: Served) -> None:
+async def test_escape_goes_back_one_step_and_arrow_keys_move_through_panels_and_palette(
+    opens: Opens, served: Served
+) -> None:
     await served.save(flows.LETTER)
     async with opens("/workflows/letter") as page:
         press = page.keyboard.press
@@ -162,11 +164,6 @@ async def test_escape_goes_back_one_step(opens: Opens, served: Served) -> None:
         await expect(boxes(page)).to_have_count(2)
         await expect(arrows(page)).to_have_count(0)
 
-
-async def test_arrow_keys_move_through_panels_and_palette(opens: Opens, served: Served) -> None:
-    await served.save(flows.CHAIN)
-    async with opens("/workflows/chain") as page:
-        await expect(box(page, "second")).to_be_visible()
         await tab_to(page, "Properties")
         await page.keyboard.press("ArrowRight")
         outline = page.get_by_role("tab", name="Outline")
@@ -177,7 +174,6 @@ async def test_arrow_keys_move_through_panels_and_palette(opens: Opens, served: 
         await expect(page.get_by_role("tab", name="Properties")).to_be_focused()
         await page.keyboard.press("Escape")
         await expect(page.get_by_role("tab", name="Properties")).to_be_focused()
-        press = page.keyboard.press
         await page.locator("[data-canvas]").focus()
         await press("?")
         await expect(page.get_by_role("region", name="In the palette")).to_contain_text("Go to a name")

@@ -15,7 +15,7 @@ from tests.server import flows
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
 from tests.web.harbour import Harbour, furnished
-from tests.web.test_accessibility import COLOURS, TALLER, WIDER, address, settled, violations
+from tests.web.test_accessibility import COLOURS, TALLER, WIDER, address, settled, turn_to, violations
 from tests.web.words_shown import ids_on, said_on, wrong_words
 
 DESK: Final[ViewportSize] = {"width": 1280, "height": 800}
@@ -71,12 +71,6 @@ STEERED: Final = flows.LETTER.replace(
     "id: letter", "id: wf-7005\nname: Steuermann\nconfig: {humanInLoop: real_time}"
 ).replace('message: "Send it?"', 'message: "Soll er hinaus?", approvers: {users: [local, ben], delegable: true}')
 
-TURN: Final = """(address) => {
-  for (const one of document.querySelectorAll('main > *')) one.setAttribute('data-left', '');
-  history.pushState(null, '', address);
-}"""
-"""Mark the page that is left, and follow a link. The pages of two addresses in a row must be different components."""
-
 DIALOGS: Final[dict[str, tuple[str, ...]]] = {
     "workflows": (
         "Mit KI beschreiben",
@@ -127,13 +121,6 @@ async def strange(page: Page) -> list[str]:
         before = said
         await page.wait_for_timeout(100)
     return found
-
-
-async def turn_to(page: Page, path: str) -> None:
-    """Show another page, and wait until the page before has gone."""
-    await page.evaluate(TURN, f"/{path}")
-    await expect(page.locator("main > [data-left]")).to_have_count(0)
-    await settled(page)
 
 
 async def in_both_themes(page: Page, within: str = "html") -> list[str]:
@@ -234,16 +221,3 @@ async def test_every_dialog_speaks_german_and_fits_the_window(opens: Opens, serv
         await expect(page.get_by_role("alert")).to_be_visible()
         found["login"] = await in_both_themes(page)
     assert report(found) == ""
-
-
-async def test_truncated_text_is_shown_in_full_on_hover(opens: Opens, served: Served) -> None:
-    await served.save(NAMED)
-    async with opens("/workflows") as page:
-        cut = page.get_by_role("main").locator(".truncate").get_by_text(LONG, exact=True)
-        await expect(cut).not_to_have_attribute("title", re.compile(r"."))
-        await cut.hover()
-        await expect(cut).to_have_attribute("title", LONG)
-        await page.get_by_role("heading", name="Workflows", exact=True).hover()
-        await cut.evaluate("(one) => { one.textContent = 'short' }")
-        await page.get_by_text("short", exact=True).hover()
-        await expect(page.get_by_text("short", exact=True)).not_to_have_attribute("title", re.compile(r"."))

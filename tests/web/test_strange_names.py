@@ -10,7 +10,7 @@ from playwright.async_api import Dialog, Page, expect
 
 from tests.server.conftest import Served
 from tests.web.conftest import Opens
-from tests.web.test_accessibility import WIDER, address, settled
+from tests.web.test_accessibility import WIDER, address, settled, turn_to
 
 MARKUP: Final = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 TURNS: Final = "\u202eexe.\u2066 שלום\n$t(editor.save) {{name}}"
@@ -60,11 +60,11 @@ async def test_strange_names_are_displayed_as_plain_text(opens: Opens, served: S
         page.on("dialog", refuse)
         wide: list[str] = []
         for path in ("tools", "audit", "webhooks"):
-            await page.goto(address(served, f"/{path}"))
+            await turn_to(page, path)
             wide += await overflowing(page, path)
         await page.set_viewport_size({"width": 390, "height": 844})
         for path in ("workflows", "executions", "inbox", "chat", "usage", f"executions/{execution}"):
-            await page.goto(address(served, f"/{path}"))
+            await turn_to(page, path)
             wide += await overflowing(page, path)
         await expect(page.get_by_role("button", name=re.compile("^L{300}"))).to_be_attached()
         await page.goto(address(served, "/workflows/strange"))

@@ -13,7 +13,7 @@ from pointsman.settings import Settings
 from tests.server import flows
 from tests.server.conftest import Served, serving
 from tests.web.conftest import Opens
-from tests.web.test_accessibility import address, furnished, settled
+from tests.web.test_accessibility import address, furnished, turn_to
 
 REFUSES: Final = """
 const refuse = () => { throw new DOMException("denied", "SecurityError"); };
@@ -63,9 +63,8 @@ async def test_a_browser_without_storage_shows_every_page_and_warns_of_losses_on
 ) -> None:
     execution = await furnished(served)
     async with opens("/workflows", before=REFUSES) as page:
-        for name in (*sorted(PAGES - {"", "login"}), "workflows/letter", "chat/letter"):
-            await page.goto(address(served, f"/{name}"))
-            await settled(page)
+        for name in (*sorted(PAGES - {"", "login"}), "chat/letter", "workflows/letter"):
+            await turn_to(page, name)
             await expect(page.get_by_text("This page cannot be shown")).to_have_count(0)
         await page.goto(address(served, f"/executions/{execution}"))
         await expect(page.get_by_role("heading", name="Send it?")).to_be_visible()

@@ -32,6 +32,7 @@ from pointsman.tools.sandbox.process import (
 from pointsman.tools.sandbox.seccomp import ALLOW, NEW_NAMESPACES, REFUSE, UNKNOWN
 from pointsman.values import Bytes, Seconds
 from tests.boxes import BOXES, BoxName, box_or_skip, take_boxes_away
+from tests.patience import PATIENCE_S
 from tests.tools.sandbox import probes
 
 pytestmark = pytest.mark.integration
@@ -510,8 +511,9 @@ def _running(mark: str) -> list[int]:
 
 
 async def _until_running(mark: str, *, expected: bool) -> None:
-    while bool(_running(mark)) is not expected:  # noqa: ASYNC110 - the kernel sends no event
-        await asyncio.sleep(0.005)
+    async with asyncio.timeout(PATIENCE_S):
+        while bool(_running(mark)) is not expected:  # noqa: ASYNC110 - the kernel sends no event
+            await asyncio.sleep(0.005)
 
 
 def _status(mark: str) -> dict[str, str]:
