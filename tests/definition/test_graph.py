@@ -1,4 +1,4 @@
-"""The analysis of graphs: scopes, joins, loop bodies, ancestors; on drawn shapes and against exhaustive search."""
+"""The analysis of graphs: scopes, joins, loop bodies; on drawn shapes and against exhaustive search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 
-from pointsman.definition.graph.analysis import Graph, analyse, ancestors
+from pointsman.definition.graph.analysis import Graph, analyse
 from pointsman.definition.graph.links import DANGLING
 from pointsman.definition.graph.scopes import SCOPE_DEPTH_MAX
 from pointsman.definition.model.control import JoinConfig
@@ -226,16 +226,9 @@ def test_a_loop_can_be_its_own_body() -> None:
     assert len(made.loops[made.index["loop"]].back_edges) == 1
 
 
-def test_ancestors_reach_a_node_without_passing_it() -> None:
-    made = graph("start -> a; a -> b; b -> c; c -> a; b -> d; x -> d")
-    assert named(made, ancestors(made, made.index["c"])) == {"start", "a", "b"}
-    assert named(made, ancestors(made, made.index["a"])) == {"start", "b", "c"}
-
-
 def test_a_very_long_chain_needs_neither_recursion_nor_a_table_of_pairs() -> None:
     length = 30_000
     made = graph("start -> n0\n" + "\n".join(f"n{n} -> n{n + 1}" for n in range(length)))
-    assert len(ancestors(made, made.index[f"n{length}"])) == length + 1
     assert made.dominance.dominates(made.index["start"], made.index[f"n{length}"])
     assert made.findings == ()
 

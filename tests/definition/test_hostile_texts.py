@@ -10,9 +10,9 @@ import pytest
 from pointsman.definition.model.base import read_duration, read_size
 from pointsman.definition.model.cron import cron_fault
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.checking import check_document
 from pointsman.engine.instants import seconds_of
 from pointsman.values import Json, JsonObject
+from tests.checking import check_document
 from tests.growth import check_linear
 
 

@@ -18,7 +18,6 @@ from pointsman.definition.model.base import (
 )
 from pointsman.definition.problems import (
     JsonPatchOp,
-    Problems,
     check_report,
     did_you_mean,
     error,
@@ -112,11 +111,7 @@ def test_an_invalid_size_is_refused(written: object) -> None:
 def test_problems_are_sorted_by_position_and_severity_without_duplicates() -> None:
     late = placed(error("b", "/z", "late"), line=9, column=1)
     early = placed(note("a", "/y", "early"), line=2, column=5)
-    found = Problems()
-    found.add(late, early)
-    found.extend([early])
-    assert found.sorted() == (early, late)
-    assert len(found) == 3
+    assert sort_problems([late, early, early]) == (early, late)
 
 
 def test_positions_are_sorted_numerically() -> None:

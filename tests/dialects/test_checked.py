@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.checking import CheckedDocument, check_document
 from pointsman.values import Json, JsonObject
+from tests.checking import CheckedDocument, check_document
 
 CORPUS = Path(__file__).parent / "corpus"
 

@@ -11,7 +11,7 @@ import pytest
 
 from pointsman.definition.checks.subject import Installation, ToolFacts
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.checking import check_document
+from tests.checking import check_document
 from tests.definition.check.problem_codes import codes_in_source
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "problems.md"

@@ -11,9 +11,9 @@ from pointsman.auth.subjects import UnknownWorkflow
 from pointsman.models.script import Script
 from pointsman.models.scripted import sample
 from pointsman.settings import Settings
-from pointsman.store.records import ExecutionQuery
+from pointsman.store.records import ExecutionQuery, SavedWorkflow
 from pointsman.workflows.builtin import BUILT_IN, IDS, TOOLS, BuiltIn, shipped, with_id
-from pointsman.workflows.revisions import WorkflowExists, clone_workflow, list_workflows
+from pointsman.workflows.revisions import WorkflowExists, clone_of, list_workflows
 from pointsman.workflows.scripts import load_script, parse_script
 from pointsman.workflows.sources import WorkflowInvalid
 from tests.examples.plays import EXAMPLES
@@ -109,24 +109,28 @@ async def test_built_in_workflows_cannot_be_replaced_deleted_or_imitated(tmp_pat
         assert (await app.source(f"{ITERATE}@1")).data == (await app.source(f"{ITERATE}@1.0.0")).data == source.data
 
 
+async def cloned(app: Pointsman, workflow: str, new: str, *, author: str = "") -> SavedWorkflow:
+    return await app.save(await clone_of(app.context, workflow, new), author=author, draft=True)
+
+
 @pytest.mark.requirement("S4-56")
 async def test_a_clone_has_the_same_document_its_own_id_and_survives_the_process(tmp_path: Path) -> None:
     async with installation(tmp_path) as app:
-        saved = await clone_workflow(app.context, ITERATE, "mine", author="ada")
+        saved = await cloned(app, ITERATE, "mine", author="ada")
         assert (saved.draft.id, saved.revision, saved.draft.author) == ("mine", 1, "ada")
         original = (await app.source(ITERATE)).document.text
         assert saved.draft.text == original.replace("id: builtin:iterate", "id: mine")
         assert saved.draft.text.startswith("# One item after the other"), "comments stay"
         with pytest.raises(WorkflowExists):
-            await clone_workflow(app.context, ITERATE, "mine")
+            await cloned(app, ITERATE, "mine")
         with pytest.raises(BuiltIn):
-            await clone_workflow(app.context, "mine", "builtin:theirs")
+            await cloned(app, "mine", "builtin:theirs")
         with pytest.raises(WorkflowInvalid):
-            await clone_workflow(app.context, ITERATE, "../etc")
+            await cloned(app, ITERATE, "../etc")
     async with installation(tmp_path) as app:
         changed = (await app.source("mine")).document.text.replace("name: {en: Iterate,", "name: {en: Mine,")
         assert (await app.save(parsed(changed))).revision == 2
-        assert (await clone_workflow(app.context, "mine@1", "older")).draft.name == "Iterate"
+        assert (await cloned(app, "mine@1", "older")).draft.name == "Iterate"
         output = await (await app.start("mine", {"items": ["x"], "instruction": "Say"})).output()
         assert isinstance(output, dict)
         assert output["results"] == ["Scripted answer of step to: Say x"]

@@ -9,11 +9,6 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 SHELLS = ("bash", "zsh", "fish")
-HOW = {
-    "bash": 'eval "$(pointsman completion bash)"',
-    "zsh": 'eval "$(pointsman completion zsh)"',
-    "fish": "pointsman completion fish | source",
-}
 
 
 @click.command()

@@ -6,7 +6,7 @@ import getpass
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import click
 
@@ -19,7 +19,6 @@ from pointsman.executions.opening import GivenAnswer
 from pointsman.values import Json, JsonObject
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
-Decorator: TypeAlias = Callable[[Decorated], Decorated]
 
 
 def _remember_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's signature

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
@@ -126,28 +126,6 @@ def note(
 ) -> Problem:
     """Return a piece of information for the author: nothing is wrong."""
     return _problem(code, "note", pointer, message, hint, fix)
-
-
-@dataclass(slots=True)
-class Problems:
-    """Collector of findings: iterates in the order they were added, `sorted` returns them in reading order."""
-
-    found: list[Problem] = field(default_factory=list[Problem])
-
-    def add(self, *problems: Problem) -> None:
-        self.found.extend(problems)
-
-    def extend(self, problems: Iterable[Problem]) -> None:
-        self.found.extend(problems)
-
-    def sorted(self) -> tuple[Problem, ...]:
-        return sort_problems(self.found)
-
-    def __iter__(self) -> Iterator[Problem]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)
 
 
 def sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -1,12 +1,12 @@
 """Checking of a document in any dialect, with problems expressed in the author's own words and positions.
 
-document ── read_workflow ──▶ workflow ── check ──▶ problems ── placed ──▶ author's pointers, line and column
+document ── read_workflow ──▶ workflow ── check ──▶ problems ── positioned_problems ──▶ author's pointers, line and column
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pointsman.definition.checks import check
 from pointsman.definition.checks.references import dropped_edges, ends_missing
@@ -14,8 +14,7 @@ from pointsman.definition.checks.subject import NOTHING_ASKED, Installation
 from pointsman.definition.model.nodes import Never
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import JsonPatchOp, Problem, limited, pointer_parts, sort_problems
-from pointsman.definition.reading.documents import Document
-from pointsman.dialects.detect import ReadDocument, read_workflow
+from pointsman.dialects.detect import ReadDocument
 from pointsman.dialects.readers import ImportedDocument
 from pointsman.values import Json
 
@@ -32,40 +31,6 @@ def lenient(workflow: WorkflowDefinition) -> tuple[WorkflowDefinition, tuple[Pro
     )
     without = workflow.model_copy(update={"edges": edges})
     return without, tuple(dropped_edges(without))
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedDocument:
-    """A document and its problems. `workflow` is None if the structure has errors."""
-
-    workflow: WorkflowDefinition | None
-    problems: tuple[Problem, ...]
-    """Sorted by position."""
-    dialect: str | None
-    read: ReadDocument
-
-    @property
-    def ok(self) -> bool:
-        """Whether the workflow can be executed: no problem is an error."""
-        return self.workflow is not None and not any(problem.severity == "error" for problem in self.problems)
-
-
-def check_document(
-    document: Document,
-    *,
-    dialect: str | None = None,
-    name: str = "",
-    known: Installation = NOTHING_ASKED,
-    drop_dangling: bool = False,
-) -> CheckedDocument:
-    """Read the only workflow of a document and check it. `drop_dangling` disables edges with a missing end."""
-    return checked(read_workflow(document, dialect=dialect, name=name), known=known, drop_dangling=drop_dangling)
-
-
-def checked(read: ReadDocument, *, known: Installation = NOTHING_ASKED, drop_dangling: bool = False) -> CheckedDocument:
-    """Check a document that has been read."""
-    workflow, found = found_in(read, known=known, drop_dangling=drop_dangling)
-    return CheckedDocument(workflow, positioned_problems(read, found), read.dialect, read)
 
 
 def found_in(

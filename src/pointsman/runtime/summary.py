@@ -84,11 +84,6 @@ def usage_of(state: ExecutionState) -> Usage:
     )
 
 
-def revision_of(version: str) -> int:
-    """Return the saved revision from an `id@revision` version; 0 for a document that was never saved."""
-    return int(version) if version.isdecimal() else 0
-
-
 def needs_of(state: ExecutionState) -> tuple[str, ...]:
     """Return what workers must have for the waiting steps, sorted."""
     if not state.steps_without_worker or state.ended:

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
-from hashlib import sha256
 from typing import ClassVar, Final, NamedTuple, Protocol, cast
 from weakref import WeakKeyDictionary
 
@@ -485,10 +484,6 @@ def without_delays(workflow: WorkflowDefinition) -> WorkflowDefinition:
 def encoded(workflow: WorkflowDefinition) -> bytes:
     """Return the native document in its stored form."""
     return msgspec.json.encode(workflow.to_document())
-
-
-def digest_of(workflow: WorkflowDefinition) -> str:
-    return sha256(encoded(workflow)).hexdigest()
 
 
 def tools_in(workflow: WorkflowDefinition, agents: Mapping[str, AgentConfig]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pointsman.store.errors import RevisionMoved as RevisionMoved
 from pointsman.store.records import SavedWorkflow, WorkflowEntry
 from pointsman.values import Json, WorkflowId
 from pointsman.workflows.builtin import is_built_in, read_only, with_id
-from pointsman.workflows.definitions import DECLARED_TRIGGERS, save, source_of_saved
+from pointsman.workflows.definitions import DECLARED_TRIGGERS, source_of_saved
 from pointsman.workflows.document_work import DOCUMENTS
 from pointsman.workflows.library import LIBRARY
 from pointsman.workflows.sources import Workflow
@@ -224,12 +224,6 @@ async def clone_of(app: AppContext, reference: str, new: str, *, by: str = "") -
             f"the workflow {new!r} already exists", hint="Choose another id for the clone, or delete that workflow."
         )
     return clone
-
-
-async def clone_workflow(app: AppContext, reference: str, new: str, *, author: str = "") -> SavedWorkflow:
-    """Save a workflow as the first revision of another one. The clone is saved unchanged, even if it has errors. Raises
-    the errors of `clone_of`."""
-    return await save(app, await clone_of(app, reference, new), author=author, draft=True)
 
 
 Entry = TypeVar("Entry", bound=WorkflowEntryView)

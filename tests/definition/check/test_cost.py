@@ -13,10 +13,10 @@ import pytest
 from pointsman.definition import problems
 from pointsman.definition.problems import PROBLEMS_MAX
 from pointsman.definition.reading.documents import read_document
-from pointsman.dialects.checking import check_document
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.conversion import converted, yaml_text
 from pointsman.workflows.sources import Workflow
+from tests.checking import check_document
 
 GROWTH_MAX: Final = 6.0
 """For a document of four times the size. A quadratic cost would be sixteen."""

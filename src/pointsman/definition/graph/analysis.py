@@ -2,7 +2,7 @@
 
     workflow ── link ──▶ Links ─┬─ map_scopes ──▶ scopes, joins      (forward walk)
                                 ├─ map_loops ───▶ loop bodies        (backward walks, dominators)
-                                └─ on demand ───▶ ancestors, dominance
+                                └─ on demand ───▶ dominance
 
 It has no side effects and takes linear time up to logarithms; it never builds a table of all pairs, so that a chain of
 100 000 nodes is no problem. Defects of the graph are `findings` with a code; the checker turns them into messages.
@@ -154,11 +154,6 @@ def analyse(workflow: WorkflowDefinition) -> Graph:
     if trees:
         graph.__dict__["dominance"] = trees[0]
     return graph
-
-
-def ancestors(graph: Graph, node: int) -> frozenset[int]:
-    """Return the nodes from which control can reach `node` without passing it. Walks backwards: cache the result."""
-    return frozenset(reach(graph.links.sources, graph.links.sources(node), avoid=(node,)))
 
 
 def dominance_of(links: Links) -> DominatorTree:

@@ -12,7 +12,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from pointsman.definition.graph.analysis import Graph, Regions, analyse, regions_of
 from pointsman.definition.graph.links import DANGLING, TO_END, EdgeKind, EdgeRef, routing_of
@@ -236,7 +236,6 @@ def clean(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
 
 
-Ways: TypeAlias = Literal["all", "one"]
 PROCESS: Final = -1
 """Region of elements that are in no other region."""
 

@@ -68,7 +68,6 @@ IfMatch = Annotated[
         description="ETag of the version that was read. If it has changed since, the request is refused.",
     ),
 ]
-ETAG: Final = "ETag of the stored version, for `If-Match`."
 IfNew = Annotated[
     Literal["*"] | None,
     Header(alias="if-none-match", description="`*`: refuse the request if the object already exists."),
