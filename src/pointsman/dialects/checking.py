@@ -1,6 +1,6 @@
 """Checking of a document in any dialect, with problems expressed in the author's own words and positions.
 
-document ── read_workflow ──▶ workflow ── check ──▶ problems ── positioned_problems ──▶ author's pointers, line and column
+document ── read_workflow ──▶ workflow ── check ──▶ problems ── positioned_problems ──▶ pointers, line and column
 """
 
 from __future__ import annotations
