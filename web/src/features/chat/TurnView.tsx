@@ -36,6 +36,7 @@ export function TurnView(props: {
   const known = useQuery(execution(id));
   const native = useQuery(executionDefinition(id));
   // Refetch what only the server computes (open gates, output) when the journal grows.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: refetch for each row
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", id], exact: true });
   }, [client, id, log.timeline.seq]);

@@ -1,7 +1,7 @@
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { tellCutText } from "./cutText";
+import { addTooltipsToCutText } from "./cutTextTooltips";
 
 /** This page has no layout: give the element the widths that a browser would give it. */
 function sized(one: HTMLElement, text: number, room: number): void {
@@ -18,7 +18,7 @@ it("shows truncated text in full as the title under the pointer, and only while 
       <p>beside it</p>
     </>,
   );
-  tellCutText(document);
+  addTooltipsToCutText(document);
   const user = userEvent.setup();
   const [cut, beside] = [screen.getByText("a long name"), screen.getByText("beside it")];
   sized(cut, 200, 100);
@@ -38,7 +38,7 @@ it("keeps a title that the page gave", async () => {
       <span className="line-clamp-2">a long name</span>
     </div>,
   );
-  tellCutText(document);
+  addTooltipsToCutText(document);
   const cut = screen.getByText("a long name");
   sized(cut, 200, 100);
   await userEvent.setup().hover(cut);
