@@ -46,6 +46,9 @@ BOMBS: Final = {
         "local host",
         "l\u00f6calhost",
         "http://localhost",
+        "localhost:65536",
+        "127.0.0.1:99999",
+        "[::1]:70000",
     ],
 )
 async def test_invalid_host_header_is_a_bad_request(served: Served, host: str) -> None:
@@ -114,6 +117,19 @@ FORWARDED: Final = (
     "X-Varnish",
     "Tailscale-User-Login",
     "X-Amz-Cf-Id",
+    "X-AppEngine-User-IP",
+    "SSL-Client-Cert",
+    "X-Goog-Authenticated-User-Email",
+    "X-MS-Client-Principal-Name",
+    "X-Auth-Request-User",
+    "X-Remote-User",
+    "Remote-User",
+    "X-Authentik-Username",
+    "X-Pomerium-Jwt-Assertion",
+    "X-WebAuth-User",
+    "Incap-Client-IP",
+    "X-Sucuri-ClientIP",
+    "X-Akamai-Edgescape",
 )
 
 

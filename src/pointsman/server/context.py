@@ -69,8 +69,6 @@ OF_PROXIES: Final = frozenset(
     {
         "cdn-loop",
         "client-ip",
-        "fastly-client-ip",
-        "fly-client-ip",
         "forwarded",
         "front-end-https",
         "proxy-connection",
@@ -89,18 +87,34 @@ OF_PROXIES: Final = frozenset(
     }
 )
 OF_PROXIES_BEGIN: Final = (
+    "akamai-",
     "cf-",
+    "fastly-",
+    "fly-",
+    "incap-",
     "ngrok-",
+    "remote-",
+    "ssl-client-",
     "tailscale-",
+    "x-akamai-",
     "x-amz-cf-",
     "x-amzn-",
+    "x-appengine-",
     "x-arr-",
+    "x-auth-request-",
+    "x-authentik-",
     "x-azure-",
     "x-bluecoat-",
     "x-envoy-",
     "x-forwarded",
+    "x-goog-",
+    "x-ms-client-principal",
     "x-original-",
+    "x-pomerium-",
+    "x-remote-",
+    "x-sucuri-",
     "x-vercel-",
+    "x-webauth-",
 )
 """Prefixes of headers that proxies add, beside the names in `OF_PROXIES`."""
 OLD_HTTP: Final = "1.0"

@@ -128,8 +128,9 @@ def logged(one: RequestRecord) -> None:
 
 
 OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 """Accepts no userinfo, path, spaces or non-ASCII letters."""
+PORT_MAX: Final = 65_535
 PORT: Final = re.compile(r":[0-9]+$")
 USUAL_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
 PART_BYTES: Final = 65_536
@@ -234,7 +235,7 @@ class SecurityMiddleware:
 def _host_of(headers: Headers) -> str:
     """Return the `Host` header (name and port) in lower case. Raises `Refused` if it is missing or invalid."""
     hosts = headers.getlist("host")
-    if len(hosts) == 1 and HOST.fullmatch(hosts[0]):
+    if len(hosts) == 1 and (found := HOST.fullmatch(hosts[0])) and int(found[1] or 0) <= PORT_MAX:
         return hosts[0].lower()
     raise Refused(
         HTTPStatus.BAD_REQUEST,
