@@ -222,6 +222,8 @@ class TypeFinding:
     length: int
     message: str
     hint: str
+    of_variable: bool = False
+    """Whether the path of `unknown-path` starts at a variable of the formula, such as an element of a list."""
 
 
 def check_types(
@@ -269,8 +271,8 @@ class TypeChecker:
         self.variables: dict[str, ValueShape] = {}
         self.findings: list[TypeFinding] = []
 
-    def find(self, code: str, tree: Tree, message: str, hint: str) -> None:
-        self.findings.append(TypeFinding(code, tree.at, tree.end - tree.at, message, hint))
+    def find(self, code: str, tree: Tree, message: str, hint: str, *, of_variable: bool = False) -> None:
+        self.findings.append(TypeFinding(code, tree.at, tree.end - tree.at, message, hint, of_variable))
 
     def items(self, tree: Tree, shape: ValueShape, what: str) -> None:
         """Report a value that cannot be repeated over. Null is left to the node, which may have a rule for it."""
@@ -362,7 +364,8 @@ class TypeChecker:
             try:
                 shape = self.schemas.below(shape, key, root)
             except UnknownKey as why:
-                return self.unknown(str(key), part, why.known)
+                is_variable = own and isinstance(start, Name) and start.name in self.variables
+                return self.unknown(str(key), part, why.known, of_variable=is_variable)
         return ValueShape(ALL_TYPES) if any(isinstance(part, Each) for part in parts) else shape
 
     def start(self, start: Tree, *, own: bool) -> tuple[ValueShape | None, str]:
@@ -385,11 +388,12 @@ class TypeChecker:
         declared = self.schemas.roots.get(root, {}).get("properties")
         return (*declared, *self.known) if isinstance(declared, dict) else tuple(self.known)
 
-    def unknown(self, key: str, place: Tree, known: tuple[str, ...]) -> ValueShape:
+    def unknown(self, key: str, place: Tree, known: tuple[str, ...], *, of_variable: bool = False) -> ValueShape:
         near = difflib.get_close_matches(key, known, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(sorted(known)) or 'none'}."
         written = self.source[place.at : place.end]
-        self.find("unknown-path", place, f"{written!r} does not exist: the value is always null", hint)
+        message = f"{written!r} does not exist: the value is always null"
+        self.find("unknown-path", place, message, hint, of_variable=of_variable)
         return ANYTHING
 
     def element(self, shape: ValueShape) -> ValueShape:

@@ -152,6 +152,35 @@ def test_expressions_in_an_each_block_are_checked_with_the_type_of_the_element()
     assert codes(problems).count("wrong-types") == 2
 
 
+CLOSED: Json = {"type": "object", "properties": {"n": {"type": "string"}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "named"),
+    [
+        ("{{#each rows}}{{ this.m }}{{/each}}", "this.m"),
+        ("{{#each rows}}{{#if this.n}}{this.m?}{{/if}}{{/each}}", "this.m"),
+        ("{{ any(rows, r => r.m == 'a') }}", "r.m"),
+        ("{{ [r.m for r in rows] | json }}", "r.m"),
+    ],
+)
+def test_a_key_that_no_element_has_is_reported(prompt: str, named: str) -> None:
+    node: Json = {"id": "a", "type": "agent", "config": {"prompt": prompt}}
+    schema: Json = {"type": "object", "properties": {"rows": {"type": "array", "items": CLOSED}}}
+    problems = found({"pointsman": 1, "id": "w", "nodes": [node], "edges": [], "input": schema})
+    assert repr(named) in the(problems, "unknown-path").message
+
+
+def test_a_field_that_a_node_writes_may_have_another_type_than_the_input() -> None:
+    nodes: list[Json] = [
+        {"id": "split", "type": "transform", "config": {"set": {"x": "split(x, ',')"}}},
+        {"id": "a", "type": "agent", "config": {"prompt": "{{#each x}}{this}{{/each}} {{ x | join(', ') }}"}},
+    ]
+    edges: list[Json] = [{"source": "split", "target": "a"}]
+    problems = found({"pointsman": 1, "id": "w", "nodes": nodes, "edges": edges, "input": FIELDS})
+    assert {"items-not-a-list", "wrong-types"}.isdisjoint(codes(problems))
+
+
 def defects(**keys: Json) -> list[Problem]:
     """Return the problems of a document that cannot be read."""
     return WorkflowDefinition.from_document({"pointsman": 1, "id": "a", "nodes": [], "edges": [], **keys})[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -30,7 +30,7 @@ CONDITIONS: Final = frozenset({"while", "until", "when"})
 
 
 def check_types_of(subject: Subject, formulas: Formulas) -> Iterator[Problem]:
-    schemas = _schemas(subject)
+    schemas = _schemas(subject, {one.keys[0] for one in formulas.writings})
     for place, expression in formulas.expressions:
         found = check_types(
             expression, schemas, condition=_is_condition(place), items=bool(_ITEMS.search(place.pointer))
@@ -45,7 +45,7 @@ def _problems_of(
 ) -> Iterator[Problem]:
     """`is_certain`: the formula reads no data, so that a step with items that are not a list always fails."""
     for finding in findings:
-        if finding.code != "unknown-path":  # `check_results` reports those, for every text
+        if finding.code != "unknown-path" or finding.of_variable:  # `check_results` reports the others
             make = note if finding.code in NOTES else warning
             make = error if is_certain and finding.code == "items-not-a-list" else make
             message = f"{finding.message} (column {finding.offset + 1})"
@@ -56,13 +56,15 @@ def _is_condition(place: FormulaLocation) -> bool:
     return place.pointer.endswith("/condition/expression") or place.pointer.rpartition("/")[2] in CONDITIONS
 
 
-def _schemas(subject: Subject) -> Schemas:
-    """Return the declared schemas of the data. The state is open: nodes may write undeclared fields."""
+def _schemas(subject: Subject, written: Collection[str | int | None]) -> Schemas:
+    """Return the declared schemas of the data. The state is open: nodes may write undeclared fields.
+
+    `written`: fields that nodes write; they need not have the type of the input."""
     fields: JsonObject = {}
     schema = subject.input_schema
     properties = (schema or {}).get("properties")
     if isinstance(properties, dict):
-        fields.update(properties)
+        fields.update((name, part) for name, part in properties.items() if name not in written)
     for pattern, about in (subject.workflow.state or {}).items():
         if about.schema_ is not None and "." not in pattern and "*" not in pattern:
             fields[pattern] = about.schema_
