@@ -40,7 +40,6 @@ WITHOUT_EXAMPLE: Final = {
     "expression-too-long": "an example is a page long",
     "expression-too-many-tokens": "an example is a page long",
     "fenced": "an example would end the fence around it",
-    "kept-key": "only real-world files have such keys",
     "loops-too-complex": "an example has a thousand nodes",
     "mcp-unreachable": "depends on a server",
     "model-unnamed": "depends on the installation's settings",
