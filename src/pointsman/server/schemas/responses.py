@@ -142,7 +142,8 @@ example(
                 "groups": ["desk"],
                 "cursor": f'[1763700004.0,"{EXECUTION_ID}","review"]',
             }
-        ]
+        ],
+        "next": None,
     },
 )
 example(
