@@ -93,6 +93,19 @@ def test_each_module_imports_only_the_core_and_the_packages_of_its_extra() -> No
     assert undeclared == [], "declare their distributions in pyproject.toml"
 
 
+def test_tests_and_benchmarks_import_only_declared_packages() -> None:
+    """`bench/peers` runs other products, each in an environment of its own."""
+    declared = names(PROJECT["dependencies"]).union(*(names(OPTIONAL[extra]) for extra in OPTIONAL))
+    paths = [path for folder in ("tests", "bench") for path in files(folder) if "peers" not in path.parts]
+    undeclared = {
+        f"{path}: {root}"
+        for path in paths
+        for root in imports(path)
+        if root not in ("tests", "bench") and not declared & distributions().get(root, {root})
+    }
+    assert undeclared == set(), "declare their distributions in pyproject.toml"
+
+
 def test_every_declared_package_is_imported() -> None:
     roots = set[str]().union(*imported().values())
     used = set[str]().union(*(distributions().get(root, {root}) for root in roots))
