@@ -3,13 +3,13 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { LabelledField } from "@/components/LabelledField";
 
-/** A value of any type: what reads as JSON is that, everything else is a text. */
+/** Field for a value of any type: valid JSON is parsed, other input is a string. */
 export function AnythingField(props: FieldProps<unknown, RJSFSchema>) {
   const { t } = useTranslation();
   const [text, setText] = useState(asText(props.formData));
   const type = (next: string) => {
     setText(next);
-    props.onChange(meant(next), props.fieldPathId.path);
+    props.onChange(parsedValue(next), props.fieldPathId.path);
   };
   return (
     <LabelledField
@@ -36,7 +36,7 @@ function asText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-function meant(text: string): unknown {
+function parsedValue(text: string): unknown {
   if (text.trim() === "") return undefined;
   try {
     return JSON.parse(text);

@@ -7,14 +7,14 @@ import type { Json, JsonObject, Text } from "@/api/views";
 import { Button } from "@/components/Button";
 import { textIn } from "@/i18n";
 import { AnythingField } from "./AnythingField";
-import { dress } from "./dress";
+import { templates } from "./dress";
 import "./form.css";
 import { layoutOf } from "./layout";
 import { problemsOf, validator } from "./validator";
 
 const FIELDS = { anything: AnythingField };
-/** What the library says by itself, in our words. */
-const WORDS: Partial<Record<TranslatableString, string>> = {
+/** Translation keys of the texts that the form library shows. */
+const LIBRARY_TEXTS: Partial<Record<TranslatableString, string>> = {
   [TranslatableString.YesLabel]: "form.yes",
   [TranslatableString.NoLabel]: "form.no",
   [TranslatableString.ArrayItemTitle]: "form.entry",
@@ -24,26 +24,26 @@ const WORDS: Partial<Record<TranslatableString, string>> = {
   [TranslatableString.RemoveButton]: "form.remove",
 };
 
-/** Whether what is filled in fits the schema. */
-export interface Fits {
-  are: () => boolean;
-  /** The same; what is wrong is said at its field, and the first of those gets the focus. */
-  tell: () => boolean;
+/** Validation of the form from outside. */
+export interface FormValidity {
+  isValid: () => boolean;
+  /** Validate, show problems at their fields, and focus the first of them. */
+  showProblems: () => boolean;
 }
 
-/** A form made of a JSON Schema: for inputs, answers of people, and the properties of nodes. */
+/** Form generated from a JSON Schema: for inputs, answers to human tasks, and node properties. */
 export function SchemaForm(props: {
   schema: JsonObject;
   value: Json;
   onChange: (value: Json) => void;
   onSubmit?: (value: Json) => void;
   submit?: string;
-  /** By which a button elsewhere hands it in. */
+  /** Lets a button outside the form submit it. */
   id?: string;
   busy?: boolean;
   disabled?: boolean;
-  /** For who hands it in without a submission. */
-  fits?: Ref<Fits>;
+  /** For callers that use the value without submitting the form. */
+  validity?: Ref<FormValidity>;
 }) {
   const { t, i18n } = useTranslation();
   const schema = useMemo(() => localized(props.schema, i18n.language) as RJSFSchema, [props.schema, i18n.language]);
@@ -53,10 +53,10 @@ export function SchemaForm(props: {
   );
   const form = useRef<Form>(null);
   useImperativeHandle(
-    props.fits,
+    props.validity,
     () => ({
-      are: () => problemsOf(schema, props.value).length === 0,
-      tell: () => form.current?.validateForm() ?? true,
+      isValid: () => problemsOf(schema, props.value).length === 0,
+      showProblems: () => form.current?.validateForm() ?? true,
     }),
     [schema, props.value],
   );
@@ -72,19 +72,19 @@ export function SchemaForm(props: {
       disabled={props.disabled === true || props.busy === true}
       onChange={({ formData }) => props.onChange(formData as Json)}
       fields={FIELDS}
-      templates={dress}
+      templates={templates}
       translateString={(text, values) =>
         text === TranslatableString.NewStringDefault
           ? ""
-          : WORDS[text]
-            ? t(WORDS[text], { name: values?.[0], nth: values?.[1] ?? values?.[0] })
+          : LIBRARY_TEXTS[text]
+            ? t(LIBRARY_TEXTS[text], { name: values?.[0], nth: values?.[1] ?? values?.[0] })
             : englishStringTranslator(text, values)
       }
-      // What is wrong stands at its field: the library would tell the console too.
+      // Problems are shown at their fields; without a handler the library also logs them.
       onError={() => undefined}
       focusOnFirstError
       onSubmit={({ formData }) => props.onSubmit?.(formData as Json)}
-      transformErrors={(errors) => errors.map((one) => said(one, t))}
+      transformErrors={(errors) => errors.map((one) => translatedError(one, t))}
       showErrorList={false}
       noHtml5Validate
       omitExtraData={false}
@@ -97,19 +97,19 @@ export function SchemaForm(props: {
           </Button>
         </div>
       ) : (
-        // No button of its own.
+        // Replaces the library's submit button.
         <span />
       )}
     </Form>
   );
 }
 
-function said(error: RJSFValidationError, t: TFunction): RJSFValidationError {
+function translatedError(error: RJSFValidationError, t: TFunction): RJSFValidationError {
   const { name = "", message = "", params } = error;
   return { ...error, message: t(`form.${name}`, { defaultValue: message, limit: params?.limit }) };
 }
 
-/** `x-title` and `x-description` hold texts by language. */
+/** Replace titles and descriptions by `x-title` and `x-description`, which hold texts by language. */
 function localized(schema: unknown, language: string): unknown {
   if (Array.isArray(schema)) return schema.map((one) => localized(one, language));
   if (schema === null || typeof schema !== "object") return schema;

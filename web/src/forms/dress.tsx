@@ -1,4 +1,4 @@
-/** What the form library leaves to who uses it: entries of lists, fields with names of one's own, and their buttons. */
+/** Templates of the form library: list entries, additional properties, alternatives and buttons. */
 import {
   ADDITIONAL_PROPERTY_FLAG,
   type ArrayFieldItemTemplateProps,
@@ -31,11 +31,11 @@ function Entry(props: ArrayFieldItemTemplateProps<Form, RJSFSchema>) {
   );
 }
 
-/** What the library calls a field that was just added. */
+/** Name that the library gives to a new additional property. */
 const NEW = /^newKey(-\d+)?$/;
 
-/** A field whose name is given by who fills in the form: a new one has a name of our words, ready to be typed over. */
-function Named(props: WrapIfAdditionalTemplateProps<Form, RJSFSchema>) {
+/** An additional property with an editable name; a new one gets a translated name, selected for overwriting. */
+function NamedField(props: WrapIfAdditionalTemplateProps<Form, RJSFSchema>) {
   const { t } = useTranslation();
   const id = useId();
   const isWrong = !props.hideError && (props.rawErrors?.length ?? 0) > 0;
@@ -74,12 +74,12 @@ function Named(props: WrapIfAdditionalTemplateProps<Form, RJSFSchema>) {
   );
 }
 
-/** One of several ways to fill it in, and that way. */
-function Ways(props: MultiSchemaFieldTemplateProps<Form, RJSFSchema>) {
+/** Choice between alternatives of a schema, and the fields of the chosen one. */
+function Alternatives(props: MultiSchemaFieldTemplateProps<Form, RJSFSchema>) {
   const { t } = useTranslation();
   return (
     <div className="space-y-2">
-      {/* biome-ignore lint/a11y/noLabelWithoutControl: the library makes the choice that is in it */}
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: the library renders the select inside */}
       <label className="font-normal">
         <span className="sr-only">{t("form.way")}</span>
         {props.selector}
@@ -103,24 +103,24 @@ function Add({ id, disabled, onClick }: IconButtonProps<Form, RJSFSchema>) {
   );
 }
 
-function iconed(icon: LucideIcon, word: string) {
-  return function Iconed({ id, disabled, onClick }: IconButtonProps<Form, RJSFSchema>) {
+function iconButton(icon: LucideIcon, word: string) {
+  return function TemplateButton({ id, disabled, onClick }: IconButtonProps<Form, RJSFSchema>) {
     const { t } = useTranslation();
     return <IconButton id={id} icon={icon} name={t(word)} disabled={disabled} onClick={onClick} />;
   };
 }
 
-export const dress: Partial<Omit<TemplatesType<Form, RJSFSchema>, "ButtonTemplates">> & {
+export const templates: Partial<Omit<TemplatesType<Form, RJSFSchema>, "ButtonTemplates">> & {
   ButtonTemplates: Partial<TemplatesType<Form, RJSFSchema>["ButtonTemplates"]>;
 } = {
   ArrayFieldItemTemplate: Entry,
-  WrapIfAdditionalTemplate: Named,
-  MultiSchemaFieldTemplate: Ways,
+  WrapIfAdditionalTemplate: NamedField,
+  MultiSchemaFieldTemplate: Alternatives,
   UnsupportedFieldTemplate: Unsupported,
   ButtonTemplates: {
     AddButton: Add,
-    RemoveButton: iconed(X, "form.remove"),
-    MoveUpButton: iconed(ArrowUp, "form.up"),
-    MoveDownButton: iconed(ArrowDown, "form.down"),
+    RemoveButton: iconButton(X, "form.remove"),
+    MoveUpButton: iconButton(ArrowUp, "form.up"),
+    MoveDownButton: iconButton(ArrowDown, "form.down"),
   },
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { layoutOf } from "./layout";
 
-test("long texts get room, less of it within others, and short ones a line", () => {
+test("long texts get a text area, nested ones a smaller one, and short texts a line", () => {
   const text = { type: "string" } as const;
   expect(
     layoutOf(
@@ -24,12 +24,12 @@ test("long texts get room, less of it within others, and short ones a line", () 
   });
 });
 
-test("several of a few are ticked", () => {
+test("a list of unique choices becomes checkboxes", () => {
   const colours = { type: "array", uniqueItems: true, items: { enum: ["red", "blue"] } } as const;
   expect(layoutOf({ properties: { colours } } as never, "Entry")).toEqual({ colours: { "ui:widget": "checkboxes" } });
 });
 
-test("what says nothing of its type, or too much, is written as text", () => {
+test("a value with no type or several types becomes a free text field", () => {
   const field = { "ui:field": "anything" };
   expect(
     layoutOf(
@@ -49,7 +49,7 @@ test("what says nothing of its type, or too much, is written as text", () => {
   ).toEqual({ any: field, some: field, list: field, perhaps: {}, one: {}, way: {} });
 });
 
-test("an entry of a list is called by its place", () => {
+test("a list entry is titled by its position", () => {
   const list = (items: object) => layoutOf({ type: "array", items } as never, "Entry").items;
   const called = (items: object, at: number) => (list(items) as (item: unknown, index: number) => object)(null, at);
   expect(called({ type: "string" }, 1)).toEqual({

@@ -1,4 +1,6 @@
-/** A validator for forms that interprets schemas: compiled ones need `eval`, which the page's policy forbids. */
+/**
+ * Form validator that interprets schemas; compiled validators need `eval`, which the content security policy forbids.
+ */
 import { type OutputUnit, Validator } from "@cfworker/json-schema";
 import {
   createErrorHandler,
@@ -18,8 +20,8 @@ export const validator: ValidatorType<Form, RJSFSchema> = {
     if (transformErrors) errors = transformErrors(errors, uiSchema);
     const found = { errors, errorSchema: toErrorSchema<Form>(errors) };
     if (!customValidate) return found;
-    const told = customValidate(formData, createErrorHandler<Form>(formData as Form), uiSchema);
-    return validationDataMerge<Form>(found, unwrapErrorHandler<Form>(told));
+    const custom = customValidate(formData, createErrorHandler<Form>(formData as Form), uiSchema);
+    return validationDataMerge<Form>(found, unwrapErrorHandler<Form>(custom));
   },
   isValid(schema, formData, rootSchema) {
     const definitions = { ...rootSchema.$defs, ...rootSchema.definitions };
@@ -31,12 +33,12 @@ export const validator: ValidatorType<Form, RJSFSchema> = {
 };
 
 export function problemsOf(schema: RJSFSchema, value: unknown): RJSFValidationError[] {
-  // Fields that nobody filled in are not there.
+  // Remove undefined fields, which are missing fields.
   const given = value === undefined ? undefined : JSON.parse(JSON.stringify(value));
   const { errors } = new Validator(schema as ConstructorParameters<typeof Validator>[0], "2020-12", false).validate(
     given,
   );
-  return errors.filter(tellsSomething).map((unit) => {
+  return errors.filter(isSpecific).map((unit) => {
     const property = unit.keyword === "required" ? (/"([^"]+)"/.exec(unit.error)?.[1] ?? "") : "";
     const place = unit.instanceLocation.slice(1).split("/").filter(Boolean).map(unescaped);
     const path = [...place, ...(property ? [property] : [])];
@@ -52,8 +54,8 @@ export function problemsOf(schema: RJSFSchema, value: unknown): RJSFValidationEr
   });
 }
 
-/** Not "a subschema failed": what in it did is told too. */
-function tellsSomething(unit: OutputUnit): boolean {
+/** Drop "a subschema failed" errors: the error inside the subschema is reported too. */
+function isSpecific(unit: OutputUnit): boolean {
   return !["properties", "items", "prefixItems", "$ref", "allOf"].includes(unit.keyword);
 }
 

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
 import { type ApiError, apiRequest } from "@/api/http";
 import { useHasRole } from "@/components/useHasRole";
-import { askedOf, type Operation } from "@/features/editor/document/operations";
+import { editRequest, type Operation } from "@/features/editor/document/operations";
 import { useEditor } from "@/features/editor/editorContext";
 import { conversationAbout, type Exchange, isBusy } from "./conversation";
 import { ExchangeView } from "./ExchangeView";
@@ -38,7 +38,7 @@ export default function AssistantPanel() {
     setDeciding(true);
     try {
       if (JSON.stringify(proposal.before) !== JSON.stringify(draft.shown)) {
-        const body = askedOf([...draft.done, taken]);
+        const body = editRequest([...draft.done, taken]);
         await apiRequest(`/api/workflows/${encodeURIComponent(id)}/edit`, { body });
       }
       draft.act(...taken);

@@ -7,7 +7,7 @@ import { apiRequest, type Problem } from "@/api/http";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { ErrorMessage, ProblemList } from "@/components/StatusMessage";
-import { applied, askedOf, type Operation } from "@/features/editor/document/operations";
+import { applyOperation, editRequest, type Operation } from "@/features/editor/document/operations";
 import { useEditor } from "@/features/editor/editorContext";
 import { DiffView } from "@/features/editor/panels/DiffView";
 import type { Proposal } from "./conversation";
@@ -27,7 +27,7 @@ export function Proposed(props: {
   const [refused, refuse] = useState<ReadonlySet<number>>(new Set());
   const parts = useMemo(() => partsOf(proposal.changes), [proposal]);
   const { taken, fallen } = useMemo(() => takenOf(proposal.before, parts, refused), [proposal, parts, refused]);
-  const after = useMemo(() => taken.reduce(applied, proposal.before), [taken, proposal]);
+  const after = useMemo(() => taken.reduce(applyOperation, proposal.before), [taken, proposal]);
   const isWhole = taken.length === parts.length;
   const told = useBrought(proposal, taken, isWhole);
   return (
@@ -93,7 +93,7 @@ function useBrought(proposal: Proposal, taken: Operation[], isWhole: boolean) {
       const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
       const [with_, without] = await Promise.all(
         [changes, draft.done].map((done) =>
-          apiRequest<{ problems: Problem[] }>(path, { body: askedOf(done), signal }).then((told) => told.problems),
+          apiRequest<{ problems: Problem[] }>(path, { body: editRequest(done), signal }).then((told) => told.problems),
         ),
       );
       return { brings: beyond(with_, without), mends: beyond(without, with_) };

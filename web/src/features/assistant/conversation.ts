@@ -3,7 +3,7 @@ import { createStore } from "zustand/vanilla";
 import { ApiError, type Problem } from "@/api/http";
 import type { Definition } from "@/api/views";
 import { windowStorage } from "@/browserStorage";
-import { askedOf, type Operation } from "@/features/editor/document/operations";
+import { editRequest, type Operation } from "@/features/editor/document/operations";
 import { uniqueId } from "@/uniqueId";
 import { designed, type Round } from "./rounds";
 
@@ -108,7 +108,7 @@ function makeConversation(workflow: string) {
         try {
           const answer = await designed<Answer>(
             `/api/workflows/${encodeURIComponent(screen.id)}/edit`,
-            { words, ...askedOf([screen.done]), earlier: earlierOf(before) },
+            { words, ...editRequest([screen.done]), earlier: earlierOf(before) },
             {
               signal,
               onRound: (round) => change(id, (one) => ({ rounds: [...one.rounds, round] })),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
-import { applied, type Operation } from "@/features/editor/document/operations";
+import { applyOperation, type Operation } from "@/features/editor/document/operations";
 import { aboutOf, partsOf, takenOf } from "./parts";
 
 const BEFORE: Definition = {
@@ -26,14 +26,16 @@ const REVIEW: Operation[] = [
 test("all parts together equal the proposal", () => {
   const parts = partsOf(REVIEW);
   expect(parts.length).toBe(6);
-  expect(takenOf(BEFORE, parts, new Set()).taken.reduce(applied, BEFORE)).toEqual(REVIEW.reduce(applied, BEFORE));
+  expect(takenOf(BEFORE, parts, new Set()).taken.reduce(applyOperation, BEFORE)).toEqual(
+    REVIEW.reduce(applyOperation, BEFORE),
+  );
 });
 
 test("refusing a node drops the parts that depend on it and keeps the rest", () => {
   const parts = partsOf(REVIEW);
   const { taken, fallen } = takenOf(BEFORE, parts, new Set([0]));
   expect([...fallen]).toEqual([1, 2]);
-  const after = taken.reduce(applied, BEFORE);
+  const after = taken.reduce(applyOperation, BEFORE);
   expect(after.edges).toEqual(BEFORE.edges);
   expect(after.nodes[1]).toEqual({ id: "publish", type: "human", name: "Publish", config: { message: "Good?" } });
 });

@@ -1,6 +1,6 @@
 /** Split a proposal into parts, and determine which parts depend on each other. */
 import type { Definition } from "@/api/views";
-import { applied, type Operation } from "@/features/editor/document/operations";
+import { applyOperation, type Operation } from "@/features/editor/document/operations";
 import { clashOf } from "@/features/editor/document/rebase";
 
 /** Changes of several fields become one part per field; both ends of an edge change together. */
@@ -30,7 +30,7 @@ export function takenOf(before: Definition, parts: readonly Operation[], refused
     if (refused.has(at)) return;
     if (fits(part, shown)) {
       taken.push(part);
-      shown = applied(shown, part);
+      shown = applyOperation(shown, part);
     } else fallen.add(at);
   });
   return { taken, fallen };

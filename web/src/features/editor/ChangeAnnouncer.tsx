@@ -1,4 +1,4 @@
-/** Says what was just done, to those who do not see it: by whatever key, button or hand. */
+/** Announce each change to screen readers, however it was made. */
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { describeChange } from "./document/changeDescriptions";
@@ -7,31 +7,31 @@ import { useEditor } from "./editorContext";
 
 export function ChangeAnnouncer() {
   const { t, i18n } = useTranslation();
-  const { store, stage } = useEditor();
-  // The same words twice are said twice.
-  const [said, say] = useState({ words: "", nth: 0 });
+  const { store, canvas } = useEditor();
+  // The counter makes screen readers repeat identical announcements.
+  const [announced, announce] = useState({ words: "", nth: 0 });
   useEffect(() => {
     const words = (now: Draft, was: Draft): string | null => {
-      const at = stage.places();
-      const told = (before: Draft["shown"], changes: Draft["done"][number] | undefined) => {
+      const at = canvas.positions();
+      const describe = (before: Draft["shown"], changes: Draft["done"][number] | undefined) => {
         const deed = describeChange(before, changes ?? [], at, i18n.language);
         return deed && t(`deed.${deed.word}`, deed.values);
       };
       if (now.base !== was.base) return was.done.length > 0 && now.done.length === 0 ? t("deed.saved") : null;
       if (now.undone.length > was.undone.length)
-        return t("deed.undone", { deed: told(now.shown, now.undone.at(-1)) ?? t("deed.typed") });
+        return t("deed.undone", { deed: describe(now.shown, now.undone.at(-1)) ?? t("deed.typed") });
       if (now.undone.length < was.undone.length && now.done.at(-1) === was.undone.at(-1))
-        return t("deed.redone", { deed: told(was.shown, now.done.at(-1)) ?? t("deed.typed") });
-      return now.done.length > was.done.length ? told(was.shown, now.done.at(-1)) : null;
+        return t("deed.redone", { deed: describe(was.shown, now.done.at(-1)) ?? t("deed.typed") });
+      return now.done.length > was.done.length ? describe(was.shown, now.done.at(-1)) : null;
     };
     return store.subscribe((now, was) => {
       const found = words(now, was);
-      if (found !== null) say(({ nth }) => ({ words: found, nth: nth + 1 }));
+      if (found !== null) announce(({ nth }) => ({ words: found, nth: nth + 1 }));
     });
-  }, [store, stage, t, i18n.language]);
+  }, [store, canvas, t, i18n.language]);
   return (
     <p role="status" className="sr-only">
-      <span key={said.nth}>{said.words}</span>
+      <span key={announced.nth}>{announced.words}</span>
     </p>
   );
 }

@@ -11,7 +11,7 @@ import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { BUILT_IN } from "../workflows/ids";
 
-/** A workflow like this one under another id, which is then gone on with. */
+/** Clone the workflow under another id and open the copy. */
 export function CloneDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();

@@ -12,7 +12,7 @@ import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
-import { TrialOnCanvas } from "../trying/TrialOnCanvas";
+import { TrialOverlay } from "../trying/TrialOnCanvas";
 import { StartDialog } from "../workflows/StartDialog";
 import { ChangeAnnouncer } from "./ChangeAnnouncer";
 import { CloneDialog } from "./CloneDialog";
@@ -20,12 +20,12 @@ import { CanvasHandle } from "./canvas/canvasHandle";
 import { EditorCanvas } from "./canvas/EditorCanvas";
 import { useKeys } from "./canvas/keys";
 import { Palette } from "./canvas/Palette";
-import { NOTHING, type Picked, pickedOf, selectionOf } from "./canvas/selection";
-import { type DraftStore, makeLook } from "./document/draft";
-import { askedOf, type Operation } from "./document/operations";
+import { EMPTY_SELECTION, type Picked, pickedOf, selectionOf } from "./canvas/selection";
+import { type DraftStore, makeReadOnlyDraft } from "./document/draft";
+import { editRequest, type Operation } from "./document/operations";
 import { focusAt, pickedAt } from "./document/pointers";
-import { removeDraft, startedFrom, useStoredDraft } from "./document/storedDrafts";
-import { type Edited, useChecked } from "./document/useChecked";
+import { openDraft, removeDraft, useStoredDraft } from "./document/storedDrafts";
+import { type EditResponse, useChecked } from "./document/useChecked";
 import { EditorContext, type EditorState, useEditor } from "./editorContext";
 import { LinkedNode } from "./LinkedNode";
 import { SidePanel } from "./panels/SidePanel";
@@ -34,15 +34,15 @@ import { Toolbar } from "./Toolbar";
 import { UnsavedGuard } from "./UnsavedGuard";
 import { useNewerRevision } from "./useNewerRevision";
 
-/** Parts that stay when something is picked: what they say is of what is picked. */
-const KEEPS: ReadonlySet<string> = new Set(["try"]);
+/** Panels that stay open when the selection changes, because they follow the selection. */
+const KEEPS_PANEL: ReadonlySet<string> = new Set(["try"]);
 
 export function EditorPage() {
   const { t } = useTranslation();
   const { id } = useParams({ from: "/workflows/$id" });
   const saved = useQuery({ ...workflow(id), refetchOnWindowFocus: false });
   const native = useQuery({ ...definition(id), refetchOnWindowFocus: false });
-  // Who may change nothing gets no draft, and what is kept here is not looked at: so that is known first.
+  // Users without edit rights get no draft and must not load a stored one, so wait for the caller's rights.
   const caller = useQuery(me());
   const why = saved.error ?? native.error ?? caller.error;
   const again = () => void Promise.all([saved.refetch(), native.refetch(), caller.refetch()]);
@@ -60,15 +60,15 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const navigate = useNavigate();
   const mayChange = useHasRole("editor");
   const store = useMemo(
-    () => (mayChange ? startedFrom(id, native, saved.revision) : makeLook(native)),
+    () => (mayChange ? openDraft(id, native, saved.revision) : makeReadOnlyDraft(native)),
     [id, native, saved.revision, mayChange],
   );
   const draft = useStore(store);
-  const hasMoved = useNewerRevision(id, saved.revision) !== undefined;
+  const hasNewerRevision = useNewerRevision(id, saved.revision) !== undefined;
   const schema = useQuery(languageSchema());
-  const [selection, select] = useState(NOTHING);
+  const [selection, select] = useState(EMPTY_SELECTION);
   const picked = useMemo(() => pickedOf(selection), [selection]);
-  const stage = useMemo(() => new CanvasHandle(), []);
+  const canvas = useMemo(() => new CanvasHandle(), []);
   const [panel, show] = useState("properties");
   const [asked, ask] = useState<OpenDialog>(null);
   const isChanged = draft.done.length > 0;
@@ -88,7 +88,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
   const mayRun = useHasRole("operator");
   const startNow = () => {
     if (!mayRun || asked !== null) return;
-    // What keeps it from starting stands there.
+    // The problems panel shows why the workflow cannot start.
     if (isChanged && hasErrors) show("problems");
     else start();
   };
@@ -102,7 +102,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
 
   const pick = (next: Picked | null) => {
     select(selectionOf(next));
-    if (next) show((now) => (KEEPS.has(now) ? now : "properties"));
+    if (next) show((now) => (KEEPS_PANEL.has(now) ? now : "properties"));
   };
   const jump = (problem: Problem) => {
     select(selectionOf(pickedAt(problem.pointer, draft.shown)));
@@ -127,7 +127,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
     panel,
     show,
     jump,
-    stage,
+    canvas,
   };
 
   return (
@@ -141,7 +141,7 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
           onClone={() => ask("clone")}
           onRemove={() => ask("delete")}
         />
-        {save.isError && !(save.error.code === "revision-moved" && hasMoved) ? (
+        {save.isError && !(save.error.code === "revision-moved" && hasNewerRevision) ? (
           <div className="px-4 py-2">
             <ErrorMessage error={save.error} />
           </div>
@@ -156,9 +156,9 @@ function Editor(props: { saved: WorkflowDetail; etag: string | null; native: Def
         <div className="flex min-h-0 flex-1 max-md:flex-col">
           {mayChange ? <Palette /> : null}
           <div className="min-h-64 min-w-0 flex-1 max-md:flex-none">
-            <TrialOnCanvas id={id} store={store}>
+            <TrialOverlay id={id} store={store}>
               <EditorCanvas />
-            </TrialOnCanvas>
+            </TrialOverlay>
           </div>
           <SidePanel />
         </div>
@@ -197,7 +197,7 @@ function EditorDialogs({
   );
 }
 
-/** Saves the changes of a draft, as a draft revision or a checked one, and reads the new revision. */
+/** Save the changes as a draft revision or a checked revision, then load the new revision. */
 function useSave(
   { saved, etag }: { saved: WorkflowDetail; etag: string | null },
   store: DraftStore,
@@ -205,18 +205,19 @@ function useSave(
 ) {
   const { id } = saved;
   const client = useQueryClient();
-  // A save whose answer was lost is sent again with the same key, so that nothing is saved twice.
-  const once = useRef<{ done: Operation[][]; key: string } | null>(null);
-  const save = useMutation<Edited, ApiError, { draftOnly: boolean; andStart?: true }>({
+  // A save whose response was lost is retried with the same idempotency key, so that it is not saved twice.
+  const idempotency = useRef<{ done: Operation[][]; key: string } | null>(null);
+  const save = useMutation<EditResponse, ApiError, { draftOnly: boolean; andStart?: true }>({
     mutationFn: async ({ draftOnly }) => {
       const { done } = store.getState();
-      const body = { ...askedOf(done), apply: true, draft: draftOnly };
-      if (once.current?.done !== done) once.current = { done, key: uniqueId() };
+      const body = { ...editRequest(done), apply: true, draft: draftOnly };
+      if (idempotency.current?.done !== done) idempotency.current = { done, key: uniqueId() };
       const headers = {
-        "idempotency-key": `${once.current.key}${draftOnly ? "-draft" : ""}`,
+        "idempotency-key": `${idempotency.current.key}${draftOnly ? "-draft" : ""}`,
         ...(etag ? { "if-match": etag } : {}),
       };
-      return (await apiResponse<Edited>(`/api/workflows/${encodeURIComponent(id)}/edit`, { body, headers })).value;
+      return (await apiResponse<EditResponse>(`/api/workflows/${encodeURIComponent(id)}/edit`, { body, headers }))
+        .value;
     },
     onError: (why) => {
       if (why.code === "revision-moved") void client.invalidateQueries({ queryKey: ["revisions", id] });
@@ -231,7 +232,7 @@ function useSave(
       if (andStart) onStart();
     },
   });
-  // A refusal concerns the revision that was edited.
+  // An error concerns the revision that was edited.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each revision
   useEffect(() => save.reset(), [saved.revision]);
   return save;

@@ -1,4 +1,4 @@
-/** Goes to the node that the address names, and to the field of it; says so where it is not there. */
+/** Select the node and the field that the URL names; show a message if the node does not exist. */
 import { useLocation } from "@tanstack/react-router";
 import { useEffect, useMemo } from "react";
 import { useTranslation } from "react-i18next";
@@ -10,15 +10,15 @@ export function LinkedNode() {
   const { t } = useTranslation();
   const hash = useLocation({ select: (location) => location.hash });
   const linked = useMemo(() => nodeLinkIn(hash), [hash]);
-  const { draft, pick, stage, schema } = useEditor();
+  const { draft, pick, canvas, schema } = useEditor();
   const at = draft.shown.nodes.findIndex((one) => one.id === linked?.node);
   const isReady = schema !== undefined;
-  // Once for each address: afterwards people go where they like.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only of the address, and once its form can be shown
+  // Once for each URL; afterwards the user selects freely.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the URL changes, and once the form can be shown
   useEffect(() => {
     if (!linked || at < 0 || !isReady) return;
     pick({ kind: "node", id: linked.node });
-    stage.bring(linked.node);
+    canvas.showNode(linked.node);
     if (linked.field) focusAt(`/nodes/${at}${linked.field}`);
   }, [linked, isReady]);
   if (!linked || at >= 0) return null;

@@ -1,4 +1,7 @@
-/** Somebody else has saved meanwhile, or changes of an older revision are kept here: nothing of either is lost. */
+/**
+ * Banner for a newer revision by another user, or for stored changes of an older revision: the user can rebase, compare
+ * or drop.
+ */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { GitCompareArrows, GitMerge, TriangleAlert } from "lucide-react";
 import { useState } from "react";
@@ -10,14 +13,14 @@ import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { ago } from "@/components/times";
-import { type Clash, drawnIn, type RebaseResult, rebase, typedIn } from "./document/rebase";
+import { type Clash, type RebaseResult, rebase, typedText, withoutTypedText } from "./document/rebase";
 import { olderDraft, removeOlderDraft, storeDraft } from "./document/storedDrafts";
 import { useEditor } from "./editorContext";
 import { DiffView } from "./panels/DiffView";
 import { type Choice, TextConflict } from "./panels/TextConflict";
 import { useNewerRevision } from "./useNewerRevision";
 
-interface Taken {
+interface TakenRevision {
   fresh: ApiResponse<WorkflowDetail>;
   native: Definition;
   found: RebaseResult;
@@ -35,17 +38,17 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
   const path = `/api/workflows/${encodeURIComponent(id)}`;
   const mine = older ?? { revision: saved.revision, done: draft.done };
   const onTop = older && isChanged ? [...draft.done, ...mine.done] : mine.done;
-  const typed = typedIn(onTop);
+  const typed = typedText(onTop);
 
-  /** Their revision becomes the base, and what is kept goes on top of it. */
-  const take = useMutation<Taken, Error, Choice | null>({
+  /** Make the latest revision the base and rebase the changes onto it. */
+  const take = useMutation<TakenRevision, Error, Choice | null>({
     mutationFn: async (choice) => {
       const fresh = choice?.theirs ?? (await apiResponse<WorkflowDetail>(path));
       const native = await client.fetchQuery(definition(`${id}@${fresh.value.revision}`));
       const base = older
         ? await client.fetchQuery(definition(`${id}@${older.revision}`)).catch(() => null)
         : draft.base;
-      const found = rebase(choice?.whose === "theirs" ? drawnIn(onTop) : onTop, base, native);
+      const found = rebase(choice?.whose === "theirs" ? withoutTypedText(onTop) : onTop, base, native);
       storeDraft(id, { revision: fresh.value.revision, done: found.done });
       return { fresh, native, found };
     },
@@ -55,7 +58,7 @@ export function RevisionConflict({ onClone }: { onClone: () => void }) {
       setAsking(false);
       setClashes(found.clashes);
       if (fresh.value.revision === saved.revision) return store.getState().restart(draft.base, found.done);
-      // The revision first: what is kept is of that one.
+      // Update the revision first, because the stored changes are based on it.
       client.setQueryData(workflow(id).queryKey, fresh);
       client.setQueryData(definition(id).queryKey, native);
     },

@@ -10,17 +10,17 @@ import { ExportButton } from "../workflows/ExportButton";
 import { useEditor } from "./editorContext";
 
 interface Props {
-  /** This browser keeps what is changed through a reload. */
+  /** Whether the browser stores the draft, so that it survives a reload. */
   isKept: boolean;
   isSaving: boolean;
   onSave: () => void;
-  /** What is not saved is saved before. */
+  /** Saves unsaved changes first. */
   onStart: () => void;
   onClone: () => void;
   onRemove: () => void;
 }
 
-/** Which workflow this is, and what can be done with the whole of it. */
+/** Name of the workflow, and the actions on the whole workflow. */
 export function Toolbar({ isKept, isSaving, onSave, onStart, onClone, onRemove }: Props) {
   const { t, i18n } = useTranslation();
   const { id, saved, draft, isChanged, checked, show, mayChange } = useEditor();

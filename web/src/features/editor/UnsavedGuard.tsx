@@ -4,20 +4,20 @@ import { useTranslation } from "react-i18next";
 import { Confirm } from "@/components/Confirm";
 
 /**
- * Asks whoever goes elsewhere with changes that are not saved; the browser keeps them in any case, and where it does
- * not, it asks by itself before the page is closed. Who said where to go may go on from there: they are asked once.
+ * Ask for confirmation before leaving the editor with unsaved changes. The browser stores the draft; if it cannot, it
+ * also asks before the page is closed. Once the user has confirmed, further redirects do not ask again.
  */
 export function UnsavedGuard({ isChanged, isKept }: { isChanged: boolean; isKept: boolean }) {
   const { t } = useTranslation();
   const router = useRouter();
   const [isAsking, ask] = useState(false);
   const answer = useRef<(stays: boolean) => void>(() => undefined);
-  const isGoing = useRef(false);
+  const isLeaving = useRef(false);
   useBlocker({
     shouldBlockFn: ({ current, next }) => {
-      if (!isChanged || isGoing.current || current.pathname === next.pathname) return false;
+      if (!isChanged || isLeaving.current || current.pathname === next.pathname) return false;
       ask(true);
-      // Who goes back while asked is asked about that: what was asked before is not answered any more.
+      // Navigating back while the dialog is open replaces the pending navigation; its promise stays unresolved.
       return new Promise<boolean>((resolve) => {
         answer.current = resolve;
       });
@@ -25,9 +25,9 @@ export function UnsavedGuard({ isChanged, isKept }: { isChanged: boolean; isKept
     enableBeforeUnload: () => isChanged && !isKept,
   });
   const arrive = () => {
-    isGoing.current = false;
+    isLeaving.current = false;
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it does the same each time
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the handler does not depend on the render
   useEffect(() => router.subscribe("onResolved", arrive), [router]);
   useEffect(() => () => answer.current(false), []);
   if (!isAsking) return null;
@@ -37,7 +37,7 @@ export function UnsavedGuard({ isChanged, isKept }: { isChanged: boolean; isKept
       about={t(isKept ? "editor.leaveAbout" : "editor.leaveAboutUnkept")}
       confirmLabel={t("editor.leaveDeed")}
       action={async () => {
-        isGoing.current = true;
+        isLeaving.current = true;
         answer.current(false);
       }}
       onClose={() => {

@@ -1,4 +1,4 @@
-/** What the parts of the editor share: what is edited, what the server says of it, and what is picked. */
+/** State shared by the parts of the editor: the draft, the server's check results, and the selection. */
 import { createContext, createElement, type ReactNode, useContext, useMemo } from "react";
 import type { Problem } from "@/api/http";
 import type { Definition, DefinitionNode, JsonObject, WorkflowDetail } from "@/api/views";
@@ -10,49 +10,49 @@ import type { Checked } from "./document/useChecked";
 
 export interface EditorState {
   id: string;
-  /** As it is stored; what is on the screen is `draft.shown`. */
+  /** The stored revision; `draft.shown` is the edited definition. */
   saved: WorkflowDetail;
   store: DraftStore;
   draft: Draft;
-  /** Who looks may change it; else nothing that is done changes what is shown. */
+  /** Whether the user may edit; if not, every edit is ignored. */
   mayChange: boolean;
-  /** Something on the screen is not saved. */
+  /** The draft has unsaved changes. */
   isChanged: boolean;
   checked: Checked;
-  /** The language, once it is here. */
+  /** JSON Schema of the document language, once it is loaded. */
   schema: JsonObject | undefined;
-  /** All that is selected; what is picked is the one thing, where it is one. */
+  /** All selected elements; `picked` is set if exactly one is selected. */
   selection: Selection;
   select: (selection: Selection) => void;
   picked: Picked | null;
-  /** The node that is picked, where one is. */
+  /** The selected node, if exactly one element is selected and it is a node. */
   node: DefinitionNode | undefined;
-  /** Picks it and shows what it says. */
+  /** Select an element and show its properties. */
   pick: (picked: Picked | null) => void;
-  /** Which part stands beside the canvas. */
+  /** The panel beside the canvas. */
   panel: string;
   show: (panel: string) => void;
-  /** Picks what a problem is about. */
+  /** Select the element that a problem concerns. */
   jump: (problem: Problem) => void;
-  /** The canvas, as the other parts know it. */
-  stage: CanvasHandle;
+  /** Handle of the canvas for the other parts. */
+  canvas: CanvasHandle;
 }
 
-const Shared = createContext<EditorState | null>(null);
+const Context = createContext<EditorState | null>(null);
 
-/** Shares it, and how its nodes are called. */
+/** Provide the editor state and the node names. */
 export function EditorContext({ value, children }: { value: EditorState; children: ReactNode }) {
   const named = createElement(NodesContext.Provider, { value: value.draft.shown.nodes }, children);
-  return createElement(Shared.Provider, { value }, named);
+  return createElement(Context.Provider, { value }, named);
 }
 
 export function useEditor(): EditorState {
-  const work = useContext(Shared);
+  const work = useContext(Context);
   if (!work) throw new Error("This part belongs into the editor.");
   return work;
 }
 
-/** The definition on the screen, with the regions of its last check. */
+/** The edited definition with the regions of its last check. */
 export function useDrawnDefinition(): Definition {
   const { draft, checked } = useEditor();
   return useMemo(

@@ -10,27 +10,28 @@ const FIRST = { id: "first", type: "agent", config: { prompt: "one" } };
 const SECOND = { id: "second", type: "agent", config: { prompt: "two" } };
 const EDGES = [{ source: "first", target: "second" }];
 
-/** The revisions of each workflow, the oldest first. */
-let kept: Record<string, Document[]> = {};
+/** Revisions of each workflow, oldest first. */
+let revisions: Record<string, Document[]> = {};
 
 const detail = (id: string, revision: number) => ({
   ...workflowEntry(id, { revision, etag: `"${revision}"` }),
-  document: kept[id]?.[revision - 1],
+  document: revisions[id]?.[revision - 1],
   text: "",
   problems: [],
 });
 
-const save = (id: string, document: object) => kept[id]?.push({ ...(kept[id]?.at(-1) as Document), ...document });
+const save = (id: string, document: object) =>
+  revisions[id]?.push({ ...(revisions[id]?.at(-1) as Document), ...document });
 
-/** Of `id` or `id@revision`. */
+/** Parse `id` or `id@revision`. */
 function read(name: string) {
   const [id = "", at] = name.split("@");
-  return { id, revision: Number(at ?? kept[id]?.length ?? 0) };
+  return { id, revision: Number(at ?? revisions[id]?.length ?? 0) };
 }
 
 beforeEach(() => {
   localStorage.clear();
-  kept = { chain: [{ id: "chain", nodes: [FIRST, SECOND], edges: EDGES }] };
+  revisions = { chain: [{ id: "chain", nodes: [FIRST, SECOND], edges: EDGES }] };
   server.get("/api/tools", noTools);
   server.get("/api/models", noModels);
   server.get("/api/agents", { agents: [], next: null });
@@ -41,33 +42,33 @@ beforeEach(() => {
   } as never);
   server.get("/api/workflows/{id}", ({ at, query }) => {
     const { id, revision } = read(at.id ?? "");
-    if (!kept[id]) return refusal(404, "unknown-workflow", `there is no workflow '${id}'`);
+    if (!revisions[id]) return refusal(404, "unknown-workflow", `there is no workflow '${id}'`);
     const one = detail(id, revision);
     return (query.has("dialect") ? { document: one.document, losses: [] } : tagged(one, one.etag)) as never;
   });
   server.get("/api/workflows/{id}/versions", ({ at }) => {
-    const all = kept[at.id ?? ""] ?? [];
+    const all = revisions[at.id ?? ""] ?? [];
     const entries = all.map((_, n) => workflowEntry(at.id ?? "", { revision: n + 1, author: "ben", createdAt: AT }));
     return { workflows: entries.reverse(), next: null } as never;
   });
   server.post("/api/workflows/{id}/edit", ({ at, body, headers }) => {
     const id = at.id ?? "";
-    const revision = kept[id]?.length ?? 0;
+    const revision = revisions[id]?.length ?? 0;
     if (body.apply && headers.get("if-match") !== `"${revision}"`)
       return refusal(412, "revision-moved", "somebody saved meanwhile");
     const changes = body.operations.flatMap((one: { set?: object }) => Object.entries(one.set ?? {}));
-    // Fields are named by pointers.
+    // Fields are addressed by JSON pointers.
     const document = Object.fromEntries(changes.map(([at, value]: [string, unknown]) => [at.slice(1), value]));
     if (body.apply) save(id, document);
-    return { ...detail(id, kept[id]?.length ?? 0), problems: [] } as never;
+    return { ...detail(id, revisions[id]?.length ?? 0), problems: [] } as never;
   });
   server.post("/api/workflows/{id}/clone", ({ at, body }) => {
-    if (kept[body.id]) return refusal(409, "workflow-exists", `there is a workflow '${body.id}' already`);
-    kept[body.id] = [{ ...(kept[at.id ?? ""]?.[0] as Document), id: body.id }];
+    if (revisions[body.id]) return refusal(409, "workflow-exists", `there is a workflow '${body.id}' already`);
+    revisions[body.id] = [{ ...(revisions[at.id ?? ""]?.[0] as Document), id: body.id }];
     return { id: body.id, revision: 1 } as never;
   });
   server.delete("/api/workflows/{id}", ({ at }) => {
-    delete kept[at.id ?? ""];
+    delete revisions[at.id ?? ""];
     return new Reply(204, undefined);
   });
 });
@@ -76,7 +77,7 @@ const tags = () => screen.findByLabelText<HTMLInputElement>("Tags");
 const saveButton = () => screen.getByRole("button", { name: "Save" });
 
 describe("the editor", () => {
-  it("clones a workflow, keeps what was left unsaved, and deletes it by a dialog of its own", async () => {
+  it("clones a workflow, keeps unsaved changes, and deletes it after confirmation", async () => {
     const { user, address, go } = await open("/workflows/chain");
     await user.click(await screen.findByRole("button", { name: "Duplicate" }));
     const cloned = await dialog();
@@ -100,10 +101,10 @@ describe("the editor", () => {
     await user.click(screen.getByRole("button", { name: "Delete" }));
     await user.click((await dialog("Delete second?")).getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(address()).toBe("/workflows"));
-    expect(Object.keys(kept)).toEqual(["chain"]);
+    expect(Object.keys(revisions)).toEqual(["chain"]);
   });
 
-  it("puts changes on top of what another saved meanwhile, and tells where both met", async () => {
+  it("rebases changes on a newer revision and lists the conflicts", async () => {
     const { user } = await open("/workflows/chain");
     await fill(user, await tags(), "mine");
     await says("1 unsaved change");
@@ -117,13 +118,13 @@ describe("the editor", () => {
     );
     await says("1 unsaved change");
     await user.click(saveButton());
-    await waitFor(() => expect(kept.chain).toHaveLength(3));
-    expect(kept.chain?.[2]).toMatchObject({ tags: ["mine"], description: "Longer." });
+    await waitFor(() => expect(revisions.chain).toHaveLength(3));
+    expect(revisions.chain?.[2]).toMatchObject({ tags: ["mine"], description: "Longer." });
   });
 
-  it("offers changes that were kept for an older revision, and does not drop them", async () => {
+  it("offers stored changes of an older revision", async () => {
     const one = await open("/workflows/chain");
-    await fill(one.user, await tags(), "kept");
+    await fill(one.user, await tags(), "stored");
     await says("1 unsaved change");
     save("chain", { description: "Longer." });
     document.body.innerHTML = "";
@@ -133,7 +134,7 @@ describe("the editor", () => {
     await user.click(moved.getByRole("button", { name: "Apply my changes on top" }));
     await says("1 unsaved change");
     await user.click(saveButton());
-    await waitFor(() => expect(kept.chain).toHaveLength(3));
-    expect(kept.chain?.[2]).toMatchObject({ tags: ["kept"], description: "Longer." });
+    await waitFor(() => expect(revisions.chain).toHaveLength(3));
+    expect(revisions.chain?.[2]).toMatchObject({ tags: ["stored"], description: "Longer." });
   });
 });

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { revisions } from "@/api/queries";
 
-/** The latest revision, where it is later than the one that is edited: somebody has saved meanwhile. */
+/** The latest revision if it is newer than the edited one, which means that another user saved meanwhile. */
 export function useNewerRevision(id: string, revision: number) {
   const known = useQuery({ ...revisions(id), refetchInterval: 20_000, refetchOnWindowFocus: "always" });
   const latest = known.data?.[0];

@@ -7,7 +7,7 @@ import { type GateAnswer, respond } from "@/api/queries";
 import type { Execution, Gate, GateOption, Json } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
-import type { Fits } from "@/forms/SchemaForm";
+import type { FormValidity } from "@/forms/SchemaForm";
 import { actionName } from "@/graph/model/answerNames";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
@@ -60,7 +60,7 @@ export function GateForm(props: {
   const name = useId();
   const [written, setWritten] = useState<DraftAnswer>(NOTHING);
   const write = (change: Partial<DraftAnswer>) => setWritten((before) => ({ ...before, ...change }));
-  const fits = useRef<Fits>(null);
+  const fits = useRef<FormValidity>(null);
   // The answer carries the digest of what the user saw. If the gate changes, the user must confirm to have seen the
   // change first.
   const [seen, setSeen] = useState(gate.digest);
@@ -163,10 +163,10 @@ export function GateForm(props: {
 
 /** The data of an answer, or undefined if the form is invalid (it then shows why). A rejection does not need a valid
  * form. */
-function dataFor(gate: Gate, action: string, written: DraftAnswer, fits: Fits | null): Json | undefined {
+function dataFor(gate: Gate, action: string, written: DraftAnswer, fits: FormValidity | null): Json | undefined {
   if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, written);
-  if (action === "reject") return fits?.are() ? written.form : null;
-  return fits?.tell() === false ? undefined : written.form;
+  if (action === "reject") return fits?.isValid() ? written.form : null;
+  return fits?.showProblems() === false ? undefined : written.form;
 }
 
 /** Send the answer. The idempotency key makes a repeated answer count once, so it is retried while the server is
@@ -221,7 +221,7 @@ function FormFields(props: {
   written: DraftAnswer;
   onWrite: (change: Partial<DraftAnswer>) => void;
   busy: boolean;
-  fits: RefObject<Fits | null>;
+  fits: RefObject<FormValidity | null>;
 }) {
   return (
     <div className="mt-3">
@@ -231,7 +231,7 @@ function FormFields(props: {
           value={props.written.form}
           onChange={(form) => props.onWrite({ form })}
           busy={props.busy}
-          fits={props.fits}
+          validity={props.fits}
         />
       </Suspense>
     </div>

@@ -1,4 +1,4 @@
-/** What a trial would call and cost, node by node. */
+/** Calls and cost of a partial run, node by node. */
 import { X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { Failure } from "@/api/views";
@@ -6,7 +6,7 @@ import { money } from "@/components/amounts";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
 import { useNodeName } from "@/graph/model/nodeNames";
-import type { Estimated } from "./requests";
+import type { DryRun } from "./requests";
 
 interface Call {
   nodeId: string;
@@ -22,8 +22,8 @@ interface Call {
 const price = (value: number | null | undefined) => (value == null ? "?" : money(value));
 
 export function Estimate(props: {
-  found: Estimated;
-  /** What is on the screen was changed since. */
+  found: DryRun;
+  /** The workflow or the input was changed since the estimate. */
   isOld: boolean;
   onClose: () => void;
 }) {
@@ -67,9 +67,9 @@ export function Estimate(props: {
   );
 }
 
-function Calls({ found, calls }: { found: Estimated; calls: readonly Call[] }) {
+function Calls({ found, calls }: { found: DryRun; calls: readonly Call[] }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nameOf = useNodeName();
   const cost = found.cost as unknown as { lowUsd: number | null; highUsd: number | null };
   return (
     <div className="overflow-x-auto">
@@ -92,7 +92,7 @@ function Calls({ found, calls }: { found: Estimated; calls: readonly Call[] }) {
             <tr key={`${one.nodeId} ${one.kind} ${one.name}`} className="align-top">
               <th scope="row" className="min-w-28 py-1.5 pl-3 font-normal">
                 <span className="wrap-anywhere" title={one.nodeId}>
-                  <bdi>{called(one.nodeId)}</bdi>
+                  <bdi>{nameOf(one.nodeId)}</bdi>
                 </span>
                 <span className="block wrap-anywhere text-ink-faint">{one.name}</span>
               </th>

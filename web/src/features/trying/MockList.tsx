@@ -1,4 +1,4 @@
-/** All pins and breakpoints, to be looked at and taken away. */
+/** All mocks and breakpoints, with buttons that remove them. */
 import { CircleDot, Pin, X } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { IconButton } from "@/components/IconButton";
@@ -8,19 +8,24 @@ import { tryoutOf, useTryout } from "./tryout";
 
 export function MockList({ id }: { id: string }) {
   const { t } = useTranslation();
-  const called = useNodeName();
-  const { pick, draft, stage } = useEditor();
+  const nameOf = useNodeName();
+  const { pick, draft, canvas } = useEditor();
   const { pins, breakpoints } = useTryout(id, (now) => now);
   const acts = tryoutOf(id).getState();
   const present = new Set(draft.shown.nodes.map((node) => node.id));
   const placed = [
     ...Object.keys(pins).map((node) => ({ node, icon: Pin, word: "Pin", drop: () => acts.unpin(node) })),
-    ...breakpoints.map((node) => ({ node, icon: CircleDot, word: "Stop", drop: () => acts.stopAt(node, false) })),
+    ...breakpoints.map((node) => ({
+      node,
+      icon: CircleDot,
+      word: "Stop",
+      drop: () => acts.setBreakpoint(node, false),
+    })),
   ];
   if (placed.length === 0) return null;
   const show = (node: string) => {
     pick({ kind: "node", id: node });
-    stage.reveal([node]);
+    canvas.reveal([node]);
   };
   return (
     <section>
@@ -39,10 +44,10 @@ export function MockList({ id }: { id: string }) {
               onClick={() => show(node)}
               className="min-h-6 min-w-0 flex-1 truncate text-left enabled:hover:underline"
             >
-              <bdi>{called(node)}</bdi>
+              <bdi>{nameOf(node)}</bdi>
               {present.has(node) ? null : <span className="text-ink-faint"> {t("try.gone")}</span>}
             </button>
-            <IconButton icon={X} name={t(`try.un${word}Named`, { node: called(node) })} size="small" onClick={drop} />
+            <IconButton icon={X} name={t(`try.un${word}Named`, { node: nameOf(node) })} size="small" onClick={drop} />
           </li>
         ))}
       </ul>

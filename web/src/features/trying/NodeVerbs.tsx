@@ -1,4 +1,4 @@
-/** What can be tried of a node, in one row above its fields. */
+/** Partial-run actions of a node, in one row above its fields. */
 import { CircleDot, Pin, PinOff, SkipForward } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode } from "@/api/views";
@@ -10,11 +10,11 @@ const ICONS = { runTo: SkipForward, pin: Pin, unpin: PinOff, stop: CircleDot, un
 
 export function NodeVerbs({ node }: { node: DefinitionNode }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nameOf = useNodeName();
   const entries = useTrialEntries(node);
   if (entries.length === 0) return null;
   return (
-    <div role="toolbar" aria-label={t("try.node", { node: called(node.id) })} className="flex flex-wrap gap-2">
+    <div role="toolbar" aria-label={t("try.node", { node: nameOf(node.id) })} className="flex flex-wrap gap-2">
       {entries.map(({ name, act, isOff }) => {
         const Icon = ICONS[name as keyof typeof ICONS];
         return (

@@ -1,5 +1,4 @@
-/** What a node brings instead of being performed: the way it is left by, where people or decisions choose one; and all of
- * it as JSON. */
+/** Editor for a mocked result: a choice of branches for human tasks and decisions, and the whole value as JSON. */
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json } from "@/api/views";
@@ -7,7 +6,7 @@ import { JsonField, jsonIn } from "@/components/JsonField";
 import { LabelledField } from "@/components/LabelledField";
 import { useEditor } from "@/features/editor/editorContext";
 import { answerName } from "@/graph/model/answerNames";
-import { takenBy, waysOf, wayTaken } from "./sample";
+import { branchesOf, chosenBranch, withBranch } from "./sample";
 import { tryoutOf } from "./tryout";
 
 const LINES_MAX = 10;
@@ -16,18 +15,18 @@ export function PinnedValue(props: {
   id: string;
   node: DefinitionNode;
   value: Json;
-  /** What its steps brought when it ran last. */
+  /** Results of the steps of this node in its last run. */
   known: readonly Json[];
 }) {
   const { t, i18n } = useTranslation();
   const { draft } = useEditor();
   const { id, node, value, known } = props;
-  // Text that is no JSON yet stays as it is typed, until the value is changed from somewhere else.
+  // Invalid JSON stays as typed until the value changes elsewhere.
   const [typed, type] = useState<{ text: string; of: Json } | null>(null);
   const text = typed && typed.of === value ? typed.text : JSON.stringify(value, null, 2);
   const give = (next: Json) => tryoutOf(id).getState().pin(node.id, next);
-  const ways = waysOf(node, draft.shown);
-  const way = wayTaken(value);
+  const ways = branchesOf(node, draft.shown);
+  const way = chosenBranch(value);
   const write = (text: string) => {
     const read = jsonIn(text);
     type({ text, of: read === undefined ? value : read });
@@ -47,7 +46,7 @@ export function PinnedValue(props: {
             <select
               {...its}
               value={way ?? ""}
-              onChange={(event) => give(takenBy(node, event.target.value, value))}
+              onChange={(event) => give(withBranch(node, event.target.value, value))}
               className={`${its.className} h-8`}
             >
               {way === null || !ways.includes(way) ? <option value={way ?? ""}>{way ?? ""}</option> : null}

@@ -1,4 +1,7 @@
-/** Why a trial did not begin: about its node by name, in the language of the page; else as the server says it. */
+/**
+ * Why a partial run did not start: a translated message with the name of the node if there is one, otherwise the
+ * server's message.
+ */
 import { CircleAlert } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import type { ApiError } from "@/api/http";
@@ -7,21 +10,21 @@ import { ErrorMessage } from "@/components/StatusMessage";
 import { useEditor } from "@/features/editor/editorContext";
 import { answerName } from "@/graph/model/answerNames";
 import { useNodeName } from "@/graph/model/nodeNames";
-import { waysOf } from "./sample";
+import { branchesOf } from "./sample";
 
 export function StartError({ why }: { why: ApiError }) {
   const { t, i18n } = useTranslation();
-  const { draft, pick, stage } = useEditor();
-  const called = useNodeName();
+  const { draft, pick, canvas } = useEditor();
+  const nameOf = useNodeName();
   const { node: id, error: reason } = why.unfit ?? {};
   const node = draft.shown.nodes.find((one) => one.id === id);
   if (!node || !i18n.exists(`try.unfit.${reason}`)) return <ErrorMessage error={why} />;
-  const name = called(node.id);
+  const name = nameOf(node.id);
   const show = () => {
     pick({ kind: "node", id: node.id });
-    stage.reveal([node.id]);
+    canvas.reveal([node.id]);
   };
-  const ways = waysOf(node, draft.shown).map((way) => answerName(node, way, i18n.language, t));
+  const ways = branchesOf(node, draft.shown).map((way) => answerName(node, way, i18n.language, t));
   return (
     <div role="alert" className="flex gap-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
       <CircleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />

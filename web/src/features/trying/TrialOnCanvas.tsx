@@ -1,4 +1,4 @@
-/** Lays what is tried over the canvas of the editor: pins, breakpoints, and the course of the trial that is shown. */
+/** Overlay of the editor canvas: mocks, breakpoints, and the progress of the displayed run. */
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useMemo } from "react";
 import type { DraftStore } from "@/features/editor/document/draft";
@@ -9,13 +9,13 @@ import { useExecutionLog } from "../execution/log";
 import { followOtherWindows, followRenames } from "./followRenames";
 import { tryoutOf, useTryout } from "./tryout";
 
-export function TrialOnCanvas(props: { id: string; store: DraftStore; children: ReactNode }) {
+export function TrialOverlay(props: { id: string; store: DraftStore; children: ReactNode }) {
   const { id, store, children } = props;
   const pins = useTryout(id, (now) => now.pins);
   const breakpoints = useTryout(id, (now) => now.breakpoints);
   const execution = useTryout(id, (now) => now.execution);
   const overlay = useMemo(() => new Overlay(), []);
-  const tried = useMemo(
+  const marks = useMemo(
     () => ({ pinned: new Set(Object.keys(pins)), breakpoints: new Set(breakpoints) }),
     [pins, breakpoints],
   );
@@ -25,24 +25,26 @@ export function TrialOnCanvas(props: { id: string; store: DraftStore; children: 
     if (execution === null) overlay.show(new Map(), new Map());
   }, [overlay, execution]);
   return (
-    <PartialRunContext.Provider value={tried}>
+    <PartialRunContext.Provider value={marks}>
       <OverlayContext.Provider value={overlay}>
         {children}
-        {execution === null ? null : <Followed key={execution} id={id} execution={execution} overlay={overlay} />}
+        {execution === null ? null : (
+          <ExecutionFollower key={execution} id={id} execution={execution} overlay={overlay} />
+        )}
       </OverlayContext.Provider>
     </PartialRunContext.Provider>
   );
 }
 
-function Followed({ id, execution, overlay }: { id: string; execution: string; overlay: Overlay }) {
+function ExecutionFollower({ id, execution, overlay }: { id: string; execution: string; overlay: Overlay }) {
   const client = useQueryClient();
   const log = useExecutionLog(execution);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the story is one object that grows; `version` says so
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the timeline is one object that grows; `version` marks its changes
   useEffect(() => {
-    tryoutOf(id).getState().hear(log);
+    tryoutOf(id).getState().setLog(log);
     overlay.show(...overlayOf(log.timeline, null));
   }, [id, overlay, log.version]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: read again per row
+  // biome-ignore lint/correctness/useExhaustiveDependencies: refetch for each new event
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", execution], exact: true });
   }, [client, execution, log.timeline.seq]);

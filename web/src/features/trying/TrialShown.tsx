@@ -1,4 +1,4 @@
-/** The trial that the canvas shows: how it stands, what it asks, how it goes on, and what came of it. */
+/** The displayed partial run: its status, open human tasks, controls and outcome. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -20,11 +20,11 @@ import { StepPanel } from "../execution/StepPanel";
 import { Gates } from "../inbox/Gates";
 import { tryoutOf, useTryout } from "./tryout";
 
-type Stopped = Execution & { pausedBefore?: string | null };
+type PausedExecution = Execution & { pausedBefore?: string | null };
 
-export function TrialShown({ id, trial }: { id: string; trial: string }) {
+export function TrialPanel({ id, trial }: { id: string; trial: string }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nameOf = useNodeName();
   const client = useQueryClient();
   const { node, draft, pick } = useEditor();
   const known = useQuery({ ...execution(trial), retry: false });
@@ -36,12 +36,12 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
       log?.refresh();
     },
   });
-  const now = known.data as Stopped | undefined;
-  const clear = () => tryoutOf(id).getState().watch(null);
+  const now = known.data as PausedExecution | undefined;
+  const clear = () => tryoutOf(id).getState().showExecution(null);
   const isGone = known.error instanceof ApiError && known.error.status === 404;
   useEffect(() => {
-    // It was deleted: nothing is left to be shown.
-    if (isGone) tryoutOf(id).getState().watch(null);
+    // The execution was deleted, so there is nothing to show.
+    if (isGone) tryoutOf(id).getState().showExecution(null);
   }, [id, isGone]);
   if (known.isError) return isGone ? null : <ErrorMessage error={known.error} onRetry={() => void known.refetch()} />;
   if (!now) return <Loading />;
@@ -67,7 +67,7 @@ export function TrialShown({ id, trial }: { id: string; trial: string }) {
       </div>
       <div aria-live="polite">
         {now.pausedBefore ? (
-          <p className="mt-2">{t("try.pausedBefore", { step: stepName(now.pausedBefore, called) })}</p>
+          <p className="mt-2">{t("try.pausedBefore", { step: stepName(now.pausedBefore, nameOf) })}</p>
         ) : null}
       </div>
       {ENDED.has(now.status) ? null : (

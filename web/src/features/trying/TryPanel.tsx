@@ -1,4 +1,4 @@
-/** Trying what is on the screen, beside the canvas that shows how it goes. */
+/** Panel that runs the unsaved workflow; the canvas shows its progress. */
 
 import { Calculator, Play } from "lucide-react";
 import { lazy, Suspense, useRef } from "react";
@@ -6,13 +6,13 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { Loading } from "@/components/StatusMessage";
 import { useEditor } from "@/features/editor/editorContext";
-import type { Fits } from "@/forms/SchemaForm";
+import type { FormValidity } from "@/forms/SchemaForm";
 import { Estimate } from "./Estimate";
 import { MockList } from "./MockList";
 import { NodeTrial } from "./NodeTrial";
 import { ScrollIntoView } from "./ScrollIntoView";
 import { StartError } from "./StartError";
-import { TrialShown } from "./TrialShown";
+import { TrialPanel } from "./TrialShown";
 import { tryoutOf, useTryout } from "./tryout";
 import { useTrial } from "./useTrial";
 
@@ -22,18 +22,18 @@ export default function TryPanel() {
   const { t } = useTranslation();
   const { id, draft, node } = useEditor();
   const verbs = useTrial();
-  const { input, execution, refused } = useTryout(id, (now) => now);
+  const { input, execution, startError } = useTryout(id, (now) => now);
   const acts = tryoutOf(id).getState();
-  const fits = useRef<Fits>(null);
-  /** What is wrong with the input is told at its fields; whatever else, by the server. */
-  const ifItFits = (act: () => void) => () => {
-    if (fits.current?.tell() !== false) act();
+  const fits = useRef<FormValidity>(null);
+  /** The form shows input problems at their fields; the server reports all others. */
+  const ifValid = (act: () => void) => () => {
+    if (fits.current?.showProblems() !== false) act();
   };
   const run = () => {
     verbs.cost.reset();
     verbs.run.mutate({});
   };
-  const told = verbs.cost.data;
+  const estimate = verbs.cost.data;
   return (
     <div className="space-y-4">
       <div>
@@ -44,23 +44,23 @@ export default function TryPanel() {
         <SchemaForm
           schema={draft.shown.input ?? { type: "object" }}
           value={input}
-          onChange={acts.give}
+          onChange={acts.setInput}
           onSubmit={run}
           busy={verbs.run.isPending}
-          fits={fits}
+          validity={fits}
         />
       </Suspense>
       <div className="flex flex-wrap gap-2">
-        <Button kind="primary" onClick={ifItFits(run)} disabled={verbs.run.isPending}>
+        <Button kind="primary" onClick={ifValid(run)} disabled={verbs.run.isPending}>
           <Play className="size-4" aria-hidden /> {t("try.all")}
         </Button>
-        <Button onClick={ifItFits(() => verbs.cost.mutate())} disabled={verbs.cost.isPending}>
+        <Button onClick={ifValid(() => verbs.cost.mutate())} disabled={verbs.cost.isPending}>
           <Calculator className="size-4" aria-hidden /> {t("try.estimate")}
         </Button>
       </div>
-      {refused ? (
+      {startError ? (
         <ScrollIntoView>
-          <StartError why={refused} />
+          <StartError why={startError} />
         </ScrollIntoView>
       ) : null}
       {verbs.cost.isError ? (
@@ -68,14 +68,14 @@ export default function TryPanel() {
           <StartError why={verbs.cost.error} />
         </ScrollIntoView>
       ) : null}
-      {told ? (
+      {estimate ? (
         <ScrollIntoView key={verbs.cost.submittedAt}>
-          <Estimate found={told.found} isOld={!verbs.isOfNow(told)} onClose={verbs.cost.reset} />
+          <Estimate found={estimate.found} isOld={!verbs.isCurrent(estimate)} onClose={verbs.cost.reset} />
         </ScrollIntoView>
       ) : null}
       {execution === null ? null : (
         <ScrollIntoView key={execution}>
-          <TrialShown id={id} trial={execution} />
+          <TrialPanel id={id} trial={execution} />
         </ScrollIntoView>
       )}
       {node ? <NodeTrial id={id} node={node} verbs={verbs} /> : <p className="text-ink-faint">{t("try.pick")}</p>}

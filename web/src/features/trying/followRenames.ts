@@ -1,9 +1,9 @@
-/** Pins and breakpoints stay with what they were put on: under another id, and in every window. */
+/** Keep mocks and breakpoints in step with renamed nodes and with other windows. */
 import type { DraftStore } from "@/features/editor/document/draft";
 import type { Operation } from "@/features/editor/document/operations";
-import { KEPT_AS, tryoutOf } from "./tryout";
+import { STORAGE_PREFIX, tryoutOf } from "./tryout";
 
-/** A node that gets another id takes along what was put on it, also when that is undone or done again. */
+/** Move the mock and the breakpoint of a renamed node to its new id, also on undo and redo. */
 export function followRenames(id: string, store: DraftStore): () => void {
   return store.subscribe((now, before) => {
     const done = now.done.length > before.done.length ? (now.done.at(-1) ?? []) : [];
@@ -14,15 +14,15 @@ export function followRenames(id: string, store: DraftStore): () => void {
   });
 }
 
-function renames(deed: readonly Operation[]): [string, string][] {
-  return deed.flatMap((one) => (one.op === "rename_node" ? [[one.node, one.to] as [string, string]] : []));
+function renames(operations: readonly Operation[]): [string, string][] {
+  return operations.flatMap((one) => (one.op === "rename_node" ? [[one.node, one.to] as [string, string]] : []));
 }
 
-/** What another window of this browser places or gives stands here too. */
+/** Reload mocks and breakpoints when another window of this browser changes them. */
 export function followOtherWindows(id: string): () => void {
-  const hear = (event: StorageEvent) => {
-    if (event.key === KEPT_AS + id) tryoutOf(id).getState().reread();
+  const onStorage = (event: StorageEvent) => {
+    if (event.key === STORAGE_PREFIX + id) tryoutOf(id).getState().reload();
   };
-  window.addEventListener("storage", hear);
-  return () => window.removeEventListener("storage", hear);
+  window.addEventListener("storage", onStorage);
+  return () => window.removeEventListener("storage", onStorage);
 }

@@ -1,14 +1,14 @@
-/** Asking the server to try what is on the screen. */
+/** Requests that run or estimate the unsaved workflow. */
 import { apiRequest } from "@/api/http";
 import type { Json, Schemas } from "@/api/views";
 import type { Operation } from "@/features/editor/document/operations";
 
-export type Estimated = Schemas["DryRunView"];
+export type DryRun = Schemas["DryRunView"];
 
 export interface Trial {
   input: Json;
   operations: Operation[];
-  /** The text that was typed: the operations are on top of it. */
+  /** The edited text, to which the server applies the operations. */
   document?: string;
   pinned?: Record<string, Json>;
   until?: string[];
@@ -17,8 +17,8 @@ export interface Trial {
 
 const path = (workflow: string) => `/api/workflows/${encodeURIComponent(workflow)}/try`;
 
-export const begin = (workflow: string, trial: Trial) =>
+export const startTrial = (workflow: string, trial: Trial) =>
   apiRequest<{ executionId: string }>(path(workflow), { body: trial });
 
-export const estimate = (workflow: string, trial: Pick<Trial, "input" | "operations" | "document" | "pinned">) =>
-  apiRequest<Estimated>(path(workflow), { body: { ...trial, dryRun: true } });
+export const estimateTrial = (workflow: string, trial: Pick<Trial, "input" | "operations" | "document" | "pinned">) =>
+  apiRequest<DryRun>(path(workflow), { body: { ...trial, dryRun: true } });

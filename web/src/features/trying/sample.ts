@@ -1,38 +1,38 @@
-/** What a node could bring, to begin with where it never ran: a person corrects it. */
+/** Sample results for nodes that never ran; the user edits them. */
 import type { Definition, DefinitionNode, Json, JsonObject } from "@/api/views";
 import { answersOfferedBy } from "@/graph/model/answerNames";
 import { isObject } from "@/values/changes";
 
 const DEPTH_MAX = 12;
 
-/** The answers or branches by which a node can be left, in the order of its arrows. */
-export function waysOf(node: DefinitionNode, definition: Definition): string[] {
+/** The answers or branches of a node, in the order of its outgoing edges. */
+export function branchesOf(node: DefinitionNode, definition: Definition): string[] {
   if (node.type !== "human" && node.type !== "checkpoint" && node.type !== "decision" && node.type !== "conditional")
     return [];
   const arrows = definition.edges
     .filter((edge) => edge.source === node.id && edge.condition?.type === "label")
     .map((edge) => edge.condition?.label);
-  const said = answersOfferedBy(node).map((one) => (isObject(one) ? one.value : one));
-  return [...new Set([...arrows, ...said].filter((one) => typeof one === "string"))];
+  const offered = answersOfferedBy(node).map((one) => (isObject(one) ? one.value : one));
+  return [...new Set([...arrows, ...offered].filter((one) => typeof one === "string"))];
 }
 
-/** How somebody who pins it answers for a person, or decides. */
-export function wayTaken(value: Json): string | null {
-  const said = isObject(value) ? (value.action ?? value.branch) : value;
-  return typeof said === "string" ? said : null;
+/** The answer or branch that a mocked result selects. */
+export function chosenBranch(value: Json): string | null {
+  const branch = isObject(value) ? (value.action ?? value.branch) : value;
+  return typeof branch === "string" ? branch : null;
 }
 
-/** The same value, by another way. */
-export function takenBy(node: DefinitionNode, way: string, value: Json | undefined): Json {
+/** The same value with another branch. */
+export function withBranch(node: DefinitionNode, way: string, value: Json | undefined): Json {
   if (isDecision(node)) return { branch: way };
   return { data: null, ...(isObject(value) ? value : {}), action: way, branch: way, response: way };
 }
 
 export function sampleFor(node: DefinitionNode, definition: Definition): Json {
-  const [way] = waysOf(node, definition);
+  const [way] = branchesOf(node, definition);
   if (way !== undefined) {
     const form = node.config?.form;
-    return takenBy(node, way, isObject(form) && !isDecision(node) ? { data: sampleOf(form) } : undefined);
+    return withBranch(node, way, isObject(form) && !isDecision(node) ? { data: sampleOf(form) } : undefined);
   }
   if (isDecision(node)) return { branch: "true" };
   const schema = node.config?.outputSchema;
@@ -42,7 +42,7 @@ export function sampleFor(node: DefinitionNode, definition: Definition): Json {
 
 const isDecision = (node: DefinitionNode) => node.type === "decision" || node.type === "conditional";
 
-/** The least that fits a schema, with every field that it names. */
+/** The smallest value that matches a schema and has every field that the schema names. */
 export function sampleOf(schema: Json | undefined, root: JsonObject = isObject(schema) ? schema : {}, depth = 0): Json {
   if (!isObject(schema) || depth > DEPTH_MAX) return null;
   for (const key of ["const", "default"]) if (schema[key] !== undefined) return schema[key] as Json;

@@ -3,8 +3,8 @@ import type { Definition, DefinitionNode, JournalEvent } from "@/api/views";
 import { makeDraft } from "@/features/editor/document/draft";
 import { timelineOf } from "@/features/execution/timelineModel";
 import { followRenames } from "./followRenames";
-import { asLastTime, type Run, stepsOf } from "./lastRuns";
-import { sampleFor, sampleOf, takenBy, waysOf } from "./sample";
+import { previousResults, type Run, stepsOf } from "./lastRuns";
+import { branchesOf, sampleFor, sampleOf, withBranch } from "./sample";
 import { tryoutOf } from "./tryout";
 
 const node = (id: string, type: string, config: object = {}) => ({ id, type, config }) as DefinitionNode;
@@ -42,7 +42,7 @@ function ran(definition: Definition, ...steps: [string, string, unknown, object?
   return { story: timelineOf(events), definition };
 }
 
-describe("what leads to a node, as it was last time", () => {
+describe("results of previous runs", () => {
   const whole = ran(
     FLOW,
     ["plan", "plan", { items: [1, 2] }, { text: '{"items": [1, 2]}' }],
@@ -52,8 +52,8 @@ describe("what leads to a node, as it was last time", () => {
     ["plan#2", "plan", { items: [] }],
   );
 
-  it("is said branch by branch and round by round, as it was brought", () => {
-    expect(asLastTime(FLOW, [whole], "send")).toEqual({
+  it("are listed by branch and iteration", () => {
+    expect(previousResults(FLOW, [whole], "send")).toEqual({
       "plan#1": { items: [1, 2] },
       "plan#2": { items: [] },
       "each[1.0]/draft#1": "north",
@@ -62,42 +62,42 @@ describe("what leads to a node, as it was last time", () => {
     });
   });
 
-  it("is looked up where it ran last, also where a later trial did not come so far", () => {
+  it("come from the latest run that reached the node", () => {
     const short = ran(FLOW, ["plan", "plan", { items: [3] }]);
     expect([...stepsOf([short, whole], "draft").values()]).toEqual(["north", "south"]);
-    expect(asLastTime(FLOW, [short, whole], "meet")).toMatchObject({ "plan#1": { items: [3] } });
+    expect(previousResults(FLOW, [short, whole], "meet")).toMatchObject({ "plan#1": { items: [3] } });
   });
 
-  it("is not what somebody made up and pinned", () => {
+  it("exclude mocked results", () => {
     const made = ran(FLOW, ["plan", "plan", "made up"]);
     made.story.mocked = new Set(["plan"]);
     expect([...stepsOf([made, whole], "plan").values()]).toEqual([{ items: [1, 2] }, { items: [] }]);
     expect(stepsOf([made], "plan").size).toBe(0);
   });
 
-  it("is not said of what was changed since; a name or a place is no change", () => {
+  it("exclude nodes that were changed since, except for name and position", () => {
     const [plan, ...rest] = FLOW.nodes as [DefinitionNode, ...DefinitionNode[]];
     const moved = {
       ...FLOW,
       nodes: [{ name: "Plan", position: { x: 1, y: 2 }, config: { prompt: "x" }, type: "agent", id: "plan" }, ...rest],
     };
-    expect(Object.keys(asLastTime(moved, [whole], "each"))).toContain("plan#1");
+    expect(Object.keys(previousResults(moved, [whole], "each"))).toContain("plan#1");
     const changed = { ...FLOW, nodes: [{ ...plan, config: { prompt: "y" } }, ...rest] };
-    expect(Object.keys(asLastTime(changed, [whole], "each"))).not.toContain("plan#1");
+    expect(Object.keys(previousResults(changed, [whole], "each"))).not.toContain("plan#1");
   });
 });
 
-describe("what a node could bring", () => {
-  it("is an answer by the first of its arrows, with the data of its form", () => {
+describe("sample results", () => {
+  it("take the first outgoing branch and the data of the form", () => {
     const form = { type: "object", properties: { why: { type: "string" } } };
     const ask = node("ask", "human", { options: [{ value: "later" }], form });
-    expect(waysOf(ask, FLOW)).toEqual(["yes", "no", "later"]);
+    expect(branchesOf(ask, FLOW)).toEqual(["yes", "no", "later"]);
     expect(sampleFor(ask, FLOW)).toMatchObject({ action: "yes", data: { why: "" } });
-    expect(takenBy(ask, "no", { action: "yes", data: 7 })).toMatchObject({ action: "no", branch: "no", data: 7 });
+    expect(withBranch(ask, "no", { action: "yes", data: 7 })).toMatchObject({ action: "no", branch: "no", data: 7 });
     expect(sampleFor(node("d", "decision"), FLOW)).toEqual({ branch: "true" });
   });
 
-  it("fits the schema of what it answers", () => {
+  it("match the output schema of the node", () => {
     const schema = {
       $defs: { part: { type: "object", properties: { n: { type: "integer", minimum: 3 } } } },
       properties: {
@@ -111,15 +111,15 @@ describe("what a node could bring", () => {
   });
 });
 
-describe("what is put on a node", () => {
+describe("mocks and breakpoints", () => {
   afterEach(() => tryoutOf("f").setState({ pins: {}, breakpoints: [] }));
 
-  it("goes with it when it gets another id, is undone and done again", () => {
+  it("follow a renamed node through undo and redo", () => {
     const store = makeDraft(FLOW);
     const stop = followRenames("f", store);
     const tryout = tryoutOf("f");
     tryout.getState().pin("plan", 1);
-    tryout.getState().stopAt("plan", true);
+    tryout.getState().setBreakpoint("plan", true);
     const placed = () => [Object.keys(tryout.getState().pins), tryout.getState().breakpoints];
     store.getState().act({ op: "rename_node", node: "plan", to: "outline" });
     expect(placed()).toEqual([["outline"], ["outline"]]);

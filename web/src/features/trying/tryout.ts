@@ -1,4 +1,4 @@
-/** How a workflow is tried in this browser: its input, what is pinned, where it stops, and the trial that is shown. */
+/** Partial-run state of a workflow in this browser: input, mocks, breakpoints, and the displayed run. */
 import { useStore } from "zustand";
 import { createStore } from "zustand/vanilla";
 import type { ApiError } from "@/api/http";
@@ -6,81 +6,81 @@ import type { Json } from "@/api/views";
 import { browserStorage, windowStorage } from "@/browserStorage";
 import type { LogView } from "../execution/log";
 
-export const KEPT_AS = "pointsman.tryout.";
-/** The trial that this window shows: a reload loses none that stands still and waits for its author. */
-const SHOWN_AS = "pointsman.trial.";
+export const STORAGE_PREFIX = "pointsman.tryout.";
+/** Kept per window, so that a reload does not lose a run that waits for its author. */
+const EXECUTION_PREFIX = "pointsman.trial.";
 
-interface Kept {
+interface StoredTryout {
   input: Json;
   pins: Record<string, Json>;
   breakpoints: string[];
 }
 
-export interface Tryout extends Kept {
-  /** The trial whose course the canvas shows. */
+export interface Tryout extends StoredTryout {
+  /** Id of the execution whose progress the canvas shows. */
   execution: string | null;
   log: (LogView & { refresh: () => void }) | null;
-  /** Why the last trial did not begin. */
-  refused: ApiError | null;
-  refuse: (why: ApiError | null) => void;
-  give: (input: Json) => void;
+  /** Why the last partial run did not start. */
+  startError: ApiError | null;
+  setStartError: (why: ApiError | null) => void;
+  setInput: (input: Json) => void;
   pin: (node: string, value: Json) => void;
   unpin: (node: string) => void;
-  stopAt: (node: string, stops: boolean) => void;
-  /** What was put on a node goes with it. */
+  setBreakpoint: (node: string, stops: boolean) => void;
+  /** Move the mock and the breakpoint of a renamed node. */
   rename: (from: string, to: string) => void;
-  /** Another window changed what is kept. */
-  reread: () => void;
-  watch: (execution: string | null) => void;
-  hear: (log: Tryout["log"]) => void;
+  /** Read the stored state again after another window changed it. */
+  reload: () => void;
+  showExecution: (execution: string | null) => void;
+  setLog: (log: Tryout["log"]) => void;
 }
 
-function kept(id: string): Kept {
+function readStored(id: string): StoredTryout {
   const empty = { input: {}, pins: {}, breakpoints: [] };
   try {
-    return { ...empty, ...(JSON.parse(browserStorage.read(KEPT_AS + id) ?? "{}") as Partial<Kept>) };
+    return { ...empty, ...(JSON.parse(browserStorage.read(STORAGE_PREFIX + id) ?? "{}") as Partial<StoredTryout>) };
   } catch {
-    browserStorage.write(KEPT_AS + id, null);
+    browserStorage.write(STORAGE_PREFIX + id, null);
     return empty;
   }
 }
 
-function made(id: string) {
+function createTryout(id: string) {
   const store = createStore<Tryout>((set) => ({
-    ...kept(id),
-    execution: windowStorage.read(SHOWN_AS + id),
+    ...readStored(id),
+    execution: windowStorage.read(EXECUTION_PREFIX + id),
     log: null,
-    refused: null,
-    refuse: (refused) => set({ refused }),
-    give: (input) => set({ input, refused: null }),
+    startError: null,
+    setStartError: (refused) => set({ startError: refused }),
+    setInput: (input) => set({ input, startError: null }),
     pin: (node, value) => set((now) => ({ pins: { ...now.pins, [node]: value } })),
     unpin: (node) =>
       set((now) => ({ pins: Object.fromEntries(Object.entries(now.pins).filter(([one]) => one !== node)) })),
-    stopAt: (node, stops) =>
+    setBreakpoint: (node, stops) =>
       set((now) => ({ breakpoints: [...now.breakpoints.filter((one) => one !== node), ...(stops ? [node] : [])] })),
     rename: (from, to) =>
       set((now) => ({
         pins: Object.fromEntries(Object.entries(now.pins).map(([one, value]) => [one === from ? to : one, value])),
         breakpoints: now.breakpoints.map((one) => (one === from ? to : one)),
       })),
-    reread: () => set(kept(id)),
-    watch: (execution) => {
-      windowStorage.write(SHOWN_AS + id, execution);
+    reload: () => set(readStored(id)),
+    showExecution: (execution) => {
+      windowStorage.write(EXECUTION_PREFIX + id, execution);
       set({ execution, log: null });
     },
-    hear: (log) => set({ log }),
+    setLog: (log) => set({ log }),
   }));
   store.subscribe(({ input, pins, breakpoints }, before) => {
     if (input === before.input && pins === before.pins && breakpoints === before.breakpoints) return;
-    browserStorage.write(KEPT_AS + id, JSON.stringify({ input, pins, breakpoints }));
+    browserStorage.write(STORAGE_PREFIX + id, JSON.stringify({ input, pins, breakpoints }));
   });
   return store;
 }
 
-const stores = new Map<string, ReturnType<typeof made>>();
+const stores = new Map<string, ReturnType<typeof createTryout>>();
 
 export function tryoutOf(id: string) {
-  const known = stores.get(id) ?? made(id);
+  const known = stores.get(id) ?? createTryout(id);
   stores.set(id, known);
   return known;
 }

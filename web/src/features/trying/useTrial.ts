@@ -1,16 +1,16 @@
-/** The verbs of trying, and what is known of the last time, for the panel that shows it. */
+/** Actions of the try panel and the results of previous runs. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ApiError } from "@/api/http";
 import type { Json } from "@/api/views";
 import { useEditor } from "@/features/editor/editorContext";
 import { lastRuns, stepsOf } from "./lastRuns";
-import { type Estimated, estimate } from "./requests";
+import { type DryRun, estimateTrial } from "./requests";
 import { tryoutOf, useTryout } from "./tryout";
-import { askedFor, pinsOf, useRun } from "./useRun";
+import { pinsOf, trialRequest, useRun } from "./useRun";
 
-/** What it would cost, and of what. */
+/** A dry run, and the inputs that it was computed from. */
 export interface TrialReport {
-  found: Estimated;
+  found: DryRun;
   of: readonly unknown[];
 }
 
@@ -20,25 +20,25 @@ export function useTrial() {
   const story = useTryout(id, (now) => now.log?.timeline);
   const last = useQuery(lastRuns(id));
   const shown = story ? [{ story, definition: draft.shown }] : [];
-  const asked = () => {
+  const currentInputs = () => {
     const { input, pins } = tryoutOf(id).getState();
     return [draft.shown, input, pins];
   };
   const cost = useMutation<TrialReport, ApiError>({
     mutationFn: async () => {
-      const of = asked();
-      return { found: await estimate(id, { ...askedFor(id, draft), pinned: pinsOf(id, draft) }), of };
+      const of = currentInputs();
+      return { found: await estimateTrial(id, { ...trialRequest(id, draft), pinned: pinsOf(id, draft) }), of };
     },
-    onMutate: () => tryoutOf(id).getState().refuse(null),
+    onMutate: () => tryoutOf(id).getState().setStartError(null),
   });
   return {
     run,
     pin,
     cost,
-    /** Whether an estimate is of what is on the screen now. */
-    isOfNow: (told: TrialReport) => asked().every((one, nth) => one === told.of[nth]),
-    /** What the steps of a node brought, now or last time. */
-    brought: (node: string): Json[] => [...stepsOf([...shown, ...(last.data ?? [])], node).values()],
+    /** Whether the report matches the workflow and the input on the screen. */
+    isCurrent: (report: TrialReport) => currentInputs().every((one, nth) => one === report.of[nth]),
+    /** Results of the steps of a node, from the displayed run or a previous one. */
+    resultsOf: (node: string): Json[] => [...stepsOf([...shown, ...(last.data ?? [])], node).values()],
   };
 }
 

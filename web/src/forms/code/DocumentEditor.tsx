@@ -1,4 +1,4 @@
-/** A whole document as text, in YAML or JSON: line numbers, search, folding, and what is wrong at its line. */
+/** Editor for a YAML or JSON document: line numbers, search, folding, and problems at their lines. */
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { yaml } from "@codemirror/lang-yaml";
@@ -9,20 +9,20 @@ import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { Decoration, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { LOOKS } from "./looks";
-import { phrasesIn } from "./phrases";
-import { remarkOf } from "./remarks";
+import { EDITOR_THEME } from "./looks";
+import { editorPhrases } from "./phrases";
+import { diagnosticText } from "./remarks";
 import { useCodeMirror } from "./useCodeMirror";
 
 export type Format = "yaml" | "json";
 
-export interface Remark {
+export interface DocumentProblem {
   severity: "error" | "warning" | "info";
-  /** From 1. */
+  /** 1-based. */
   line: number;
   column: number | null;
   message: string;
-  /** What its code means, where the page is not in English. */
+  /** Translated meaning of the code; null in English. */
   meaning: string | null;
 }
 
@@ -32,26 +32,26 @@ interface Props {
   format: Format;
   label: string;
   isReadOnly?: boolean;
-  remarks?: readonly Remark[];
-  /** Lines that are about what is picked elsewhere: first and last, from 1. */
+  problems?: readonly DocumentProblem[];
+  /** First and last line of the selected node, 1-based. */
   picked?: readonly [number, number] | null;
-  /** Small: no numbers of lines, as high as its text. */
+  /** Without line numbers, as high as its text. */
   isSmall?: boolean;
 }
 
 export default function DocumentEditor(props: Props) {
-  const { value, onChange, format, label, remarks, picked, isReadOnly = false, isSmall = false } = props;
+  const { value, onChange, format, label, problems: remarks, picked, isReadOnly = false, isSmall = false } = props;
   const { t } = useTranslation();
   const parts = useRef({ language: new Compartment(), writable: new Compartment(), picked: new Compartment() });
-  const { place, view } = useCodeMirror(value, onChange, () => [
+  const { container: place, view } = useCodeMirror(value, onChange, () => [
     isSmall ? [] : [lineNumbers(), foldGutter(), lintGutter(), highlightActiveLine(), highlightSelectionMatches()],
-    phrasesIn(t),
+    editorPhrases(t),
     history(),
     search({ top: true }),
     indentOnInput(),
     bracketMatching(),
     EditorView.lineWrapping,
-    // Tab indents here; Escape, then Tab, leaves.
+    // Tab indents; Escape followed by Tab leaves the editor.
     keymap.of([
       ...searchKeymap,
       ...historyKeymap,
@@ -63,7 +63,7 @@ export default function DocumentEditor(props: Props) {
     parts.current.language.of(languageOf(format)),
     parts.current.writable.of(EditorState.readOnly.of(isReadOnly)),
     parts.current.picked.of([]),
-    LOOKS,
+    EDITOR_THEME,
   ]);
 
   useEffect(() => {
@@ -113,10 +113,10 @@ function markedLines(state: EditorState, from: number, to: number): Extension {
   return EditorView.decorations.of(Decoration.set(marks));
 }
 
-function diagnosticOf(state: EditorState, remark: Remark): Diagnostic[] {
+function diagnosticOf(state: EditorState, remark: DocumentProblem): Diagnostic[] {
   if (remark.line < 1 || remark.line > state.doc.lines) return [];
   const line = state.doc.line(remark.line);
   const from = Math.min(line.from + Math.max((remark.column ?? 1) - 1, 0), line.to);
   const word = /^[\w.$-]+/.exec(state.sliceDoc(from, line.to))?.[0].length ?? 0;
-  return [{ from, to: word > 0 ? from + word : line.to, severity: remark.severity, ...remarkOf(remark) }];
+  return [{ from, to: word > 0 ? from + word : line.to, severity: remark.severity, ...diagnosticText(remark) }];
 }

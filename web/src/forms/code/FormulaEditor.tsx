@@ -1,4 +1,7 @@
-/** One formula: coloured, completed (Ctrl-Space), checked by the server as it is typed. Tab moves on. */
+/**
+ * Editor for one expression or template: highlighting, completion (Ctrl-Space), and checks by the server while typing.
+ * Tab moves to the next field.
+ */
 import {
   autocompletion,
   type Completion,
@@ -16,38 +19,38 @@ import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useQuery } from "@tanstack/react-query";
 import { type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import type { Known } from "@/features/editor/document/known";
+import type { FormulaScope } from "@/features/editor/document/known";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 import { useServerTexts } from "@/i18n/given";
-import { type Entry, type Offer, offersAt } from "./completion";
+import { type CompletionItem, completionsAt, type LanguageFunction } from "./completion";
 import { checkFormula, functionsOfLanguage, unitsAt } from "./formulas";
-import { LOOKS } from "./looks";
-import { phrasesIn } from "./phrases";
-import { remarkOf } from "./remarks";
+import { EDITOR_THEME } from "./looks";
+import { editorPhrases } from "./phrases";
+import { diagnosticText } from "./remarks";
 import { languageOf } from "./spelling";
 import { useCodeMirror } from "./useCodeMirror";
 
-const RESTS_MS = 300;
+const DEBOUNCE_MS = 300;
 
 export interface FormulaProps {
   value: string;
   onChange: (text: string) => void;
   spelled: FormulaSyntax;
-  known: Known;
+  known: FormulaScope;
   labelledBy: string;
   describedBy?: string | undefined;
-  /** Shown while nothing is written. */
+  /** Placeholder of the empty editor. */
   hint?: string | undefined;
   isWrong?: boolean;
-  /** As high as the place it stands in. */
+  /** Fill the height of the container. */
   isTall?: boolean;
-  /** Filled with what writes at the caret. */
+  /** The editor stores a function here that inserts text at the caret. */
   inserter?: RefObject<((text: string) => void) | null>;
 }
 
-interface Now {
-  known: Known;
-  functions: readonly Entry[];
+interface CurrentProps {
+  known: FormulaScope;
+  functions: readonly LanguageFunction[];
   about: (name: string) => string;
   meaning: (code: string) => string | null;
 }
@@ -57,7 +60,7 @@ export default function FormulaEditor(props: FormulaProps) {
   const { t } = useTranslation();
   const { meaning } = useServerTexts();
   const functions = useQuery(functionsOfLanguage()).data;
-  const now = useRef<Now>({ known, functions: [], about: String, meaning });
+  const now = useRef<CurrentProps>({ known, functions: [], about: String, meaning });
   useLayoutEffect(() => {
     now.current = {
       known,
@@ -66,21 +69,21 @@ export default function FormulaEditor(props: FormulaProps) {
       meaning,
     };
   });
-  const { place, view } = useCodeMirror(value, onChange, () => [
-    phrasesIn(t),
+  const { container: place, view } = useCodeMirror(value, onChange, () => [
+    editorPhrases(t),
     history(),
     bracketMatching(),
     EditorView.lineWrapping,
     props.hint ? placeholder(props.hint) : [],
     languageOf(spelled),
-    // Before the keys that come along with completion.
+    // Must precede the key bindings of completion.
     Prec.highest(keymap.of([{ key: "Escape", run: dropPending }])),
     autocompletion({
-      override: [(context) => offered(context, spelled, now.current)],
+      override: [(context) => completionsFor(context, spelled, now.current)],
       icons: false,
       interactionDelay: 0,
     }),
-    linter(async (on) => remarksOn(on.state.doc.toString(), spelled, now.current), { delay: RESTS_MS }),
+    linter(async (on) => diagnosticsOf(on.state.doc.toString(), spelled, now.current), { delay: DEBOUNCE_MS }),
     spelled === "template" ? [] : oneLine(),
     keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
     EditorView.contentAttributes.of({
@@ -88,7 +91,7 @@ export default function FormulaEditor(props: FormulaProps) {
       ...(describedBy ? { "aria-describedby": describedBy } : {}),
       spellcheck: spelled === "template" ? "true" : "false",
     }),
-    LOOKS,
+    EDITOR_THEME,
   ]);
   useEffect(() => {
     view.current?.contentDOM.setAttribute("aria-invalid", String(isWrong));
@@ -111,13 +114,13 @@ export default function FormulaEditor(props: FormulaProps) {
   );
 }
 
-/** Names that nobody sees yet are no step to go back by: Escape leaves the field at once. */
+/** Escape closes a pending completion without being consumed, so that the same key also leaves the field. */
 function dropPending(view: EditorView): boolean {
   if (completionStatus(view.state) === "pending") closeCompletion(view);
   return false;
 }
 
-/** What is pasted on several lines is one. */
+/** Join the lines of pasted text. */
 function oneLine(): Extension {
   return EditorState.transactionFilter.of((change) => {
     if (!change.docChanged || change.newDoc.lines < 2) return change;
@@ -128,16 +131,20 @@ function oneLine(): Extension {
   });
 }
 
-function offered(context: CompletionContext, spelled: FormulaSyntax, now: Now): CompletionResult | null {
+function completionsFor(
+  context: CompletionContext,
+  spelled: FormulaSyntax,
+  now: CurrentProps,
+): CompletionResult | null {
   const before = context.state.sliceDoc(0, context.pos);
   const after = context.state.sliceDoc(context.pos, context.pos + 200);
-  const found = offersAt(before, after, spelled, now.known, now.functions, context.explicit);
+  const found = completionsAt(before, after, spelled, now.known, now.functions, context.explicit);
   if (!found || found.offers.length === 0) return null;
   const options = found.offers.map((one, at): Completion => completionOf(one, found.offers.length - at, now));
   return { from: found.from, options, validFor: /^[\p{L}\p{N}_$#-]*$/u };
 }
 
-function completionOf(offer: Offer, order: number, now: Now): Completion {
+function completionOf(offer: CompletionItem, order: number, now: CurrentProps): Completion {
   const about = offer.kind === "name" && offer.about ? now.about(offer.about) : offer.about;
   return {
     label: offer.label,
@@ -158,21 +165,21 @@ function completionOf(offer: Offer, order: number, now: Now): Completion {
   };
 }
 
-async function remarksOn(text: string, spelled: FormulaSyntax, now: Now): Promise<Diagnostic[]> {
+async function diagnosticsOf(text: string, spelled: FormulaSyntax, now: CurrentProps): Promise<Diagnostic[]> {
   if (!text.trim()) return [];
   try {
-    const told = await checkFormula(text, spelled, now.known);
-    return told.problems.map((one) => {
+    const checked = await checkFormula(text, spelled, now.known);
+    return checked.problems.map((one) => {
       const from = Math.min(unitsAt(text, one.offset), text.length);
       return {
         from,
         to: Math.min(unitsAt(text, one.offset + one.length), text.length),
         severity: one.severity === "note" ? "info" : one.severity,
-        ...remarkOf({ ...one, meaning: now.meaning(one.code) }),
+        ...diagnosticText({ ...one, meaning: now.meaning(one.code) }),
       };
     });
   } catch {
-    // The check of the whole workflow tells that the server is away.
+    // The check of the whole workflow reports that the server is unreachable.
     return [];
   }
 }

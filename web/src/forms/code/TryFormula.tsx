@@ -1,4 +1,4 @@
-/** A formula tried with values: what it gives now, or why it gives nothing. */
+/** Evaluate a formula with sample values and show its result or error. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { ErrorMessage } from "@/components/StatusMessage";
-import type { Known } from "@/features/editor/document/known";
+import type { FormulaScope } from "@/features/editor/document/known";
 import { type FormulaSyntax, objectOf } from "@/features/editor/document/shapes";
 import DocumentEditor from "./DocumentEditor";
 import { checkFormula, evaluateFormula, valuesFor } from "./formulas";
@@ -14,15 +14,15 @@ import { checkFormula, evaluateFormula, valuesFor } from "./formulas";
 interface Props {
   text: string;
   spelled: FormulaSyntax;
-  known: Known;
-  /** What the fields had in the last execution; null where there is none. */
+  known: FormulaScope;
+  /** Field values of the last execution; null without an execution. */
   sample: JsonObject | null;
 }
 
 export default function TryFormula({ text, spelled, known, sample }: Props) {
   const { t } = useTranslation();
   const checked = useQuery({
-    queryKey: ["expressions", "check", text, spelled, known.dialect, known.own],
+    queryKey: ["expressions", "check", text, spelled, known.dialect, known.localNames],
     queryFn: ({ signal }) => checkFormula(text, spelled, { ...known, schemas: {} }, signal),
     placeholderData: (before) => before,
   });
@@ -30,13 +30,13 @@ export default function TryFormula({ text, spelled, known, sample }: Props) {
   const suggested = valuesFor(checked.data?.reads ?? [], sample ?? {});
   const shown = typed ?? JSON.stringify(suggested, null, 2);
   const values = readOf(shown);
-  const given = useQuery({
-    queryKey: ["expressions", "evaluate", text, spelled, known.dialect, known.own, values],
+  const evaluated = useQuery({
+    queryKey: ["expressions", "evaluate", text, spelled, known.dialect, known.localNames, values],
     queryFn: ({ signal }) => evaluateFormula(text, spelled, known, values ?? {}, signal),
     enabled: values !== null && text.trim() !== "",
     placeholderData: (before) => before,
   });
-  // Another formula reads other names: they get a place beside those that were filled in.
+  // If the formula reads other names, add them to the values that the user typed.
   const names = Object.keys(suggested).join(" ");
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the names change
   useEffect(() => {
@@ -55,24 +55,24 @@ export default function TryFormula({ text, spelled, known, sample }: Props) {
           </Button>
         ) : null}
       </div>
-      {/* Not before the names are known: values that come later would slip under what is being typed. */}
+      {/* Not before the names are known, because late values would replace text that the user is typing. */}
       {checked.isPending ? null : (
         <DocumentEditor isSmall format="json" label={t("formula.values")} value={shown} onChange={setTyped} />
       )}
       <output aria-label={t("formula.gives")} className="block text-sm">
         {values === null ? (
           <span className="text-failed">{t("editor.noJson")}</span>
-        ) : given.error ? (
-          <ErrorMessage error={given.error} />
-        ) : given.data ? (
-          <Gives data={given.data} />
+        ) : evaluated.error ? (
+          <ErrorMessage error={evaluated.error} />
+        ) : evaluated.data ? (
+          <FormulaResult data={evaluated.data} />
         ) : null}
       </output>
     </div>
   );
 }
 
-function Gives({
+function FormulaResult({
   data,
 }: {
   data: {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
-import { knownAt } from "@/features/editor/document/known";
+import { scopeAt } from "@/features/editor/document/known";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
-import { offersAt } from "./completion";
+import { completionsAt } from "./completion";
 
 const FLOW: Definition = {
   id: "flow",
@@ -14,16 +14,16 @@ const FLOW: Definition = {
   ],
   edges: [],
 };
-const KNOWN = knownAt(FLOW, FLOW.nodes[0]);
+const KNOWN = scopeAt(FLOW, FLOW.nodes[0]);
 const LEN = { name: "len", signature: "len(x)", about: "How many." };
 
 function labels(text: string, spelled: FormulaSyntax = "expression", isAsked = false): string[] {
   const at = text.indexOf("|");
-  const found = offersAt(text.slice(0, at), text.slice(at + 1), spelled, KNOWN, [LEN], isAsked);
+  const found = completionsAt(text.slice(0, at), text.slice(at + 1), spelled, KNOWN, [LEN], isAsked);
   return found?.offers.map((one) => one.label) ?? [];
 }
 
-test("fields that are given or written, roots, functions and words are offered for a bare name", () => {
+test("a bare name is completed with fields, roots, functions and keywords", () => {
   const found = labels("sc|");
   for (const name of ["goal", "draft", "score", "list", "row", "result", "nodes", "item", "len", "and"])
     expect(found).toContain(name);
@@ -31,7 +31,7 @@ test("fields that are given or written, roots, functions and words are offered f
   expect(labels("3 + |", "expression", true)).toContain("score");
 });
 
-test("behind a dot only what is inside is offered", () => {
+test("behind a dot only members are offered", () => {
   expect(labels("input.|")).toEqual(["goal"]);
   expect(labels("nodes.wr|")).toEqual(["write", "check-it", "each"]);
   expect(labels("$.in|")).toContain("goal");
@@ -39,26 +39,26 @@ test("behind a dot only what is inside is offered", () => {
   expect(labels("goal.|")).toEqual([]);
 });
 
-test("a name that needs brackets is written with them", () => {
-  const found = offersAt("nodes.", "", "expression", KNOWN, [], false);
+test("a name that needs brackets is inserted with brackets", () => {
+  const found = completionsAt("nodes.", "", "expression", KNOWN, [], false);
   expect(found?.offers.find((one) => one.label === "check-it")?.insert).toBe('["check-it"]');
 });
 
-test("in a template names are offered within braces, and closed", () => {
+test("in a template names are completed within braces, which are closed", () => {
   expect(labels("Write about go|", "template")).toEqual([]);
   expect(labels("Write about {go|", "template")).toContain("goal");
   expect(labels("Write about {go|", "template")).not.toContain("len");
-  const open = offersAt("About {{go", "", "template", KNOWN, [], false);
+  const open = completionsAt("About {{go", "", "template", KNOWN, [], false);
   expect(open?.offers.find((one) => one.label === "goal")?.insert).toBe("goal}}");
-  const closed = offersAt("About {go", "} and", "template", KNOWN, [], false);
+  const closed = completionsAt("About {go", "} and", "template", KNOWN, [], false);
   expect(closed?.offers.find((one) => one.label === "goal")?.insert).toBe("goal");
-  const asked = offersAt("About ", "", "template", KNOWN, [], true);
+  const asked = completionsAt("About ", "", "template", KNOWN, [], true);
   expect(asked?.offers.find((one) => one.label === "goal")?.insert).toBe("{{goal}}");
   expect(labels("{{#e|", "template")).toContain("#each");
 });
 
-test("what is known is told as schemas, closed where callers give nothing else", () => {
+test("the scope has schemas, closed if the input allows no other fields", () => {
   expect(KNOWN.schemas.state?.additionalProperties).toBe(false);
-  expect(KNOWN.own).toContain("row");
-  expect(knownAt({ ...FLOW, input: { type: "object" } }).schemas.state?.additionalProperties).toBeUndefined();
+  expect(KNOWN.localNames).toContain("row");
+  expect(scopeAt({ ...FLOW, input: { type: "object" } }).schemas.state?.additionalProperties).toBeUndefined();
 });

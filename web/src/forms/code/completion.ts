@@ -1,26 +1,26 @@
-/** What could stand at the caret of a formula. */
-import type { Known, Name } from "@/features/editor/document/known";
+/** Completion of expressions and templates at the caret. */
+import type { FormulaScope, Name } from "@/features/editor/document/known";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
-export interface Offer {
+export interface CompletionItem {
   label: string;
   kind: "name" | "function" | "keyword" | "block";
-  /** The type of a name, the signature of a function. */
+  /** The type of a name, or the signature of a function. */
   detail: string;
   about: string;
-  /** What is written, where it is not the label; `|` is where the caret goes. */
+  /** The text to insert; `|` marks the caret. */
   insert: string;
 }
 
-export interface Entry {
+export interface LanguageFunction {
   name: string;
   signature: string;
   about: string;
 }
 
-export interface Offers {
+export interface CompletionItems {
   from: number;
-  offers: Offer[];
+  offers: CompletionItem[];
 }
 
 const PATH = /(?:[\p{L}_$][\p{L}\p{N}_]*)?(?:\??\.[\p{L}\p{N}_-]*|\[["'][^"'\]]*)*$/u;
@@ -29,24 +29,24 @@ const BLOCK = /\{\{#(\w*)$/;
 const KEYWORDS = ["and", "or", "not", "in", "true", "false", "null"];
 const BLOCKS = { if: "{{#if |}}{{/if}}", unless: "{{#unless |}}{{/unless}}", each: "{{#each |}}{{this}}{{/each}}" };
 
-/** `before` is the text up to the caret, `after` what follows it. Null: nothing is offered here. */
-export function offersAt(
+/** `before` is the text up to the caret, `after` the text behind it. Null: nothing to complete. */
+export function completionsAt(
   before: string,
   after: string,
   spelled: FormulaSyntax,
-  known: Known,
-  functions: readonly Entry[],
-  isAsked: boolean,
-): Offers | null {
+  known: FormulaScope,
+  functions: readonly LanguageFunction[],
+  isExplicit: boolean,
+): CompletionItems | null {
   if (spelled === "jsonpath") return null;
-  if (spelled === "template") return inTemplate(before, after, known, isAsked);
+  if (spelled === "template") return templateCompletions(before, after, known, isExplicit);
   const path = PATH.exec(before)?.[0] ?? "";
-  if (!path && !isAsked) return null;
+  if (!path && !isExplicit) return null;
   const names = namesAt(path, known);
   const from = before.length - names.written.length;
   if (names.isInside || spelled === "path") return { from, offers: names.offers };
-  const called = functions.map(
-    (one): Offer => ({
+  const functionItems = functions.map(
+    (one): CompletionItem => ({
       label: one.name,
       kind: "function",
       detail: one.signature.slice(one.name.length),
@@ -54,15 +54,22 @@ export function offersAt(
       insert: `${one.name}(|)`,
     }),
   );
-  const words = KEYWORDS.map((one): Offer => ({ label: one, kind: "keyword", detail: "", about: "", insert: one }));
-  return { from, offers: [...names.offers, ...called, ...words] };
+  const words = KEYWORDS.map(
+    (one): CompletionItem => ({ label: one, kind: "keyword", detail: "", about: "", insert: one }),
+  );
+  return { from, offers: [...names.offers, ...functionItems, ...words] };
 }
 
-function inTemplate(before: string, after: string, known: Known, isAsked: boolean): Offers | null {
+function templateCompletions(
+  before: string,
+  after: string,
+  known: FormulaScope,
+  isAsked: boolean,
+): CompletionItems | null {
   const block = BLOCK.exec(before);
   if (block && known.dialect === "native") {
     const offers = Object.entries(BLOCKS).map(
-      ([label, insert]): Offer => ({ label: `#${label}`, kind: "block", detail: "", about: "", insert }),
+      ([label, insert]): CompletionItem => ({ label: `#${label}`, kind: "block", detail: "", about: "", insert }),
     );
     return { from: block.index, offers };
   }
@@ -77,42 +84,42 @@ function inTemplate(before: string, after: string, known: Known, isAsked: boolea
     return { from: before.length - names.written.length, offers };
   }
   if (!isAsked) return null;
-  const offers = namesAt("", known).offers.map((one) => ({ ...one, insert: variable(one.insert, known) }));
+  const offers = namesAt("", known).offers.map((one) => ({ ...one, insert: templateVariable(one.insert, known) }));
   return { from: before.length, offers };
 }
 
-/** A name as it stands in a template. */
-export function variable(name: string, known: Known): string {
+/** Reference to a name in a template. */
+export function templateVariable(name: string, known: FormulaScope): string {
   return known.dialect === "native" ? `{{${name}}}` : `{${name}}`;
 }
 
-interface Found {
-  offers: Offer[];
-  /** What of the last key is written already. */
+interface MatchingNames {
+  offers: CompletionItem[];
+  /** The typed part of the last key. */
   written: string;
-  /** Behind a dot or bracket: only keys fit. */
+  /** Behind a dot or bracket, where only keys are valid. */
   isInside: boolean;
 }
 
-function namesAt(path: string, known: Known): Found {
+function namesAt(path: string, known: FormulaScope): MatchingNames {
   const keys = [...path.matchAll(/(?:^|\??\.|\[["'])([\p{L}\p{N}_$-]*)/gu)].map((one) => one[1] ?? "");
   const isRoot = keys[0] === "$" && keys.length > 1;
   const walked = isRoot ? keys.slice(1) : keys;
   const written = walked.at(-1) ?? "";
   let names: readonly Name[] = known.names;
-  for (const key of walked.slice(0, -1)) names = names.find((one) => one.name === key)?.inside ?? [];
+  for (const key of walked.slice(0, -1)) names = names.find((one) => one.name === key)?.members ?? [];
   const isInside = walked.length > 1;
-  return { offers: unique(names).map((one) => offerOf(one, path, isInside)), written, isInside: isInside || isRoot };
+  return { offers: unique(names).map((one) => itemOf(one, path, isInside)), written, isInside: isInside || isRoot };
 }
 
 function unique(names: readonly Name[]): Name[] {
   return [...new Map(names.map((one) => [one.name, one])).values()];
 }
 
-function offerOf(name: Name, path: string, isInside: boolean): Offer {
+function itemOf(name: Name, path: string, isInside: boolean): CompletionItem {
   const isQuoted = /\[["'][^"'\]]*$/.test(path);
   const isPlain = /^[\p{L}_][\p{L}\p{N}_]*$/u.test(name.name);
-  // Behind a dot a name with dashes becomes a key in brackets; whoever inserts it takes the dot away.
+  // Behind a dot, a name with dashes becomes a key in brackets; inserting it removes the dot.
   const insert = isPlain || isQuoted || !isInside ? name.name : `["${name.name}"]`;
-  return { label: name.name, kind: "name", detail: name.called || name.type, about: name.about, insert };
+  return { label: name.name, kind: "name", detail: name.label || name.type, about: name.about, insert };
 }

@@ -1,8 +1,8 @@
-/** What the server says of one formula: what is wrong with it, what it gives over some values. */
+/** Requests that check or evaluate one formula. */
 import { queryOptions } from "@tanstack/react-query";
 import { apiRequest } from "@/api/http";
 import type { Json, JsonObject, Schemas } from "@/api/views";
-import type { Known } from "@/features/editor/document/known";
+import type { FormulaScope } from "@/features/editor/document/known";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
 
 export type CheckedFormula = Schemas["CheckedFormula"];
@@ -12,32 +12,32 @@ export const functionsOfLanguage = () =>
   queryOptions({
     queryKey: ["expressions", "functions"],
     queryFn: ({ signal }) => apiRequest<Schemas["LanguageFunctions"]>("/api/expressions/functions", { signal }),
-    select: (told) => told.functions,
+    select: (response) => response.functions,
     staleTime: Number.POSITIVE_INFINITY,
   });
 
 export function checkFormula(
   text: string,
   spelled: FormulaSyntax,
-  known: Known,
+  known: FormulaScope,
   signal?: AbortSignal,
 ): Promise<CheckedFormula> {
-  const body = { text, kind: spelled, dialect: known.dialect, names: known.own, schemas: known.schemas };
+  const body = { text, kind: spelled, dialect: known.dialect, names: known.localNames, schemas: known.schemas };
   return apiRequest<CheckedFormula>("/api/expressions/check", { body, ...(signal ? { signal } : {}) });
 }
 
 export function evaluateFormula(
   text: string,
   spelled: FormulaSyntax,
-  known: Known,
+  known: FormulaScope,
   values: JsonObject,
   signal?: AbortSignal,
 ): Promise<EvaluatedFormula> {
-  const body = { text, kind: spelled, dialect: known.dialect, names: known.own, values };
+  const body = { text, kind: spelled, dialect: known.dialect, names: known.localNames, values };
   return apiRequest<EvaluatedFormula>("/api/expressions/evaluate", { body, ...(signal ? { signal } : {}) });
 }
 
-/** The server counts characters, a text here has two units for some of them. */
+/** Convert an offset in characters, as the server counts, to UTF-16 code units. */
 export function unitsAt(text: string, characters: number): number {
   let units = 0;
   let left = characters;
@@ -49,7 +49,7 @@ export function unitsAt(text: string, characters: number): number {
   return units;
 }
 
-/** Values to try a formula with: what it reads, filled in from `sample` as far as that has it. */
+/** Values for trying a formula: the names that it reads, filled from `sample` where available. */
 export function valuesFor(reads: CheckedFormula["reads"], sample: JsonObject): JsonObject {
   const found: JsonObject = {};
   for (const { root, path } of reads) {
@@ -57,16 +57,16 @@ export function valuesFor(reads: CheckedFormula["reads"], sample: JsonObject): J
     const first = keys[0];
     if (typeof first !== "string" || root === "config") continue;
     const known = sample[first];
-    found[first] = known !== undefined ? known : placed(found[first] ?? null, keys.slice(1));
+    found[first] = known !== undefined ? known : withPath(found[first] ?? null, keys.slice(1));
   }
   return found;
 }
 
-/** Room for a value along a path; null where it would stand. */
-function placed(value: Json, path: readonly (string | number | null)[]): Json {
+/** A value nested along a path, with null at its end. */
+function withPath(value: Json, path: readonly (string | number | null)[]): Json {
   const [key, ...rest] = path;
   if (key === undefined) return value;
-  if (typeof key !== "string") return [placed(Array.isArray(value) ? (value[0] ?? null) : null, rest)];
+  if (typeof key !== "string") return [withPath(Array.isArray(value) ? (value[0] ?? null) : null, rest)];
   const inner = value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
-  return { ...inner, [key]: placed(inner[key] ?? null, rest) };
+  return { ...inner, [key]: withPath(inner[key] ?? null, rest) };
 }

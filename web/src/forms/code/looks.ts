@@ -1,4 +1,4 @@
-/** How text editors look: in the colours of the page, in both themes. */
+/** CodeMirror theme with the colours of the page, light and dark. */
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
@@ -66,4 +66,4 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.invalid, color: "var(--failed)" },
 ]);
 
-export const LOOKS: Extension = [THEME, syntaxHighlighting(COLOURS)];
+export const EDITOR_THEME: Extension = [THEME, syntaxHighlighting(COLOURS)];

@@ -1,8 +1,8 @@
-/** What text editors say by themselves, such as their search, in the language of the page. */
+/** Translations of CodeMirror's own texts, such as its search panel. */
 import { EditorState, type Extension } from "@codemirror/state";
 import type { TFunction } from "i18next";
 
-/** Their own phrases, and our words for them. */
+/** CodeMirror's phrases and our translation keys. */
 const PHRASES = {
   Find: "find",
   Replace: "replaceBy",
@@ -36,7 +36,7 @@ const PHRASES = {
   "$ unchanged lines": "unchangedLines",
 } as const;
 
-export function phrasesIn(t: TFunction): Extension {
-  const said = Object.entries(PHRASES).map(([phrase, word]) => [phrase, t(`code.${word}`)]);
-  return EditorState.phrases.of(Object.fromEntries(said));
+export function editorPhrases(t: TFunction): Extension {
+  const translated = Object.entries(PHRASES).map(([phrase, word]) => [phrase, t(`code.${word}`)]);
+  return EditorState.phrases.of(Object.fromEntries(translated));
 }

@@ -1,11 +1,11 @@
-/** Where a node stands in the text of a document, whatever its dialect: lines from 1. */
+/** Find the lines of a node in the text of a document, in any dialect. Lines are 1-based. */
 import type { Format } from "./DocumentEditor";
 
 export function formatOf(text: string): Format {
   return /^\s*(?:\/\/[^\n]*\s*|\/\*[\s\S]*?\*\/\s*)*[{[]/.test(text) ? "json" : "yaml";
 }
 
-/** The lines of a node, by its id: those of the entry that has it, or that is named so. */
+/** First and last line of the entry that has this id or key. */
 export function linesOf(text: string, id: string): [number, number] | null {
   const name = id.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const lines = text.split("\n");
@@ -18,7 +18,7 @@ export function linesOf(text: string, id: string): [number, number] | null {
   return [first + 1, endOf(lines, first) + 1];
 }
 
-/** The line on which the entry around a line begins. */
+/** First line of the entry that contains a line. */
 function startOf(lines: readonly string[], at: number): number {
   const here = lines[at] ?? "";
   if (/^\s*-\s/.test(here) || /^\s*\{/.test(here) || !/^\s*["']?(?:id|node_id|nodeId)\b/.test(here)) return at;
@@ -30,7 +30,7 @@ function startOf(lines: readonly string[], at: number): number {
   return at;
 }
 
-/** Its last line: the one before the next that is not further in. */
+/** Last line of the entry: the line before the next one that is not indented further. */
 function endOf(lines: readonly string[], first: number): number {
   const depth = depthOf(lines[first] ?? "");
   let last = first;

@@ -1,24 +1,28 @@
-/** What is wrong with a text, at its place: in the language of the page where its code has words, and as the server says it. */
+/** Text of a diagnostic: the translated meaning of its code if there is one, and the server's message. */
 import type { Diagnostic } from "@codemirror/lint";
 
-interface Wrong {
+interface FoundProblem {
   message: string;
   hint?: string | undefined;
-  /** What its code means; null in English, and where it has no words. */
+  /** Translated meaning of the code; null in English and for unknown codes. */
   meaning: string | null;
 }
 
-export function remarkOf({ message, hint, meaning }: Wrong): Pick<Diagnostic, "message" | "renderMessage"> {
-  const said = [message, hint ?? ""].filter(Boolean).join("\n");
-  if (meaning === null) return { message: said };
-  return { message: `${meaning}\n${said}`, renderMessage: () => spoken(meaning, said) };
+export function diagnosticText({
+  message,
+  hint,
+  meaning,
+}: FoundProblem): Pick<Diagnostic, "message" | "renderMessage"> {
+  const original = [message, hint ?? ""].filter(Boolean).join("\n");
+  if (meaning === null) return { message: original };
+  return { message: `${meaning}\n${original}`, renderMessage: () => renderMessage(meaning, original) };
 }
 
-function spoken(meaning: string, said: string): Node {
-  const exactly = document.createElement("span");
-  exactly.lang = "en";
-  exactly.textContent = said;
+function renderMessage(meaning: string, said: string): Node {
+  const quoted = document.createElement("span");
+  quoted.lang = "en";
+  quoted.textContent = said;
   const whole = document.createElement("span");
-  whole.append(`${meaning}\n`, exactly);
+  whole.append(`${meaning}\n`, quoted);
   return whole;
 }

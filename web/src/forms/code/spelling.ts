@@ -1,4 +1,4 @@
-/** Colours of expressions and templates, word by word. */
+/** Syntax highlighting of expressions and templates. */
 import { StreamLanguage, type StringStream } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 import type { FormulaSyntax } from "@/features/editor/document/shapes";
@@ -6,7 +6,7 @@ import type { FormulaSyntax } from "@/features/editor/document/shapes";
 const WORDS = /^(?:and|or|not|in|is|if|else|for)\b/;
 const VALUES = /^(?:true|false|null|True|False|None|undefined)\b/;
 
-function ofExpression(stream: StringStream): string | null {
+function expressionToken(stream: StringStream): string | null {
   if (stream.eatSpace()) return null;
   if (stream.match(/^"(?:[^"\\]|\\.)*"?/) || stream.match(/^'(?:[^'\\]|\\.)*'?/)) return "string";
   if (stream.match(/^\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/)) return "number";
@@ -18,11 +18,11 @@ function ofExpression(stream: StringStream): string | null {
   return null;
 }
 
-interface InTemplate {
+interface TemplateState {
   isOpen: boolean;
 }
 
-const TEMPLATE = StreamLanguage.define<InTemplate>({
+const TEMPLATE = StreamLanguage.define<TemplateState>({
   startState: () => ({ isOpen: false }),
   token(stream, state) {
     if (state.isOpen) {
@@ -45,7 +45,7 @@ const TEMPLATE = StreamLanguage.define<InTemplate>({
   },
 });
 
-const EXPRESSION = StreamLanguage.define({ token: ofExpression });
+const EXPRESSION = StreamLanguage.define({ token: expressionToken });
 
 export function languageOf(spelled: FormulaSyntax): Extension {
   return spelled === "template" ? TEMPLATE : EXPRESSION;

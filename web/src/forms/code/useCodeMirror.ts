@@ -1,22 +1,26 @@
-/** A text editor that its caller controls: it reports what is typed and shows the value that it is given; the caret stays. */
+/** Controlled CodeMirror editor: reports typed text and shows the given value without moving the caret. */
 import { EditorState, type Extension, Transaction } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { type RefObject, useEffectEvent, useLayoutEffect, useRef } from "react";
 
-interface Kept {
-  place: RefObject<HTMLDivElement | null>;
+interface CodeMirror {
+  container: RefObject<HTMLDivElement | null>;
   view: RefObject<EditorView | null>;
 }
 
-/** `extensions` are those of the first rendering; what changes later belongs into compartments. */
-export function useCodeMirror(value: string, onChange: (text: string) => void, extensions: () => Extension): Kept {
+/** `extensions` is called for the first render only; use compartments for anything that changes later. */
+export function useCodeMirror(
+  value: string,
+  onChange: (text: string) => void,
+  extensions: () => Extension,
+): CodeMirror {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const changed = useEffectEvent(onChange);
   const first = useRef({ value, extensions });
   useLayoutEffect(() => {
     if (!place.current) return;
-    const made = new EditorView({
+    const editor = new EditorView({
       parent: place.current,
       state: EditorState.create({
         doc: first.current.value,
@@ -31,14 +35,14 @@ export function useCodeMirror(value: string, onChange: (text: string) => void, e
         ],
       }),
     });
-    view.current = made;
+    view.current = editor;
     return () => {
-      first.current.value = made.state.doc.toString();
-      made.destroy();
+      first.current.value = editor.state.doc.toString();
+      editor.destroy();
       view.current = null;
     };
   }, []);
-  // With the rendering, not after it: what is typed in between would be taken back, and put in again behind the caret.
+  // In a layout effect: a later effect would revert text typed in between and insert it again behind the caret.
   useLayoutEffect(() => {
     const now = view.current;
     if (!now || now.state.doc.toString() === value) return;
@@ -47,10 +51,10 @@ export function useCodeMirror(value: string, onChange: (text: string) => void, e
       annotations: [Transaction.remote.of(true), Transaction.addToHistory.of(false)],
     });
   }, [value]);
-  return { place, view };
+  return { container: place, view };
 }
 
-/** The one piece in which two texts differ: what stands around it keeps its carets and marks. */
+/** The one range in which two texts differ; carets and marks outside of it stay valid. */
 export function differenceOf(before: string, after: string): { from: number; to: number; insert: string } {
   const most = Math.min(before.length, after.length);
   let start = 0;

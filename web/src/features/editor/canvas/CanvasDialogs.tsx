@@ -1,6 +1,6 @@
-/** What is asked over the canvas: what to add, which node to find, where something leads, which keys there are. */
+/** Dialogs of the canvas: add a node, find a node, connect, and show shortcuts. */
 import { lazy, Suspense, useRef } from "react";
-import type { Adding } from "../document/edits";
+import type { NewNode } from "../document/edits";
 import { useEditor } from "../editorContext";
 import { type Picked, selectionOf } from "./selection";
 
@@ -10,28 +10,28 @@ const ConnectDialog = lazy(() => import("./ConnectDialog"));
 const Shortcuts = lazy(() => import("./Shortcuts"));
 
 export type OpenDialog =
-  | { kind: "add"; adding: Omit<Adding, "type"> }
+  | { kind: "add"; adding: Omit<NewNode, "type"> }
   | { kind: "find" }
   | { kind: "connect"; from: Picked }
   | { kind: "help" }
   | null;
 
-export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; onAdd: (adding: Adding) => void }) {
-  const { draft, select, show, stage } = useEditor();
+export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; onAdd: (adding: NewNode) => void }) {
+  const { draft, select, show, canvas } = useEditor();
   const { asked, onClose, onAdd } = props;
   const isChosen = useRef(false);
-  /** Who chose something goes on at what was chosen; who did not, where they were. */
-  const goOn = () => {
+  /** After a choice the focus moves to the chosen element; otherwise it returns to where it was. */
+  const restoreFocus = () => {
     if (!isChosen.current) return false;
     isChosen.current = false;
-    stage.focus();
+    canvas.focus();
     return true;
   };
   return (
     <Suspense>
       {asked?.kind === "add" ? (
         <QuickAdd
-          goOn={goOn}
+          restoreFocus={restoreFocus}
           onClose={onClose}
           onAdd={(type) => {
             isChosen.current = true;
@@ -43,14 +43,14 @@ export function CanvasDialogs(props: { asked: OpenDialog; onClose: () => void; o
       {asked?.kind === "find" ? (
         <Finder
           definition={draft.shown}
-          goOn={goOn}
-          onMove={(id) => stage.reveal([id])}
+          restoreFocus={restoreFocus}
+          onMove={(id) => canvas.reveal([id])}
           onChoose={(id) => {
             isChosen.current = true;
             onClose();
             select(selectionOf({ kind: "node", id }));
             show("properties");
-            stage.reveal([id]);
+            canvas.reveal([id]);
           }}
           onClose={onClose}
         />

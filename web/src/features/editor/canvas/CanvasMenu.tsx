@@ -1,10 +1,10 @@
-/** What can be done with what was clicked on: by the right button, a long touch, or the menu key. */
+/** Context menu of the canvas: opened by right click, long touch or the menu key. */
 import { ContextMenu } from "radix-ui";
 import { Fragment, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 
 export interface MenuEntry {
-  /** Its word is `canvas.<name>`. */
+  /** Its label is `canvas.<name>`. */
   name: string;
   keys?: string;
   act: () => void;

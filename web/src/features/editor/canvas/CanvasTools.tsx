@@ -1,4 +1,4 @@
-/** What can be done with the whole canvas, for hands without a keyboard. */
+/** Toolbar of the canvas, for use without a keyboard. */
 
 import { Panel } from "@xyflow/react";
 import { Keyboard, LoaderCircle, Plus, Search, Sparkles } from "lucide-react";

@@ -1,23 +1,23 @@
-/** To which node something leads; those that it cannot lead to say why. */
+/** Choose the target of a connection; nodes that cannot be targets show the reason. */
 import { useTranslation } from "react-i18next";
 import { Chooser } from "@/components/Chooser";
 import { Dialog } from "@/components/Dialog";
 import { useNodeName } from "@/graph/model/nodeNames";
 import { pictureOf } from "@/graph/model/picture";
 import { iconOf } from "@/graph/render/nodeIcons";
-import { edgeCalled, turnedTo } from "../document/edits";
+import { edgeNamed, reconnectEdge } from "../document/edits";
 import { useEditor } from "../editorContext";
 import { refusalsFrom } from "./connectionRules";
 import { type Picked, selectionOf } from "./selection";
 
-/** `from`: a node, which gets one more connection, or a connection, which is led elsewhere. */
-export default function ConnectDialog(props: { from: Picked; onClose: () => void; goOn?: () => boolean }) {
+/** `from`: a node, which gets a new edge, or an edge, which gets a new target. */
+export default function ConnectDialog(props: { from: Picked; onClose: () => void; restoreFocus?: () => boolean }) {
   const { t, i18n } = useTranslation();
   const { draft, select } = useEditor();
-  const called = useNodeName();
-  const { from, onClose, goOn } = props;
+  const nameOf = useNodeName();
+  const { from, onClose, restoreFocus: goOn } = props;
   const definition = draft.shown;
-  const source = from.kind === "node" ? from.id : (edgeCalled(definition, from.id)?.source ?? "");
+  const source = from.kind === "node" ? from.id : (edgeNamed(definition, from.id)?.source ?? "");
   const refusals = refusalsFrom(definition, source, "source");
   const choices = pictureOf(definition, i18n.language, t).boxes.map((box) => {
     const why = refusals.get(box.id);
@@ -32,19 +32,14 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
   const lead = (target: string) => {
     if (from.kind === "node") draft.act({ op: "connect", edge: { source, target } });
     else {
-      const changes = turnedTo(definition, from.id, { source, target });
+      const changes = reconnectEdge(definition, from.id, { source, target });
       if (changes.length > 0) draft.act(...changes);
       select(selectionOf({ kind: "node", id: source }));
     }
     onClose();
   };
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={t("outline.connect", { name: called(source) })}
-      {...(goOn ? { moveFocus: goOn } : {})}
-    >
+    <Dialog open onClose={onClose} title={t("outline.connect", { name: nameOf(source) })} {...(goOn ? { goOn } : {})}>
       <Chooser label={t("outline.connectTo")} choices={choices} onChoose={lead} />
     </Dialog>
   );

@@ -1,4 +1,4 @@
-/** The canvas of the editor: nodes are added, moved, connected and removed; each change is one undo step. */
+/** Canvas of the editor: nodes are added, moved, connected and removed; each change is one undo step. */
 
 import {
   Background,
@@ -30,18 +30,18 @@ import { SMALLEST } from "@/graph/render/viewport";
 import { useVisiblePicture, type VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { theme } from "@/theme";
-import { free, openEnd } from "../document/edits";
-import { focusFirst, pickedBy } from "../document/pointers";
+import { freePosition, openEnd } from "../document/edits";
+import { focusedElement, focusFirst } from "../document/pointers";
 import { useDrawnDefinition, useEditor } from "../editorContext";
 import { CanvasDialogs, type OpenDialog } from "./CanvasDialogs";
 import { CanvasMenu } from "./CanvasMenu";
 import { CanvasTools } from "./CanvasTools";
 import { useCanvasKeys } from "./keys";
-import { NOTHING, type Picked, stillThere } from "./selection";
+import { EMPTY_SELECTION, existingIn, type Picked } from "./selection";
 import { type EditorNode, useBoxes } from "./useBoxes";
 import { useCanvasView } from "./useCanvasView";
 import { useConnecting } from "./useConnecting";
-import { type Pointed, useMenuEntries } from "./useMenuEntries";
+import { type MenuTarget, useMenuEntries } from "./useMenuEntries";
 import { useVerbs, type Verbs } from "./useVerbs";
 
 export const DRAGGED = "application/x-pointsman-node";
@@ -74,11 +74,11 @@ interface SurfaceProps {
   ask: (dialog: OpenDialog) => void;
 }
 
-/** The area of the canvas: pointer, keys, menu and dialogs around the drawing. */
+/** Handles pointer, keys, menu and dialogs around the graph. */
 function Surface({ picture, state, asked, ask }: SurfaceProps) {
   const flow = useReactFlow<EditorNode, ArrowEdge>();
   const box = useRef<HTMLDivElement>(null);
-  const { draft, checked, selection, pick, stage, node: picked } = useEditor();
+  const { draft, checked, selection, pick, canvas, node: picked } = useEditor();
   const folding = useFolding();
   const definition = draft.shown;
   const shown = useVisiblePicture(picture, folding.closed);
@@ -88,7 +88,7 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
   const verbs = useVerbs(picture);
   const isFar = useIsFar(shown.picture.boxes.length);
   const comeNear = useZoomToPointer();
-  const [pointed, point] = useState<Pointed>({ at: { x: 0, y: 0 } });
+  const [pointed, point] = useState<MenuTarget>({ at: { x: 0, y: 0 } });
 
   const at = (event: { clientX: number; clientY: number }) =>
     flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });
@@ -122,21 +122,21 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
   };
   const quickAdd = () => {
     const after = picked?.id ?? openEnd(definition);
-    const middle = stage.middle();
-    const at = free({ x: middle.x - BOX.width / 2, y: middle.y - BOX.height / 2 }, stage.places());
+    const middle = canvas.middle();
+    const at = freePosition({ x: middle.x - BOX.width / 2, y: middle.y - BOX.height / 2 }, canvas.positions());
     ask({ kind: "add", adding: after === undefined ? { at } : { after } });
   };
   useSurfaceKeys({ verbs, picked: view.picked, nudge: boxes.nudge, add: quickAdd, ask });
-  /** Selects what the keyboard moves the focus to. */
+  /** Select the element that receives keyboard focus. */
   const follow = (event: FocusEvent) => {
-    const at = pickedBy(event.target);
+    const at = focusedElement(event.target);
     if (!at || selection[at.kind === "node" ? "nodes" : "edges"].includes(at.id)) return;
     pick(at);
     view.reveal([picture.arrows.find((arrow) => arrow.id === at.id)?.source ?? at.id]);
   };
   return (
     <CanvasMenu parts={useMenuEntries(pointed, picture, verbs, ask)}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer is one way; keys, menus and the outline are the others */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: keys, menus and the outline offer the same actions */}
       <div
         ref={box}
         data-canvas
@@ -158,9 +158,9 @@ function Surface({ picture, state, asked, ask }: SurfaceProps) {
           />
         </Flow>
         <p role="status" className="pointer-events-none absolute bottom-3 left-1/2 -translate-x-1/2">
-          {verbs.told ? (
+          {verbs.message ? (
             <span className="block max-w-[80vw] rounded-md border border-line-strong bg-raised px-3 py-1.5 shadow-lg">
-              {verbs.told}
+              {verbs.message}
             </span>
           ) : null}
         </p>
@@ -178,7 +178,7 @@ function useSurfaceKeys(about: {
   ask: (dialog: OpenDialog) => void;
 }): void {
   const { t } = useTranslation();
-  const { selection, select, stage, show, mayChange } = useEditor();
+  const { selection, select, canvas, show, mayChange } = useEditor();
   const { verbs, picked, ask } = about;
   useCanvasKeys({
     ...verbs,
@@ -186,35 +186,35 @@ function useSurfaceKeys(about: {
     find: () => ask({ kind: "find" }),
     help: () => ask({ kind: "help" }),
     connect: () => {
-      if (!picked) verbs.tell(t("canvas.nothingPicked"));
+      if (!picked) verbs.showMessage(t("canvas.nothingPicked"));
       else if (mayChange) ask({ kind: "connect", from: picked });
     },
     move: (by) => about.nudge(selection.nodes, by),
     remove: () => {
       verbs.remove();
-      stage.focus();
+      canvas.focus();
     },
     edit: () => {
-      if (picked === null) return verbs.tell(t("canvas.nothingPicked"));
+      if (picked === null) return verbs.showMessage(t("canvas.nothingPicked"));
       show("properties");
       focusFirst();
     },
-    leave: () => stage.focus(),
+    leave: () => canvas.focus(),
     outline: () => {
-      stage.isOutlineWanted = true;
+      canvas.focusOutline = true;
       show("outline");
     },
-    none: () => select(NOTHING),
-    all: verbs.selectAll,
+    clearSelection: () => select(EMPTY_SELECTION),
+    selectAll: verbs.selectAll,
   });
 }
 
-/** Selection as the drawing library reports it: changes of one gesture are applied together. */
+/** Selection changes from React Flow; the changes of one gesture are applied together. */
 function useSelectionChanges() {
   const { draft, selection, select, panel, show } = useEditor();
   const pending = useRef<typeof selection | null>(null);
   return (changes: (NodeChange<EditorNode> | EdgeChange<ArrowEdge>)[], kind: "nodes" | "edges") => {
-    const now = new Set(stillThere(selection, draft.shown)[kind]);
+    const now = new Set(existingIn(selection, draft.shown)[kind]);
     let moved = false;
     for (const one of changes)
       if (one.type === "select" && !isFolded(one.id)) {
@@ -245,7 +245,7 @@ interface FlowProps {
   children: ReactNode;
 }
 
-/** The drawing itself. */
+/** The React Flow graph. */
 function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: FlowProps) {
   const { t } = useTranslation();
   const flow = useReactFlow<EditorNode, ArrowEdge>();
@@ -292,7 +292,7 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: Flow
       selectionKeyCode="Shift"
       selectionMode={SelectionMode.Partial}
       zoomOnDoubleClick={false}
-      onPaneClick={() => select(NOTHING)}
+      onPaneClick={() => select(EMPTY_SELECTION)}
       onlyRenderVisibleElements={shown.picture.boxes.length > LARGE_PICTURE}
       aria-label={t("graph.label")}
       ariaLabelConfig={useAriaLabels(mayChange)}
@@ -306,7 +306,7 @@ function Flow({ picture, shown, state, boxes, isFar, view, ask, children }: Flow
   );
 }
 
-/** Which nodes have problems: by the places in the native document. */
+/** Nodes with problems, by their pointers in the native document. */
 function wrongNodes(definition: Definition, problems: readonly Problem[]): Map<string, "error" | "warning"> {
   const found = new Map<string, "error" | "warning">();
   for (const problem of problems) {

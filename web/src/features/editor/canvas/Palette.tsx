@@ -3,24 +3,26 @@ import { type KeyboardEvent, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { nextWithPrefix, useTypeAhead } from "@/components/useTypeAhead";
 import { iconOf } from "@/graph/render/nodeIcons";
-import { added, openEnd } from "../document/edits";
+import { addNode, openEnd } from "../document/edits";
 import { PALETTE } from "../document/palette";
 import { useEditor } from "../editorContext";
 import { DRAGGED } from "./EditorCanvas";
 
 const LETTER = /^[\p{L}\p{N}]$/u;
 
-/** What can be added: by a click after what is picked, or by dragging it to its place. To keys it is one stop. */
+/**
+ * Node types to add: a click adds behind the selected node, dragging adds at a position. The palette is one tab stop.
+ */
 export function Palette() {
   const { t } = useTranslation();
-  const { draft, node, pick, stage } = useEditor();
+  const { draft, node, pick, canvas } = useEditor();
   const bar = useRef<HTMLDivElement>(null);
   const typed = useTypeAhead();
   const put = (type: string) => {
-    const { id, changes } = added(draft.shown, stage.places(), { type, after: node?.id ?? openEnd(draft.shown) });
+    const { id, changes } = addNode(draft.shown, canvas.positions(), { type, after: node?.id ?? openEnd(draft.shown) });
     draft.act(...changes);
     pick({ kind: "node", id });
-    stage.reveal([id]);
+    canvas.reveal([id]);
   };
   const find = (event: KeyboardEvent) => {
     if (!LETTER.test(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;

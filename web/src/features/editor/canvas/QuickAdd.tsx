@@ -1,11 +1,15 @@
-/** The palette by its letters: what is typed is added, where it was asked for. */
+/** Choose a node type by typing its name. */
 import { useTranslation } from "react-i18next";
 import { Chooser } from "@/components/Chooser";
 import { Dialog } from "@/components/Dialog";
 import { iconOf } from "@/graph/render/nodeIcons";
 import { PALETTE } from "../document/palette";
 
-export default function QuickAdd(props: { onAdd: (type: string) => void; onClose: () => void; goOn?: () => boolean }) {
+export default function QuickAdd(props: {
+  onAdd: (type: string) => void;
+  onClose: () => void;
+  restoreFocus?: () => boolean;
+}) {
   const { t } = useTranslation();
   const choices = PALETTE.map((type) => ({
     id: type,
@@ -18,7 +22,7 @@ export default function QuickAdd(props: { onAdd: (type: string) => void; onClose
       open
       onClose={props.onClose}
       title={t("canvas.addTitle")}
-      {...(props.goOn ? { moveFocus: props.goOn } : {})}
+      {...(props.restoreFocus ? { goOn: props.restoreFocus } : {})}
     >
       <Chooser label={t("canvas.addWhat")} choices={choices} onChoose={props.onAdd} />
     </Dialog>

@@ -1,10 +1,10 @@
-/** Which keys do what. */
+/** List of keyboard shortcuts. */
 import { useTranslation } from "react-i18next";
 import { Dialog } from "@/components/Dialog";
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
-/** The word of each is `shortcut.<name>`; keys that are called otherwise elsewhere are `shortcut.key.<name>`. */
+/** The label of each is `shortcut.<name>`; translated key names are `shortcut.key.<name>`. */
 type Keys = readonly (readonly [name: string, ...keys: string[]])[];
 
 const PLACES: Readonly<Record<"canvas" | "palette" | "tree" | "anywhere", Keys>> = {
@@ -59,7 +59,7 @@ export default function Shortcuts({ onClose }: { onClose: () => void }) {
     key.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "ctrl" && IS_MAC ? "⌘" : t(`shortcut.key.${name}`)));
   return (
     <Dialog open onClose={onClose} wide title={t("shortcut.title")} about={t("shortcut.about")}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: on a small screen it scrolls, and keys have to get there */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: makes the list scrollable by keyboard on a small screen */}
       <div tabIndex={0}>
         {Object.entries(PLACES).map(([place, keys]) => (
           <section key={place} aria-labelledby={`keys-${place}`} className="mb-4 last:mb-0">

@@ -1,15 +1,15 @@
-/** The canvas as the other parts of the editor use it: where nodes are, and how to bring them into view. */
+/** Handle of the canvas for other parts of the editor: node positions, and scrolling to nodes. */
 import type { Point } from "@/graph/layout/geometry";
 import { focusPicked } from "../document/pointers";
 import type { Picked } from "./selection";
 
-/** What the canvas that is on the screen offers. */
+/** The functions of the mounted canvas. */
 export interface CanvasView {
   element: HTMLElement | null;
-  /** The position of every node, from the document or from the layout. */
+  /** Position of every node, from the document or from the layout. */
   positions: ReadonlyMap<string, Point>;
   picked: Picked | null;
-  /** The middle of what is visible, in coordinates of the graph. */
+  /** Centre of the visible area, in graph coordinates. */
   middle: () => Point;
   reveal: (ids: readonly string[]) => void;
   showAll: () => void;
@@ -26,17 +26,17 @@ const NO_VIEW: CanvasView = {
 
 export class CanvasHandle {
   private view: CanvasView = NO_VIEW;
-  /** The node that a canvas shows first when it appears; null: the beginning of the workflow. */
-  wanted: string | null = null;
-  /** The user opened the outline by its key, so the outline takes the focus. */
-  isOutlineWanted = false;
+  /** The node that the canvas shows when it is mounted; null: the beginning of the workflow. */
+  initialNode: string | null = null;
+  /** Whether the outline takes the focus, because the user opened it with its key. */
+  focusOutline = false;
 
   /** Called by the canvas after each render. */
   attach(view: CanvasView): void {
     this.view = view;
   }
 
-  places(): ReadonlyMap<string, Point> {
+  positions(): ReadonlyMap<string, Point> {
     return this.view.positions;
   }
 
@@ -44,14 +44,14 @@ export class CanvasHandle {
     return this.view.middle();
   }
 
-  /** Scrolls to nodes that are out of view, once the next frame has drawn them. Without ids: shows all. */
+  /** Scroll to nodes that are out of view after the next frame. Without ids, show all. */
   reveal(ids: readonly string[]): void {
     requestAnimationFrame(() => (ids.length === 0 ? this.view.showAll() : this.view.reveal(ids)));
   }
 
-  /** Reveals a node now, or when the canvas appears. */
-  bring(id: string): void {
-    this.wanted = id;
+  /** Reveal a node now, or when the canvas is mounted. */
+  showNode(id: string): void {
+    this.initialNode = id;
     this.reveal([id]);
   }
 

@@ -1,10 +1,10 @@
-/** What may be connected with what. The rest of what is wrong with a graph the checker tells. */
+/** Which nodes can be connected. The server's check reports all other problems of the graph. */
 import type { Definition, DefinitionNode } from "@/api/views";
 
 export type Refusal = "note" | "intoStart" | "fromEnd" | "itself" | "already";
 
-/** These choose among their edges, so that one of them may lead back to where it came from, or twice to one place. */
-const CHOOSES: ReadonlySet<string> = new Set([
+/** Node types that choose among their edges: they may have a self-loop and parallel edges. */
+const BRANCHING: ReadonlySet<string> = new Set([
   "human",
   "checkpoint",
   "decision",
@@ -22,18 +22,18 @@ export function refusalOf(
   if (source.type === "note" || target.type === "note") return "note";
   if (target.type === "start") return "intoStart";
   if (source.type === "end") return "fromEnd";
-  if (source.id === target.id && !CHOOSES.has(source.type)) return "itself";
+  if (source.id === target.id && !BRANCHING.has(source.type)) return "itself";
   const isAlready = definition.edges.some(
     (edge) => edge.source === source.id && edge.target === target.id && !(but && isSame(edge, but)),
   );
-  return isAlready && !CHOOSES.has(source.type) ? "already" : null;
+  return isAlready && !BRANCHING.has(source.type) ? "already" : null;
 }
 
 function isSame(a: { source: string; target: string }, b: { source: string; target: string }): boolean {
   return a.source === b.source && a.target === b.target;
 }
 
-/** Why each node cannot be the other end, where it cannot. */
+/** The reason why each node cannot be the other end; nodes that can are absent. */
 export function refusalsFrom(definition: Definition, id: string, end: "source" | "target"): Map<string, Refusal> {
   const from = definition.nodes.find((node) => node.id === id);
   const found = new Map<string, Refusal>();

@@ -1,18 +1,18 @@
-/** Keys of the editor, wherever nothing is being typed. */
+/** Keyboard shortcuts of the editor, outside of text fields. */
 
 import { useEffect, useEffectEvent } from "react";
 import type { Point } from "@/graph/layout/geometry";
 import type { DraftStore } from "../document/draft";
 
 const TYPING = "input, textarea, select, [contenteditable], .cm-editor";
-/** These have keys of their own. */
-const APART = "[role=dialog], [role=tree], [role=menu], [role=listbox]";
+/** Elements that handle these keys themselves. */
+const HAS_OWN_KEYS = "[role=dialog], [role=tree], [role=menu], [role=listbox]";
 
 export function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest(TYPING) !== null;
 }
 
-/** `save` and `start` are heard while one types, too. */
+/** `save` and `start` also work while the user types. */
 export function useKeys(store: DraftStore, verbs: { save: () => void; start: () => void }): void {
   const latest = useEffectEvent(() => verbs);
   useEffect(() => {
@@ -33,7 +33,7 @@ export function useKeys(store: DraftStore, verbs: { save: () => void; start: () 
       else return;
       event.preventDefault();
     };
-    // Before fields, in which some of these keys mean something else.
+    // In the capture phase, before fields that use some of these keys differently.
     window.addEventListener("keydown", press, true);
     return () => window.removeEventListener("keydown", press, true);
   }, [store]);
@@ -46,20 +46,20 @@ export interface CanvasVerbs {
   tidy: () => void;
   fold: () => void;
   outline: () => void;
-  /** What is selected leads to one more. */
+  /** Connect the selected element to another node. */
   connect: () => void;
-  /** By so many pixels. */
+  /** Move by this number of pixels. */
   move: (by: Point) => void;
-  /** To the fields of what is selected. */
+  /** Focus the fields of the selected element. */
   edit: () => void;
-  /** From the fields back to the canvas. */
+  /** Move the focus from the fields back to the canvas. */
   leave: () => void;
-  all: () => void;
-  none: () => void;
+  selectAll: () => void;
+  clearSelection: () => void;
   remove: () => void;
   duplicate: () => void;
-  /** What is selected, as text; null where nothing is. */
-  copied: () => string | null;
+  /** The selected nodes as text; null without a selection. */
+  copyText: () => string | null;
   paste: (text: string) => void;
 }
 
@@ -75,22 +75,26 @@ const LETTERS: Readonly<Record<string, Verb>> = {
   o: "outline",
   e: "edit",
 };
-const WITH_CTRL: Readonly<Record<string, Verb>> = { a: "all", d: "duplicate", f: "find" };
-/** What has the focus is opened as anything else is. */
+const WITH_CTRL: Readonly<Record<string, Verb>> = { a: "selectAll", d: "duplicate", f: "find" };
+/** Elements that Enter opens. */
 const OPENED = ".react-flow__node-box, .react-flow__edge";
-const ALONE: Readonly<Record<string, Verb>> = { Delete: "remove", Backspace: "remove", Escape: "none" };
+const WITHOUT_MODIFIER: Readonly<Record<string, Verb>> = {
+  Delete: "remove",
+  Backspace: "remove",
+  Escape: "clearSelection",
+};
 
-/** As far as the drawing library moves the box that has the focus. */
+/** Same step as React Flow's own arrow keys, in pixels. */
 const STEP = 5;
-const FAR = 4;
-const WAYS: Readonly<Record<string, Point>> = {
+const FAST_FACTOR = 4;
+const DIRECTIONS: Readonly<Record<string, Point>> = {
   ArrowUp: { x: 0, y: -STEP },
   ArrowDown: { x: 0, y: STEP },
   ArrowLeft: { x: -STEP, y: 0 },
   ArrowRight: { x: STEP, y: 0 },
 };
 
-/** Letters are heard while the canvas is at work: nothing else has the focus. */
+/** Letter shortcuts work only while the canvas or nothing has the focus. */
 export function useCanvasKeys(verbs: CanvasVerbs): void {
   const latest = useEffectEvent(() => verbs);
   useEffect(() => {
@@ -99,36 +103,36 @@ export function useCanvasKeys(verbs: CanvasVerbs): void {
       if (event.defaultPrevented || event.altKey) return;
       const isBeside = Boolean(target?.closest("[role=tabpanel]"));
       if (event.key === "Escape" && isBeside) return latest().leave();
-      if (isTyping(target) || target?.closest(APART)) return;
+      if (isTyping(target) || target?.closest(HAS_OWN_KEYS)) return;
       const isCtrl = event.ctrlKey || event.metaKey;
       const key = event.key.toLowerCase();
       const isFree = target === document.body || target?.closest("[data-canvas]");
-      const way = target === document.body || target?.matches("[data-canvas]") ? WAYS[event.key] : undefined;
+      const way = target === document.body || target?.matches("[data-canvas]") ? DIRECTIONS[event.key] : undefined;
       if (way && !isCtrl) {
-        const factor = event.shiftKey ? FAR : 1;
+        const factor = event.shiftKey ? FAST_FACTOR : 1;
         latest().move({ x: way.x * factor, y: way.y * factor });
         return event.preventDefault();
       }
       const opened = event.key === "Enter" && target?.matches(OPENED) ? "edit" : undefined;
-      const alone = isBeside ? undefined : (opened ?? ALONE[event.key]);
+      const alone = isBeside ? undefined : (opened ?? WITHOUT_MODIFIER[event.key]);
       const verb = isCtrl ? WITH_CTRL[key] : (alone ?? (isFree ? LETTERS[key] : undefined));
       if (!verb) return;
       event.preventDefault();
       latest()[verb]();
     };
-    const isOurs = (event: ClipboardEvent) =>
+    const isCanvasEvent = (event: ClipboardEvent) =>
       !isTyping(event.target) &&
       !(event.target instanceof Element && event.target.closest("[role=dialog]")) &&
       document.getSelection()?.isCollapsed !== false;
     const copy = (event: ClipboardEvent) => {
-      const text = isOurs(event) ? latest().copied() : null;
+      const text = isCanvasEvent(event) ? latest().copyText() : null;
       if (text === null) return;
       event.clipboardData?.setData("text/plain", text);
       event.preventDefault();
       if (event.type === "cut") latest().remove();
     };
     const paste = (event: ClipboardEvent) => {
-      if (!isOurs(event)) return;
+      if (!isCanvasEvent(event)) return;
       const text = event.clipboardData?.getData("text/plain") ?? "";
       if (text) latest().paste(text);
     };

@@ -1,4 +1,4 @@
-/** What is selected: any number of nodes and edges. Exactly one of them is what is picked. */
+/** The selection: any number of nodes and edges. `Picked` is the only selected element. */
 import type { Definition } from "@/api/views";
 import { edgeNames } from "@/graph/model/edgeNames";
 
@@ -12,10 +12,10 @@ export interface Selection {
   edges: readonly string[];
 }
 
-export const NOTHING: Selection = { nodes: [], edges: [] };
+export const EMPTY_SELECTION: Selection = { nodes: [], edges: [] };
 
 export function selectionOf(picked: Picked | null): Selection {
-  if (!picked) return NOTHING;
+  if (!picked) return EMPTY_SELECTION;
   return picked.kind === "node" ? { nodes: [picked.id], edges: [] } : { nodes: [], edges: [picked.id] };
 }
 
@@ -26,8 +26,8 @@ export function pickedOf({ nodes, edges }: Selection): Picked | null {
   return node === undefined ? { kind: "edge", id: edge as string } : { kind: "node", id: node };
 }
 
-/** As far as it is still there: an undo may have taken some of it away. */
-export function stillThere(selection: Selection, definition: Definition): Selection {
+/** Drop elements that no longer exist, for example after an undo. */
+export function existingIn(selection: Selection, definition: Definition): Selection {
   const nodes = new Set(definition.nodes.map((node) => node.id));
   const edges = new Set(edgeNames(definition.edges));
   return {

@@ -1,4 +1,4 @@
-/** Nodes and edges on the canvas: positions from the document, and meanwhile those that the pointer or arrow keys give. */
+/** Nodes and edges of the canvas: positions from the document, overridden while the pointer or arrow keys move them. */
 
 import { applyNodeChanges, type NodeChange } from "@xyflow/react";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
@@ -19,14 +19,14 @@ import {
 import type { VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import type { BoxNode } from "@/graph/render/WorkflowNode";
-import { moved } from "../document/edits";
+import { moveNodes } from "../document/edits";
 import { useEditor } from "../editorContext";
 
 export type EditorNode = CanvasNode;
-type Standing = BoxNode | FoldedBox;
+type PlacedNode = BoxNode | FoldedBox;
 
-/** Arrow keys move in steps; what rests for so long is one undo. */
-const RESTS_MS = 500;
+/** Arrow keys move in steps; steps without this pause between them form one undo step. */
+const DEBOUNCE_MS = 500;
 
 export function useBoxes(about: {
   picture: Picture;
@@ -46,13 +46,13 @@ export function useBoxes(about: {
     rests: 0 as unknown as ReturnType<typeof setTimeout>,
     nudged: new Set<string>(),
   });
-  const [standing, setStanding] = useState<Standing[]>(made);
+  const [standing, setStanding] = useState<PlacedNode[]>(made);
   useEffect(() => {
     before.current = byId<CanvasNode>(made);
     const { nudged } = hand.current;
-    // What the server says meanwhile does not put back what is on its way.
+    // A new check result must not reset positions that are being moved.
     setStanding((now) => {
-      const on = byId<Standing>(nudged.size > 0 ? now : []);
+      const on = byId<PlacedNode>(nudged.size > 0 ? now : []);
       return made.map((one) => {
         const position = nudged.has(one.id) ? on.get(one.id)?.position : undefined;
         return position ? { ...one, position } : one;
@@ -74,11 +74,11 @@ export function useBoxes(about: {
     arrowsBefore.current = byId(edges);
   }, [edges]);
 
-  /** Where every node stands, also those that are folded away. */
+  /** Positions of all nodes, including folded ones. */
   const places = useMemo(() => new Map([...shown.unfoldedLayout.positions, ...positionsOf(made)]), [shown, made]);
 
   const commit = useCallback(
-    (boxes: readonly Standing[]) => {
+    (boxes: readonly PlacedNode[]) => {
       const to = new Map<string, Point>();
       for (const one of boxes) {
         if (!isFolded(one.id)) to.set(one.id, one.position);
@@ -86,7 +86,7 @@ export function useBoxes(about: {
           const was = places.get(one.id);
           const group = picture.regions?.find((group) => group.id === regionIn(one.id));
           if (!was || !group) continue;
-          // What is folded behind it goes along.
+          // The nodes of a folded region move with it.
           for (const id of group.members) {
             const at = places.get(id);
             if (at) to.set(id, { x: at.x + one.position.x - was.x, y: at.y + one.position.y - was.y });
@@ -94,7 +94,7 @@ export function useBoxes(about: {
         }
       }
       const { shown: now, act } = store.getState();
-      const changes = moved(now, places, to);
+      const changes = moveNodes(now, places, to);
       if (changes.length > 0) act(...changes);
     },
     [places, picture, store],
@@ -107,7 +107,7 @@ export function useBoxes(about: {
   const follow = useCallback((changes: NodeChange<EditorNode>[]) => {
     const moves = changes.filter((one) => one.type === "position");
     if (moves.length === 0) return;
-    setStanding((now) => applyNodeChanges(moves as NodeChange<Standing>[], now));
+    setStanding((now) => applyNodeChanges(moves as NodeChange<PlacedNode>[], now));
     if (hand.current.isHolding) return;
     for (const one of moves) hand.current.nudged.add(one.id);
     clearTimeout(hand.current.rests);
@@ -116,7 +116,7 @@ export function useBoxes(about: {
       const moving = latest.current.standing.filter((one) => nudged.has(one.id));
       nudged.clear();
       latest.current.commit(moving);
-    }, RESTS_MS);
+    }, DEBOUNCE_MS);
   }, []);
   const nudge = useCallback(
     (ids: readonly string[], by: Point) => {
@@ -132,7 +132,7 @@ export function useBoxes(about: {
   const drop = useCallback((_: unknown, nodeOrAll: unknown, all?: EditorNode[]) => {
     hand.current.isHolding = false;
     const dragged = (all ?? nodeOrAll) as EditorNode[];
-    latest.current.commit(dragged.filter((one): one is Standing => one.type !== "frame"));
+    latest.current.commit(dragged.filter((one): one is PlacedNode => one.type !== "frame"));
   }, []);
   useEffect(() => () => clearTimeout(hand.current.rests), []);
   return { nodes, edges, places, follow, nudge, grab, drop, isEmpty: draft.shown.nodes.length === 0 };

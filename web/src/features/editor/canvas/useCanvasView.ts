@@ -1,4 +1,4 @@
-/** The viewport of the editor's canvas: attaches it to the handle, and scrolls to nodes. */
+/** Viewport of the editor canvas: attaches itself to the canvas handle and scrolls to nodes. */
 import type { ReactFlowInstance } from "@xyflow/react";
 import { type RefObject, useLayoutEffect } from "react";
 import { BOX, type Point } from "@/graph/layout/geometry";
@@ -6,7 +6,7 @@ import { fitViewport, initialViewport, isFullyVisible } from "@/graph/render/vie
 import type { VisiblePicture } from "@/graph/render/visiblePicture";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
 import { useEditor } from "../editorContext";
-import { pickedOf, stillThere } from "./selection";
+import { existingIn, pickedOf } from "./selection";
 import type { EditorNode } from "./useBoxes";
 
 const READABLE_ZOOM = 0.6;
@@ -18,8 +18,8 @@ export function useCanvasView(about: {
   positions: ReadonlyMap<string, Point>;
 }) {
   const { flow, box, shown, positions } = about;
-  const { stage, selection, draft } = useEditor();
-  const picked = pickedOf(stillThere(selection, draft.shown));
+  const { canvas, selection, draft } = useEditor();
+  const picked = pickedOf(existingIn(selection, draft.shown));
   const showAll = () => void flow.setViewport(fitViewport(shown, box.current));
   const reveal = (ids: readonly string[]) => {
     const view = box.current;
@@ -37,7 +37,7 @@ export function useCanvasView(about: {
       );
     });
     if (isVisible) return;
-    // A small picture is shown whole, with the new box and what leads to it.
+    // A small picture is shown whole, with the new box and its predecessor.
     const all = initialViewport(shown, view);
     if (isFullyVisible(shown, view, all)) return void flow.setViewport(all, { duration: 200 });
     const to = { zoom: Math.max(zoom, READABLE_ZOOM), duration: 200 };
@@ -48,10 +48,10 @@ export function useCanvasView(about: {
     const at = view ? { x: view.x + view.width / 2, y: view.y + view.height / 2 } : { x: 0, y: 0 };
     return flow.screenToFlowPosition(at);
   };
-  useLayoutEffect(() => stage.attach({ element: box.current, positions, picked, middle, reveal, showAll }));
+  useLayoutEffect(() => canvas.attach({ element: box.current, positions, picked, middle, reveal, showAll }));
   const begin = () => {
     void flow.setViewport(initialViewport(shown, box.current));
-    if (stage.wanted !== null) reveal([stage.wanted]);
+    if (canvas.initialNode !== null) reveal([canvas.initialNode]);
   };
   return { picked, showAll, reveal, begin };
 }

@@ -1,10 +1,10 @@
-/** Connecting by hand: what may not be the other end says why while one aims; an end of an edge can be put elsewhere. */
+/** Connect nodes with the pointer: boxes that cannot be connected show the reason; the end of an edge can be moved. */
 import type { Connection, FinalConnectionState, IsValidConnection, OnConnectStart } from "@xyflow/react";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { CanvasState } from "@/graph/render/canvasState";
 import type { ArrowEdge } from "@/graph/render/WorkflowEdge";
-import { edgeCalled, turnedTo } from "../document/edits";
+import { edgeNamed, reconnectEdge } from "../document/edits";
 import { useEditor } from "../editorContext";
 import { refusalOf, refusalsFrom } from "./connectionRules";
 
@@ -12,29 +12,29 @@ export function useConnecting(drawn: CanvasState) {
   const { t } = useTranslation();
   const { draft, pick } = useEditor();
   const definition = draft.shown;
-  const turning = useRef<string | null>(null);
+  const reconnecting = useRef<string | null>(null);
   const find = (id: string | null) => definition.nodes.find((node) => node.id === id);
   const end = () => {
-    turning.current = null;
+    reconnecting.current = null;
     drawn.refuse(null);
   };
   const isValidConnection: IsValidConnection<ArrowEdge> = ({ source, target }) => {
     const from = find(source);
     const to = find(target);
-    const but = turning.current === null ? undefined : edgeCalled(definition, turning.current);
+    const but = reconnecting.current === null ? undefined : edgeNamed(definition, reconnecting.current);
     return from !== undefined && to !== undefined && refusalOf(definition, from, to, but) === null;
   };
   const onConnectStart: OnConnectStart = (_, { nodeId, handleType }) => {
     if (nodeId === null || handleType === null) return;
-    const told = [...refusalsFrom(definition, nodeId, handleType)].map(
+    const refusals = [...refusalsFrom(definition, nodeId, handleType)].map(
       ([id, why]) => [id, t(`connect.${why}`)] as const,
     );
-    drawn.refuse(new Map(told));
+    drawn.refuse(new Map(refusals));
   };
   const connect = ({ source, target }: Connection) => draft.act({ op: "connect", edge: { source, target } });
   return {
     end,
-    /** Let go over a box and beside its dots: the box is meant. Whether a box was there. */
+    /** Connect to a box if the connection is dropped on it beside its handles. Returns whether a box was there. */
     isDroppedOnBox: (at: { clientX: number; clientY: number }, { fromNode, fromHandle }: FinalConnectionState) => {
       const under = document.elementFromPoint(at.clientX, at.clientY);
       const box = under?.closest<HTMLElement>(".react-flow__node-box")?.dataset.id;
@@ -52,10 +52,10 @@ export function useConnecting(drawn: CanvasState) {
       reconnectRadius: 14,
       onConnect: connect,
       onReconnectStart: (_: unknown, edge: ArrowEdge) => {
-        turning.current = edge.id;
+        reconnecting.current = edge.id;
       },
       onReconnect: (edge: ArrowEdge, { source, target }: Connection) => {
-        const changes = turnedTo(definition, edge.id, { source, target });
+        const changes = reconnectEdge(definition, edge.id, { source, target });
         if (changes.length === 0) return;
         draft.act(...changes);
         pick(null);

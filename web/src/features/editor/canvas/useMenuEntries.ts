@@ -1,4 +1,4 @@
-/** Entries of the context menu: what applies to the node, the edge or the place that was clicked. */
+/** Entries of the context menu for the clicked node, edge or position. */
 import { useTranslation } from "react-i18next";
 import { useTrialEntries } from "@/features/trying/useTrialEntries";
 import type { Point } from "@/graph/layout/geometry";
@@ -9,17 +9,17 @@ import type { OpenDialog } from "./CanvasDialogs";
 import type { MenuEntry } from "./CanvasMenu";
 import type { Verbs } from "./useVerbs";
 
-export interface Pointed {
+export interface MenuTarget {
   node?: string;
   edge?: string;
   at: Point;
 }
 
-/** The menu has the focus until it is closed; the page receives the event only after that. */
+/** The page receives the clipboard event only after the menu has released the focus. */
 const CLOSES_MS = 50;
 
 export function useMenuEntries(
-  pointed: Pointed,
+  pointed: MenuTarget,
   picture: Picture,
   verbs: Verbs,
   ask: (dialog: OpenDialog) => void,
@@ -35,7 +35,7 @@ export function useMenuEntries(
     try {
       verbs.paste(await navigator.clipboard.readText(), at);
     } catch {
-      verbs.tell(t("canvas.pasteByKey"));
+      verbs.showMessage(t("canvas.pasteByKey"));
     }
   };
   const adding = node ? { after: node } : { at };

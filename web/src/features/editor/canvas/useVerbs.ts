@@ -1,60 +1,60 @@
-/** What can be done with what is selected on the canvas: asked for by keys, menus, buttons and the outline alike. */
+/** Actions on the selection, shared by keys, menus, buttons and the outline. */
 
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { edgeNames } from "@/graph/model/edgeNames";
 import type { Picture } from "@/graph/model/picture";
 import { useFolding } from "@/graph/render/folding";
-import { type Piece, pasted, pieceOf, pieceText, readPiece } from "../document/clipboard";
-import { type Adding, added, moved, removed } from "../document/edits";
+import { type Piece, pasteOperations, pieceOf, pieceText, readPiece } from "../document/clipboard";
+import { addNode, moveNodes, type NewNode, removeElements } from "../document/edits";
 import { useEditor } from "../editorContext";
-import { NOTHING, stillThere } from "./selection";
+import { EMPTY_SELECTION, existingIn } from "./selection";
 
 export interface Verbs {
-  add: (adding: Adding) => void;
+  add: (adding: NewNode) => void;
   selectAll: () => void;
   remove: () => void;
   duplicate: () => void;
-  copied: () => string | null;
+  copyText: () => string | null;
   paste: (text: string, at?: { x: number; y: number }) => void;
   tidy: () => void;
   fold: () => void;
-  /** What people are told of the last one, where there is something to tell. */
-  told: string;
-  tell: (words: string) => void;
+  /** Message about the last action, or empty. */
+  message: string;
+  showMessage: (words: string) => void;
   isTidying: boolean;
 }
 
 export function useVerbs(picture: Picture): Verbs {
   const { t } = useTranslation();
-  const { draft, store, stage, selection: all, select, pick } = useEditor();
+  const { draft, store, canvas, selection: all, select, pick } = useEditor();
   const folding = useFolding();
-  // What was told is of the past once something else is done.
-  const [said, say] = useState<{ words: string; of: typeof draft.done } | null>(null);
-  const told = said?.of === draft.done ? said.words : "";
-  const tell = (words: string) => say({ words, of: store.getState().done });
+  // The message disappears with the next change.
+  const [shown, setShown] = useState<{ words: string; of: typeof draft.done } | null>(null);
+  const told = shown?.of === draft.done ? shown.words : "";
+  const tell = (words: string) => setShown({ words, of: store.getState().done });
   const [isTidying, setTidying] = useState(false);
   const definition = draft.shown;
-  const selection = stillThere(all, definition);
+  const selection = existingIn(all, definition);
 
   const put = (piece: Piece, at?: { x: number; y: number }) => {
-    const { ids, changes } = pasted(definition, stage.places(), piece, at);
+    const { ids, changes } = pasteOperations(definition, canvas.positions(), piece, at);
     draft.act(...changes);
     select({ nodes: ids, edges: [] });
-    stage.reveal(ids);
+    canvas.reveal(ids);
   };
   const tidy = async () => {
     setTidying(true);
     tell("");
     try {
       const { tidyLayout } = await import("@/graph/layout/tidy");
-      const places = await tidyLayout(picture, stage.places());
-      // Whatever was changed meanwhile stays: only what still stands there is moved.
+      const places = await tidyLayout(picture, canvas.positions());
+      // The definition may have changed meanwhile: move only nodes that still exist.
       const now = store.getState();
-      const changes = moved(now.shown, stage.places(), places);
+      const changes = moveNodes(now.shown, canvas.positions(), places);
       if (changes.length > 0) now.act(...changes);
       else tell(t("canvas.tidyAlready"));
-      stage.reveal([]);
+      canvas.reveal([]);
     } catch {
       tell(t("canvas.tidyFailed"));
     } finally {
@@ -63,25 +63,25 @@ export function useVerbs(picture: Picture): Verbs {
   };
   return {
     add: (adding) => {
-      const { id, changes } = added(definition, stage.places(), adding);
+      const { id, changes } = addNode(definition, canvas.positions(), adding);
       draft.act(...changes);
       pick({ kind: "node", id });
-      stage.reveal([id]);
+      canvas.reveal([id]);
     },
     selectAll: () => select({ nodes: definition.nodes.map((node) => node.id), edges: edgeNames(definition.edges) }),
     remove: () => {
-      const changes = removed(definition, selection);
+      const changes = removeElements(definition, selection);
       if (changes.length === 0) return;
       draft.act(...changes);
-      select(NOTHING);
+      select(EMPTY_SELECTION);
     },
     duplicate: () => {
-      if (selection.nodes.length > 0) put(pieceOf(definition, selection.nodes, stage.places()));
+      if (selection.nodes.length > 0) put(pieceOf(definition, selection.nodes, canvas.positions()));
     },
-    copied: () => {
+    copyText: () => {
       if (selection.nodes.length === 0) return null;
       tell(t("canvas.copied", { count: selection.nodes.length }));
-      return pieceText(pieceOf(definition, selection.nodes, stage.places()));
+      return pieceText(pieceOf(definition, selection.nodes, canvas.positions()));
     },
     paste: (text, at) => {
       const piece = readPiece(text);
@@ -100,8 +100,8 @@ export function useVerbs(picture: Picture): Verbs {
         if (around) folding.toggle(around.id);
       }
     },
-    told,
-    tell,
+    message: told,
+    showMessage: tell,
     isTidying,
   };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Definition } from "@/api/views";
-import { type Piece, pasted, pieceOf, pieceText, readPiece } from "./clipboard";
-import { added, moved, removed, spliced, turnedTo } from "./edits";
-import { applied } from "./operations";
+import { type Piece, pasteOperations, pieceOf, pieceText, readPiece } from "./clipboard";
+import { addNode, insertOnEdge, moveNodes, reconnectEdge, removeElements } from "./edits";
+import { applyOperation } from "./operations";
 
 const WORKFLOW: Definition = {
   id: "w",
@@ -17,20 +17,20 @@ const WORKFLOW: Definition = {
     { source: "c", target: "a" },
   ],
 };
-const changed = (changes: Parameters<typeof applied>[1][], definition = WORKFLOW) =>
-  changes.reduce(applied, definition);
+const changed = (changes: Parameters<typeof applyOperation>[1][], definition = WORKFLOW) =>
+  changes.reduce(applyOperation, definition);
 const lines = (definition: Definition) => definition.edges.map((edge) => `${edge.source}>${edge.target}`);
 
 describe("the clipboard", () => {
-  it("takes nodes along with what is between them, and nothing else", () => {
+  it("copies nodes and the edges between them", () => {
     const piece = pieceOf(WORKFLOW, ["a", "b"], new Map());
     expect(piece.nodes.map((node) => node.id)).toEqual(["a", "b"]);
     expect(piece.edges).toEqual([WORKFLOW.edges[0]]);
     expect(readPiece(pieceText(piece))).toEqual(piece);
   });
 
-  it("gives other names to what is taken, wherever the piece names it", () => {
-    const { ids, changes } = pasted(WORKFLOW, new Map(), pieceOf(WORKFLOW, ["a", "b", "c"], new Map()));
+  it("replaces ids in use, also in references within the piece", () => {
+    const { ids, changes } = pasteOperations(WORKFLOW, new Map(), pieceOf(WORKFLOW, ["a", "b", "c"], new Map()));
     expect(ids).toEqual(["a_2", "b_2", "c_2"]);
     const next = changed(changes);
     expect(next.nodes[3]).toEqual({
@@ -42,11 +42,11 @@ describe("the clipboard", () => {
     expect(next.nodes[4]?.config).toEqual({ branches: ["a_2"] });
     expect(lines(next).slice(3)).toEqual(["a_2>b_2", "b_2>c_2", "c_2>a_2"]);
     expect(next.edges[3]?.condition).toEqual({ type: "label", label: "go" });
-    expect(next.edges[4]?.id, "an id is told once").toBeUndefined();
+    expect(next.edges[4]?.id, "edge ids are unique").toBeUndefined();
   });
 
-  it("keeps names in a workflow where they are free, and goes where it is asked to", () => {
-    const { ids, changes } = pasted(
+  it("keeps unused ids and pastes at the given position", () => {
+    const { ids, changes } = pasteOperations(
       { id: "other", nodes: [], edges: [] },
       new Map(),
       pieceOf(WORKFLOW, ["a", "b"], new Map()),
@@ -60,7 +60,7 @@ describe("the clipboard", () => {
     ]);
   });
 
-  it("refuses what is no part of a workflow, each in its way", () => {
+  it("rejects other clipboard content with specific reasons", () => {
     const text = (piece: unknown) => JSON.stringify({ "pointsman-clipboard": 1, ...(piece as Piece) });
     expect(readPiece("Dear Sir or Madam")).toBe("foreign");
     expect(readPiece('{"nodes": []}')).toBe("foreign");
@@ -93,37 +93,37 @@ describe("the clipboard", () => {
   });
 });
 
-describe("what is done on a canvas", () => {
-  it("puts a node on an edge, which asks as before", () => {
-    const { id, changes } = added(WORKFLOW, new Map(), { type: "tool", on: "a->b" });
+describe("canvas edits", () => {
+  it("insert a node into an edge, which keeps its condition", () => {
+    const { id, changes } = addNode(WORKFLOW, new Map(), { type: "tool", on: "a->b" });
     const next = changed(changes);
     expect(id).toBe("tool");
     expect(lines(next)).toEqual(["a>tool", "b>c", "c>a", "tool>b"]);
     expect(next.edges[0]?.condition).toEqual({ type: "label", label: "go" });
-    expect(spliced(WORKFLOW, "a->b", "a"), "not a node on its own edge").toEqual([]);
+    expect(insertOnEdge(WORKFLOW, "a->b", "a"), "not a node on its own edge").toEqual([]);
   });
 
-  it("removes many with their edges", () => {
-    const next = changed(removed(WORKFLOW, { nodes: ["a"], edges: ["named", "a->b"] }));
+  it("remove nodes with their edges", () => {
+    const next = changed(removeElements(WORKFLOW, { nodes: ["a"], edges: ["named", "a->b"] }));
     expect(next.nodes.map((node) => node.id)).toEqual(["b", "c"]);
     expect(next.edges).toEqual([]);
   });
 
-  it("leads an edge elsewhere and keeps what it says", () => {
-    const next = changed(turnedTo(WORKFLOW, "a->b", { source: "a", target: "c" }));
+  it("reconnect an edge without changing its other fields", () => {
+    const next = changed(reconnectEdge(WORKFLOW, "a->b", { source: "a", target: "c" }));
     expect(next.edges[0]).toEqual({ source: "a", target: "c", condition: { type: "label", label: "go" } });
-    expect(turnedTo(WORKFLOW, "a->b", { source: "a", target: "b" })).toEqual([]);
+    expect(reconnectEdge(WORKFLOW, "a->b", { source: "a", target: "b" })).toEqual([]);
   });
 
-  it("gives all a place once one is moved, and none where nothing moved", () => {
+  it("store all positions once one box is moved", () => {
     const bare = { ...WORKFLOW, nodes: WORKFLOW.nodes.map(({ position: _, ...node }) => node) };
     const places = new Map(WORKFLOW.nodes.map((node) => [node.id, node.position as { x: number; y: number }]));
-    const next = changed(moved(bare, places, new Map([["a", { x: 10.4, y: 9.6 }]])), bare);
+    const next = changed(moveNodes(bare, places, new Map([["a", { x: 10.4, y: 9.6 }]])), bare);
     expect(next.nodes.map((node) => node.position)).toEqual([
       { x: 10, y: 10 },
       { x: 300, y: 0 },
       { x: 600, y: 0 },
     ]);
-    expect(moved(WORKFLOW, places, new Map([["a", { x: 0.2, y: 0 }]]))).toEqual([]);
+    expect(moveNodes(WORKFLOW, places, new Map([["a", { x: 0.2, y: 0 }]]))).toEqual([]);
   });
 });

@@ -1,11 +1,10 @@
-/** Nodes and edges as text: within a workflow, between workflows, and between windows.
-
-    {"pointsman-clipboard": 1, "nodes": [...], "edges": [...]}
-
-What comes from a clipboard is a stranger's: it is looked at piece by piece, and what is no part of a workflow is refused.
-*/
+/**
+ * Copy and paste nodes and edges as text: within a workflow, between workflows, and between windows.
+ * {"pointsman-clipboard": 1, "nodes": [...], "edges": [...]}
+ * Clipboard content is untrusted: every part is validated, and anything else is rejected.
+ */
 import type { Definition, DefinitionEdge, DefinitionNode, Json, JsonObject } from "@/api/views";
-import { type Places, pinned } from "./edits";
+import { fixPositions, type Positions } from "./edits";
 import type { Operation } from "./operations";
 
 const MARK = "pointsman-clipboard";
@@ -13,8 +12,8 @@ const NODES_MAX = 1000;
 const TEXT_MAX = 4_000_000;
 const NAME_MAX = 200;
 const SHIFT = 40;
-/** Where nodes name each other in lists and single fields; formulas name them as `nodes.<id>`. */
-const NAMING = new Set(["branches", "body", "of", "onTimeout", "compensate", "handoffs"]);
+/** Fields that reference nodes by id; formulas reference them as `nodes.<id>`. */
+const NODE_REFERENCE_FIELDS = new Set(["branches", "body", "of", "onTimeout", "compensate", "handoffs"]);
 
 export interface Piece {
   nodes: DefinitionNode[];
@@ -23,8 +22,8 @@ export interface Piece {
 
 export type PasteRefusal = "foreign" | "damaged" | "tooLarge";
 
-/** The nodes and what leads from one of them to another. They keep where they stand. */
-export function pieceOf(definition: Definition, ids: readonly string[], places: Places): Piece {
+/** The given nodes with their positions, and the edges between them. */
+export function pieceOf(definition: Definition, ids: readonly string[], places: Positions): Piece {
   const taken = new Set(ids);
   return {
     nodes: definition.nodes
@@ -62,28 +61,28 @@ export function readPiece(text: string): Piece | PasteRefusal {
   return { nodes: nodes as DefinitionNode[], edges: edges as DefinitionEdge[] };
 }
 
-/** Puts a piece in. Ids that are taken get another, also where the piece itself names them. `at`: its middle. */
-export function pasted(
+/** Operations that insert a piece. Ids in use are replaced, also in references within the piece. `at`: the centre. */
+export function pasteOperations(
   definition: Definition,
-  places: Places,
+  places: Positions,
   piece: Piece,
   at?: { x: number; y: number },
 ): { ids: string[]; changes: Operation[] } {
-  const names = renamed(definition, piece);
+  const names = newNamesFor(definition, piece);
   const shift = shiftOf(definition, places, piece, at);
   const isPlaced = piece.nodes.every((node) => node.position);
-  const changes: Operation[] = isPlaced ? pinned(definition, places) : [];
+  const changes: Operation[] = isPlaced ? fixPositions(definition, places) : [];
   const ids: string[] = [];
   for (const node of piece.nodes) {
     const { position, ...rest } = node;
     const id = names.get(node.id) ?? node.id;
-    const copy = namedAnew(rest as unknown as Json, names, "") as unknown as DefinitionNode;
+    const copy = withNewNames(rest as unknown as Json, names, "") as unknown as DefinitionNode;
     const there = position ? { x: Math.round(position.x + shift.x), y: Math.round(position.y + shift.y) } : undefined;
     changes.push({ op: "add_node", node: { ...copy, id, ...(there ? { position: there } : {}) } });
     ids.push(id);
   }
   for (const edge of piece.edges) {
-    // Ids of edges are not told to anybody: the copy goes by its ends.
+    // Edge ids must be unique, so the copy is identified by its ends.
     const { id: _, source, target, ...rest } = edge;
     const ends = { source: names.get(source) ?? source, target: names.get(target) ?? target };
     changes.push({ op: "connect", edge: { ...rest, ...ends } });
@@ -91,7 +90,7 @@ export function pasted(
   return { ids, changes };
 }
 
-function renamed(definition: Definition, piece: Piece): Map<string, string> {
+function newNamesFor(definition: Definition, piece: Piece): Map<string, string> {
   const taken = new Set(definition.nodes.map((node) => node.id));
   const names = new Map<string, string>();
   for (const { id } of piece.nodes) {
@@ -104,12 +103,12 @@ function renamed(definition: Definition, piece: Piece): Map<string, string> {
   return names;
 }
 
-function shiftOf(definition: Definition, places: Places, piece: Piece, at?: { x: number; y: number }) {
-  const stands = piece.nodes.flatMap((node) => (node.position ? [node.position] : []));
-  if (stands.length === 0) return { x: 0, y: 0 };
+function shiftOf(definition: Definition, places: Positions, piece: Piece, at?: { x: number; y: number }) {
+  const positions = piece.nodes.flatMap((node) => (node.position ? [node.position] : []));
+  if (positions.length === 0) return { x: 0, y: 0 };
   if (at) {
-    const xs = stands.map((one) => one.x);
-    const ys = stands.map((one) => one.y);
+    const xs = positions.map((one) => one.x);
+    const ys = positions.map((one) => one.y);
     return {
       x: at.x - (Math.min(...xs) + Math.max(...xs)) / 2,
       y: at.y - (Math.min(...ys) + Math.max(...ys)) / 2,
@@ -122,24 +121,24 @@ function shiftOf(definition: Definition, places: Places, piece: Piece, at?: { x:
     }),
   );
   let by = 0;
-  while (stands.some((one) => corners.has(`${Math.round(one.x) + by} ${Math.round(one.y) + by}`))) by += SHIFT;
+  while (positions.some((one) => corners.has(`${Math.round(one.x) + by} ${Math.round(one.y) + by}`))) by += SHIFT;
   return { x: by, y: by };
 }
 
-/** The same value, with nodes of the piece called by their new names. */
-function namedAnew(value: Json, names: ReadonlyMap<string, string>, field: string): Json {
+/** Replace references to nodes of the piece by their new ids. */
+function withNewNames(value: Json, names: ReadonlyMap<string, string>, field: string): Json {
   if (names.size === 0) return value;
   if (typeof value === "string") {
-    if (NAMING.has(field)) return names.get(value) ?? value;
+    if (NODE_REFERENCE_FIELDS.has(field)) return names.get(value) ?? value;
     return value.replace(/\b(nodes\.)([A-Za-z_]\w*)/g, (all, before, id) => {
       const next = names.get(id);
       return next === undefined ? all : before + next;
     });
   }
-  if (Array.isArray(value)) return value.map((one) => namedAnew(one, names, field));
+  if (Array.isArray(value)) return value.map((one) => withNewNames(one, names, field));
   if (value === null || typeof value !== "object") return value;
   const found: JsonObject = {};
-  for (const [name, one] of Object.entries(value)) found[name] = namedAnew(one, names, name);
+  for (const [name, one] of Object.entries(value)) found[name] = withNewNames(one, names, name);
   return found;
 }
 

@@ -1,16 +1,16 @@
-/** What is being edited: the saved definition, the changes made since, and what of them was undone. */
+/** Draft of a workflow: the saved definition, the changes since, and the undone changes. */
 import { createStore } from "zustand/vanilla";
 import type { Definition } from "@/api/views";
-import { applied, type Operation, withWork } from "./operations";
+import { applyEffective, applyOperation, type Operation } from "./operations";
 
 export interface Draft {
   base: Definition;
   shown: Definition;
-  /** Each entry is one thing that a person did, and one undo. */
+  /** Each entry is one user action and one undo step. */
   done: Operation[][];
   undone: Operation[][];
   act: (...changes: Operation[]) => void;
-  /** As `act`, but another change of the same field is part of the last one. */
+  /** Like `act`, but consecutive changes of the same field form one undo step. */
   type: (change: Operation & { op: "change_node" | "change_edge" | "change_workflow" | "replace_text" }) => void;
   undo: () => void;
   redo: () => void;
@@ -25,7 +25,7 @@ export function makeDraft(base: Definition) {
     undone: [],
     act: (...changes) =>
       set((now) => {
-        const { made, shown } = withWork(now.shown, changes);
+        const { made, shown } = applyEffective(now.shown, changes);
         return made.length > 0 ? { shown, done: [...now.done, made], undone: [] } : now;
       }),
     type: (change) =>
@@ -33,9 +33,9 @@ export function makeDraft(base: Definition) {
         const last = now.done.at(-1);
         const isMore = last !== undefined && sameField(last, change);
         const before = isMore ? now.done.slice(0, -1) : now.done;
-        // A field that is emptied again may never have been there.
-        const from = isMore && "remove" in change ? before.flat().reduce(applied, now.base) : now.shown;
-        const { made, shown } = withWork(from, [change]);
+        // The field may not exist in the base, so compute the removal from the state before typing.
+        const from = isMore && "remove" in change ? before.flat().reduce(applyOperation, now.base) : now.shown;
+        const { made, shown } = applyEffective(from, [change]);
         if (made.length > 0) return { shown, done: [...before, made], undone: [] };
         return isMore ? { shown, done: before, undone: [] } : now;
       }),
@@ -44,7 +44,7 @@ export function makeDraft(base: Definition) {
         const last = now.done.at(-1);
         if (!last) return now;
         const done = now.done.slice(0, -1);
-        return { done, undone: [...now.undone, last], shown: done.flat().reduce(applied, now.base) };
+        return { done, undone: [...now.undone, last], shown: done.flat().reduce(applyOperation, now.base) };
       }),
     redo: () =>
       set((now) => {
@@ -53,15 +53,15 @@ export function makeDraft(base: Definition) {
         return {
           done: [...now.done, next],
           undone: now.undone.slice(0, -1),
-          shown: next.reduce(applied, now.shown),
+          shown: next.reduce(applyOperation, now.shown),
         };
       }),
-    restart: (base, done = []) => set({ base, done, undone: [], shown: done.flat().reduce(applied, base) }),
+    restart: (base, done = []) => set({ base, done, undone: [], shown: done.flat().reduce(applyOperation, base) }),
   }));
 }
 
-/** For who may only look: whatever is asked for, it stays as it is. */
-export function makeLook(base: Definition): DraftStore {
+/** For users without edit rights: all edits are ignored. */
+export function makeReadOnlyDraft(base: Definition): DraftStore {
   const store = makeDraft(base);
   store.setState({ act: () => undefined, type: () => undefined });
   return store;

@@ -1,4 +1,4 @@
-/** What is done on a canvas, as changes of the document. Whatever one person does at once is one list, and one undo. */
+/** Canvas edits as operations on the document. One user action is one list and one undo step. */
 
 import type { Definition, DefinitionEdge, JsonObject } from "@/api/views";
 import type { Point } from "@/graph/layout/geometry";
@@ -8,38 +8,45 @@ import type { Selection } from "../canvas/selection";
 import { freshId, type Operation } from "./operations";
 import { firstConfig } from "./palette";
 
-export type Places = ReadonlyMap<string, Point>;
+export type Positions = ReadonlyMap<string, Point>;
 
 const STEP = { x: 76, y: 34 } as const;
 
 const rounded = (point: Point) => ({ x: Math.round(point.x), y: Math.round(point.y) });
 
-const put = (node: string, to: Point): Operation => ({
+const setPosition = (node: string, to: Point): Operation => ({
   op: "change_node",
   node,
   set: { "/position": rounded(to) as unknown as JsonObject },
 });
 
-/** Boxes that nobody had placed stay where they are seen, once one of them has a place. */
-export function pinned(definition: Definition, places: Places, but: ReadonlySet<string> = new Set()): Operation[] {
+/** Once one box has a stored position, store the displayed positions of the others, so that they do not move. */
+export function fixPositions(
+  definition: Definition,
+  places: Positions,
+  but: ReadonlySet<string> = new Set(),
+): Operation[] {
   return definition.nodes.flatMap((node) => {
     const at = places.get(node.id);
-    return node.position || but.has(node.id) || !at ? [] : [put(node.id, at)];
+    return node.position || but.has(node.id) || !at ? [] : [setPosition(node.id, at)];
   });
 }
 
-export function moved(definition: Definition, places: Places, to: Places): Operation[] {
+export function moveNodes(definition: Definition, places: Positions, to: Positions): Operation[] {
   const gone = new Map(definition.nodes.map((node) => [node.id, places.get(node.id)]));
   const moves = [...to].filter(([id, at]) => {
     const was = gone.get(id);
     return gone.has(id) && (!was || Math.round(was.x) !== Math.round(at.x) || Math.round(was.y) !== Math.round(at.y));
   });
   if (moves.length === 0) return [];
-  return [...pinned(definition, places, new Set(moves.map(([id]) => id))), ...moves.map(([id, at]) => put(id, at))];
+  return [
+    ...fixPositions(definition, places, new Set(moves.map(([id]) => id))),
+    ...moves.map(([id, at]) => setPosition(id, at)),
+  ];
 }
 
-/** Edges of a node go with it. */
-export function removed(definition: Definition, { nodes, edges }: Selection): Operation[] {
+/** Removing a node also removes its edges. */
+export function removeElements(definition: Definition, { nodes, edges }: Selection): Operation[] {
   const gone = new Set(nodes);
   const names = edgeNames(definition.edges);
   const cut = new Set(edges);
@@ -48,24 +55,28 @@ export function removed(definition: Definition, { nodes, edges }: Selection): Op
     return cut.has(name) && !gone.has(edge.source) && !gone.has(edge.target) ? [name] : [];
   });
   return [
-    // From behind: with `a->b` gone, `a->b 2` would be called so.
+    // In reverse, because removing `a->b` would rename `a->b 2`.
     ...goes.reverse().map((edge): Operation => ({ op: "disconnect", edge })),
     ...nodes.map((node): Operation => ({ op: "remove_node", node })),
   ];
 }
 
-export interface Adding {
+export interface NewNode {
   type: string;
-  /** Where its upper left corner comes. */
+  /** Top left corner. */
   at?: Point | undefined;
-  /** The node that leads to it. */
+  /** Predecessor of the new node. */
   after?: string | undefined;
-  /** The edge it is put on. */
+  /** The edge into which the node is inserted. */
   on?: string | undefined;
 }
 
-/** A new node, connected where that was asked for. */
-export function added(definition: Definition, places: Places, adding: Adding): { id: string; changes: Operation[] } {
+/** Add a node and connect it as requested. */
+export function addNode(
+  definition: Definition,
+  places: Positions,
+  adding: NewNode,
+): { id: string; changes: Operation[] } {
   const { type, after, on } = adding;
   const id = freshId(definition, type);
   const at = adding.at ?? placeFor(definition, places, adding);
@@ -76,16 +87,19 @@ export function added(definition: Definition, places: Places, adding: Adding): {
     config: firstConfig(type),
     ...(at && (adding.at || isPlaced) ? { position: rounded(at) } : {}),
   };
-  const changes: Operation[] = adding.at ? pinned(definition, places) : [];
+  const changes: Operation[] = adding.at ? fixPositions(definition, places) : [];
   changes.push({ op: "add_node", node });
-  if (on !== undefined) changes.push(...spliced(definition, on, id));
+  if (on !== undefined) changes.push(...insertOnEdge(definition, on, id));
   else if (after !== undefined && type !== "note" && type !== "start")
     changes.push({ op: "connect", edge: { source: after, target: id } });
   return { id, changes };
 }
 
-/** The edge leads to the node, and the node to where the edge led. What the edge asked is asked as before. */
-export function spliced(definition: Definition, edge: string, node: string): Operation[] {
+/**
+ * Insert a node into an edge. The edge keeps its condition and leads to the node; a new edge leads on to the old
+ * target.
+ */
+export function insertOnEdge(definition: Definition, edge: string, node: string): Operation[] {
   const found = definition.edges[edgeNames(definition.edges).indexOf(edge)];
   if (!found || found.source === node || found.target === node) return [];
   return [
@@ -94,24 +108,24 @@ export function spliced(definition: Definition, edge: string, node: string): Ope
   ];
 }
 
-function placeFor(definition: Definition, places: Places, { after, on }: Adding): Point | undefined {
+function placeFor(definition: Definition, places: Positions, { after, on }: NewNode): Point | undefined {
   const edge = on === undefined ? undefined : definition.edges[edgeNames(definition.edges).indexOf(on)];
   const from = places.get(edge?.source ?? after ?? "");
   const to = edge ? places.get(edge.target) : undefined;
   if (from && to) return { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 + STEP.y };
   const near = from ? { x: from.x + BOX.width + STEP.x, y: from.y } : undefined;
-  return near ? free(near, places) : undefined;
+  return near ? freePosition(near, places) : undefined;
 }
 
-/** The one node that leads nowhere yet, where there is just one: behind it comes what is added next. */
+/** The only node without an outgoing edge, if there is exactly one: the next node is added behind it. */
 export function openEnd({ nodes, edges }: Definition): string | undefined {
   const leading = new Set(edges.map((edge) => edge.source));
   const open = nodes.filter((node) => node.type !== "end" && node.type !== "note" && !leading.has(node.id));
   return open.length === 1 ? open[0]?.id : undefined;
 }
 
-/** The next place below that nothing stands on. */
-export function free(wish: Point, places: Places): Point {
+/** The next free position below. */
+export function freePosition(wish: Point, places: Positions): Point {
   const taken = [...places.values()];
   let y = wish.y;
   const covers = (one: Point) => Math.abs(one.x - wish.x) < BOX.width && Math.abs(one.y - y) < BOX.height;
@@ -119,8 +133,12 @@ export function free(wish: Point, places: Places): Point {
   return { x: wish.x, y };
 }
 
-/** Another end for an edge; all that it says stays. */
-export function turnedTo(definition: Definition, edge: string, ends: { source: string; target: string }): Operation[] {
+/** Change the ends of an edge; its other fields stay. */
+export function reconnectEdge(
+  definition: Definition,
+  edge: string,
+  ends: { source: string; target: string },
+): Operation[] {
   const found = definition.edges[edgeNames(definition.edges).indexOf(edge)];
   if (!found) return [];
   const set: Record<string, string> = {};
@@ -129,6 +147,6 @@ export function turnedTo(definition: Definition, edge: string, ends: { source: s
   return Object.keys(set).length > 0 ? [{ op: "change_edge", edge, set }] : [];
 }
 
-export function edgeCalled(definition: Definition, name: string): DefinitionEdge | undefined {
+export function edgeNamed(definition: Definition, name: string): DefinitionEdge | undefined {
   return definition.edges[edgeNames(definition.edges).indexOf(name)];
 }

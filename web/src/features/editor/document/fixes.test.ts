@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Problem } from "@/api/http";
 import type { Definition } from "@/api/views";
 import { fixesOf, fixOf } from "./fixes";
-import { applied } from "./operations";
+import { applyOperation } from "./operations";
 import { pickedAt } from "./pointers";
 
 const FLOW: Definition = {
@@ -22,7 +22,7 @@ function problem(pointer: string, ...fix: object[]): Problem {
   return { code: "x", severity: "error", pointer, line: null, column: null, message: "", hint: "", fix };
 }
 
-test("a fix is a change of the draft", () => {
+test("a fix becomes an operation on the draft", () => {
   expect(fixOf(problem("/edges/1", { op: "remove", path: "/edges/1" }), FLOW)).toEqual([
     { op: "disconnect", edge: "a->gone" },
   ]);
@@ -34,23 +34,23 @@ test("a fix is a change of the draft", () => {
   expect(fixOf(problem("", entry), FLOW)).toEqual([{ op: "change_workflow", set: { "/entry": "a" } }]);
 });
 
-test("what is added to a list goes before what stands there", () => {
+test("an element added to a list is inserted before the existing one", () => {
   const fix = fixOf(problem("", { op: "add", path: "/nodes/0/config/tools/0", value: "w" }), FLOW) ?? [];
-  expect(fix.reduce(applied, FLOW).nodes[0]?.config?.tools).toEqual(["w", "x", "y"]);
+  expect(fix.reduce(applyOperation, FLOW).nodes[0]?.config?.tools).toEqual(["w", "x", "y"]);
 });
 
-test("all fixes are made, whatever the order of the problems", () => {
+test("all fixes apply in any order of problems", () => {
   const all = [1, 2].map((at) => problem(`/edges/${at}`, { op: "remove", path: `/edges/${at}` }));
-  const left = fixesOf(all, FLOW).reduce(applied, FLOW).edges;
+  const left = fixesOf(all, FLOW).reduce(applyOperation, FLOW).edges;
   expect(left).toEqual([{ source: "a", target: "b" }]);
 });
 
-test("a fix that does not fit is none", () => {
+test("a fix that does not apply is ignored", () => {
   expect(fixOf(problem("/nodes/9", { op: "remove", path: "/nodes/9" }), FLOW)).toBeNull();
   expect(fixOf({ ...problem(""), fix: null }, FLOW)).toBeNull();
 });
 
-test("a pointer leads to a node by its number or id, and to an edge", () => {
+test("a pointer is resolved to a node by index or id, and to an edge", () => {
   expect(pickedAt("/nodes/1/config/prompt", FLOW)).toEqual({ kind: "node", id: "b" });
   expect(pickedAt("/nodes/b", FLOW)).toEqual({ kind: "node", id: "b" });
   expect(pickedAt("/edges/1/condition", FLOW)).toEqual({ kind: "edge", id: "a->gone" });

@@ -1,9 +1,9 @@
-/** What mends a problem, as changes of the draft. The server gives a JSON Patch of the native document. */
+/** Convert fixes of problems to operations on the draft. The server sends a JSON Patch of the native document. */
 
 import type { Problem } from "@/api/http";
 import type { Definition, DefinitionEdge, DefinitionNode, Json } from "@/api/views";
 import { edgeNames } from "@/graph/model/edgeNames";
-import { applied, type Operation } from "./operations";
+import { applyOperation, type Operation } from "./operations";
 
 interface PatchStep {
   op: string;
@@ -11,7 +11,7 @@ interface PatchStep {
   value?: Json;
 }
 
-/** Null where it has none, or one that does not fit what is on the screen. */
+/** Null if the problem has no fix, or one that does not apply to the definition. */
 export function fixOf(problem: Problem, definition: Definition): Operation[] | null {
   if (!Array.isArray(problem.fix) || problem.fix.length === 0) return null;
   const found: Operation[] = [];
@@ -20,21 +20,21 @@ export function fixOf(problem: Problem, definition: Definition): Operation[] | n
     const operation = operationOf(step, now);
     if (!operation) return null;
     found.push(operation);
-    now = applied(now, operation);
+    now = applyOperation(now, operation);
   }
   return found;
 }
 
-/** Fixes of several problems: those that still fit after the ones before them. */
+/** Fixes of several problems; a fix that no longer applies after the earlier ones is skipped. */
 export function fixesOf(problems: readonly Problem[], definition: Definition): Operation[] {
   const found: Operation[] = [];
   let now = definition;
-  // From the end: what is taken out does not move what stands before it.
+  // From last to first, because removing an element shifts those behind it.
   for (const problem of [...problems].sort((a, b) => placeOf(b) - placeOf(a))) {
     const fix = fixOf(problem, now);
     if (!fix) continue;
     found.push(...fix);
-    now = fix.reduce(applied, now);
+    now = fix.reduce(applyOperation, now);
   }
   return found;
 }
@@ -46,12 +46,12 @@ function placeOf(problem: Problem): number {
 function operationOf(step: PatchStep, definition: Definition): Operation | null {
   const [, list, key = "", ...rest] = step.path.split("/");
   const pointer = rest.map((part) => `/${part}`).join("");
-  if (list === "nodes" && key) return onNode(step, definition, key, pointer);
-  if (list === "edges" && key) return onEdge(step, definition, key, pointer);
+  if (list === "nodes" && key) return nodeOperation(step, definition, key, pointer);
+  if (list === "edges" && key) return edgeOperation(step, definition, key, pointer);
   return changes(step, step.path, definition as unknown as Json, (set) => ({ op: "change_workflow", ...set }));
 }
 
-function onNode(step: PatchStep, definition: Definition, key: string, pointer: string): Operation | null {
+function nodeOperation(step: PatchStep, definition: Definition, key: string, pointer: string): Operation | null {
   if (step.op === "add" && pointer === "") return { op: "add_node", node: step.value as unknown as DefinitionNode };
   const node = definition.nodes[Number(key)];
   if (!node) return null;
@@ -60,7 +60,7 @@ function onNode(step: PatchStep, definition: Definition, key: string, pointer: s
   return changes(step, pointer, node as unknown as Json, (set) => ({ op: "change_node", node: node.id, ...set }));
 }
 
-function onEdge(step: PatchStep, definition: Definition, key: string, pointer: string): Operation | null {
+function edgeOperation(step: PatchStep, definition: Definition, key: string, pointer: string): Operation | null {
   if (step.op === "add" && pointer === "") return { op: "connect", edge: step.value as unknown as DefinitionEdge };
   const edge = definition.edges[Number(key)];
   const name = edgeNames(definition.edges)[Number(key)];
@@ -77,7 +77,7 @@ function changes(step: PatchStep, pointer: string, inside: Json, make: (set: Cha
   if (step.value === undefined || (step.op !== "add" && step.op !== "replace")) return null;
   const [, parent = "", last = ""] = /^(.*)\/([^/]*)$/.exec(pointer) ?? [];
   const list = at(inside, parent);
-  // Added to a list it stands before what is there; it does not take its place.
+  // `add` on a list inserts before the existing element instead of replacing it.
   if (step.op === "add" && Array.isArray(list) && last !== "-" && parent !== "")
     return make({ set: { [parent]: list.toSpliced(Number(last), 0, step.value) } });
   return make({ set: { [pointer]: step.value } });

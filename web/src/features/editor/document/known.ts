@@ -1,37 +1,39 @@
-/** What formulas at a place of a workflow can read: for completion, and for the server's check of a single formula. */
+/**
+ * Names that formulas at one place of a workflow can read: for completion, and for the server's check of one formula.
+ */
 import type { Definition, DefinitionNode, Json, JsonObject } from "@/api/views";
 import { textIn } from "@/i18n";
-import { keptAs } from "./resultNames";
+import { resultNameOf } from "./resultNames";
 import { objectOf } from "./shapes";
 
 export interface Name {
   name: string;
-  /** As a type of JSON, where it is known. */
+  /** JSON type, if known. */
   type: string;
-  /** Who writes it, or what it is. */
+  /** The node that writes the name, or its description. */
   about: string;
-  /** What people call it, where that is not its name. */
-  called?: string;
-  inside: Name[];
+  /** Display name, if it differs from the name. */
+  label?: string;
+  members: Name[];
 }
 
-export interface Known {
-  /** What bare names mean, in the order people look for them: fields, then roots. */
+export interface FormulaScope {
+  /** Completions for bare names in order of usefulness: fields, then roots. */
   names: Name[];
-  /** `as` names and inputs of the node: they win over fields. */
-  own: string[];
+  /** `as` names and inputs of the node; they shadow fields. */
+  localNames: string[];
   schemas: Record<string, JsonObject>;
   dialect: string;
 }
 
-/** Nodes whose fields have names of their own, which only the server knows all of. */
+/** Node types whose fields have names that only the server knows completely. */
 const OWN_NAMES = new Set(["join", "wait", "template", "planner"]);
 const WRITTEN_BY_OPERATIONS = ["to", "into", "set", "increment"];
 const WRITTEN_BY_CONFIG = ["collect", "countInto", "failuresInto", "records"];
 
-export function knownAt(definition: Definition, node?: DefinitionNode, language = "en"): Known {
+export function scopeAt(definition: Definition, node?: DefinitionNode, language = "en"): FormulaScope {
   const fields = fieldsOf(definition);
-  const own = [...asNames(definition), ...Object.keys(objectOf(node?.inputs as Json | undefined))];
+  const own = [...itemNames(definition), ...Object.keys(objectOf(node?.inputs as Json | undefined))];
   const input = objectOf(definition.input as Json | undefined);
   const isClosed =
     Boolean(input.properties) && !input.additionalProperties && !definition.dialect && !OWN_NAMES.has(node?.type ?? "");
@@ -40,11 +42,11 @@ export function knownAt(definition: Definition, node?: DefinitionNode, language 
   const state: JsonObject = { type: "object", properties, ...(isClosed ? { additionalProperties: false } : {}) };
   return {
     names: [
-      ...own.map((name) => named(name)),
-      ...[...fields].map(([name, field]) => ofSchema(name, field.schema, field.by)),
+      ...own.map((name) => nameEntry(name)),
+      ...[...fields].map(([name, field]) => schemaEntry(name, field.schema, field.by)),
       ...rootsOf(definition, input, fields, language),
     ],
-    own,
+    localNames: own,
     schemas: { state, ...(input.properties ? { input } : {}) },
     dialect: typeof definition.dialect === "string" ? definition.dialect : "native",
   };
@@ -55,7 +57,7 @@ interface Field {
   by: string;
 }
 
-/** Fields of the state: given at the start, declared, or written by a node. */
+/** Fields of the state: from the input, declared, or written by a node. */
 function fieldsOf(definition: Definition): Map<string, Field> {
   const found = new Map<string, Field>();
   const note = (path: string, by: string, schema: JsonObject = {}) => {
@@ -71,9 +73,9 @@ function fieldsOf(definition: Definition): Map<string, Field> {
   }
   for (const name of Object.keys(objectOf(objectOf(definition.config as Json).settings))) note(name, "config");
   for (const node of definition.nodes) {
-    // What an agent must answer is known before it does.
-    const kept = keptAs(node);
-    if (kept) note(kept, node.id, objectOf(objectOf(node.config).outputSchema));
+    // The output schema of an agent gives the members of its result before it runs.
+    const resultField = resultNameOf(node);
+    if (resultField) note(resultField, node.id, objectOf(objectOf(node.config).outputSchema));
     for (const path of writtenBy(node)) note(path, node.id);
   }
   if (objectOf(definition.config as Json).conversational === true) note("messages", "session", { type: "array" });
@@ -97,7 +99,7 @@ function isText(value: Json | undefined): value is string {
   return typeof value === "string";
 }
 
-function asNames(definition: Definition): string[] {
+function itemNames(definition: Definition): string[] {
   return definition.nodes.map((node) => objectOf(node.config).as).filter(isText);
 }
 
@@ -105,44 +107,51 @@ function rootsOf(definition: Definition, input: JsonObject, fields: Map<string, 
   const nodes = definition.nodes
     .filter((node) => node.type !== "note")
     .map((node) => ({
-      ...named(node.id, "", node.type, [named("text"), named("branch"), named("action"), named("round")]),
-      called: textIn(node.name, language),
+      ...nameEntry(node.id, "", node.type, [
+        nameEntry("text"),
+        nameEntry("branch"),
+        nameEntry("action"),
+        nameEntry("round"),
+      ]),
+      label: textIn(node.name, language),
     }));
   const repeats = definition.nodes.some((node) => node.type === "parallel" || node.type === "loop");
   return [
-    named("result", "", "result"),
-    { ...ofSchema("input", input, "root"), about: "input" },
-    named("nodes", "object", "nodes", nodes),
-    ...(repeats ? ["item", "index", "key"].map((name) => named(name, "", "item")) : []),
-    ...(repeats ? [named("loop", "object", "loop", [named("iteration", "number"), named("previous")])] : []),
-    named(
+    nameEntry("result", "", "result"),
+    { ...schemaEntry("input", input, "root"), about: "input" },
+    nameEntry("nodes", "object", "nodes", nodes),
+    ...(repeats ? ["item", "index", "key"].map((name) => nameEntry(name, "", "item")) : []),
+    ...(repeats
+      ? [nameEntry("loop", "object", "loop", [nameEntry("iteration", "number"), nameEntry("previous")])]
+      : []),
+    nameEntry(
       "state",
       "object",
       "stateRoot",
-      [...fields].map(([name, field]) => ofSchema(name, field.schema, field.by)),
+      [...fields].map(([name, field]) => schemaEntry(name, field.schema, field.by)),
     ),
-    named("config", "object", "config"),
-    named(
+    nameEntry("config", "object", "config"),
+    nameEntry(
       "execution",
       "object",
       "execution",
-      ["id", "workflow", "version", "attempt", "startedAt"].map((n) => named(n)),
+      ["id", "workflow", "version", "attempt", "startedAt"].map((n) => nameEntry(n)),
     ),
-    named("session", "object", "session"),
+    nameEntry("session", "object", "session"),
   ];
 }
 
-function ofSchema(name: string, schema: JsonObject, by: string): Name {
+function schemaEntry(name: string, schema: JsonObject, by: string): Name {
   const type = Array.isArray(schema.type)
     ? schema.type.join(" | ")
     : typeof schema.type === "string"
       ? schema.type
       : "";
   const about = typeof schema.description === "string" ? schema.description : by;
-  const inside = Object.entries(objectOf(schema.properties)).map(([key, one]) => ofSchema(key, objectOf(one), ""));
-  return { name, type, about, inside };
+  const inside = Object.entries(objectOf(schema.properties)).map(([key, one]) => schemaEntry(key, objectOf(one), ""));
+  return { name, type, about, members: inside };
 }
 
-function named(name: string, type = "", about = "", inside: Name[] = []): Name {
-  return { name, type, about, inside };
+function nameEntry(name: string, type = "", about = "", inside: Name[] = []): Name {
+  return { name, type, about, members: inside };
 }

@@ -1,16 +1,16 @@
-/** What an address names of a workflow: `#node=write`, with a field of it `#node=write&field=/config/prompt`. */
+/** Links to a node in the URL hash: `#node=write`, or with a field `#node=write&field=/config/prompt`. */
 
 export interface NodeLink {
   node: string;
-  /** A JSON pointer inside the node; empty: the node as a whole. */
+  /** JSON pointer within the node; empty for the node as a whole. */
   field: string;
 }
 
-/** Null: it names nothing. */
+/** Null if the hash names no node. */
 export function nodeLinkIn(hash: string): NodeLink | null {
-  const said = new URLSearchParams(hash.replace(/^#/, ""));
-  const node = said.get("node");
-  return node ? { node, field: said.get("field") ?? "" } : null;
+  const params = new URLSearchParams(hash.replace(/^#/, ""));
+  const node = params.get("node");
+  return node ? { node, field: params.get("field") ?? "" } : null;
 }
 
 export function hashTo(node: string, field = ""): string {

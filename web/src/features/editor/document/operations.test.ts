@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
 import { makeDraft } from "./draft";
-import { applied, askedOf, type Operation } from "./operations";
+import { applyOperation, editRequest, type Operation } from "./operations";
 
 const TWO: Definition = {
   id: "two",
@@ -15,29 +15,29 @@ const TWO: Definition = {
   ],
 };
 
-test("a renamed node is renamed wherever it is named", () => {
-  const now = applied(TWO, { op: "rename_node", node: "a", to: "first-one" });
+test("renaming a node updates its references", () => {
+  const now = applyOperation(TWO, { op: "rename_node", node: "a", to: "first-one" });
   expect(now.nodes.map((one) => one.id)).toEqual(["first-one", "b"]);
   expect(now.nodes[1]?.config?.prompt).toBe('Of {nodes["first-one"].text}, not {nodes.ab}');
   expect(now.edges[0]).toMatchObject({ source: "first-one", condition: { expression: 'nodes["first-one"].ok' } });
   expect(now.edges[1]?.target).toBe("first-one");
 });
 
-test("edges are asked in another order, and those that are not named follow", () => {
-  const now = applied(TWO, { op: "order_edges", edges: ["b->a"] });
+test("reordering puts the named edges first and the others behind", () => {
+  const now = applyOperation(TWO, { op: "order_edges", edges: ["b->a"] });
   expect(now.edges.map((one) => one.source)).toEqual(["b", "a"]);
 });
 
-test("what was typed last is the document that later changes are applied to", () => {
+test("operations after a typed text apply to that text", () => {
   const reads: Definition = { id: "two", nodes: [], edges: [] };
   const add: Operation = { op: "add_node", node: { id: "c", type: "end" } };
   const before: Operation[][] = [[{ op: "remove_node", node: "a" }]];
-  expect(askedOf(before)).toEqual({ operations: before.flat() });
+  expect(editRequest(before)).toEqual({ operations: before.flat() });
   const typed: Operation = { op: "replace_text", text: "id: two", reads };
-  expect(askedOf([...before, [typed], [add]])).toEqual({ text: "id: two", operations: [add] });
+  expect(editRequest([...before, [typed], [add]])).toEqual({ text: "id: two", operations: [add] });
 });
 
-test("keys typed one after another are one undo, and undoing them shows what was drawn before", () => {
+test("consecutive typing is one undo step and restores the definition before it", () => {
   const store = makeDraft(TWO);
   store.getState().act({ op: "remove_node", node: "b" });
   const drawn = store.getState().shown;
@@ -49,7 +49,7 @@ test("keys typed one after another are one undo, and undoing them shows what was
   expect(store.getState().shown).toEqual(drawn);
 });
 
-test("a field that is filled and emptied again is no change, and one that was there is taken out", () => {
+test("filling and emptying a new field has no effect, and emptying an existing field removes it", () => {
   const store = makeDraft(TWO);
   const { type, act } = store.getState();
   type({ op: "change_node", node: "a", remove: ["/outputs"] });

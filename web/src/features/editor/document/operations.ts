@@ -1,11 +1,12 @@
-/** Changes of a definition as the server knows them, and what they do to the copy that is on the screen.
-
-    The server applies the same list to the author's document when it is saved, and says what it would do before.
-*/
+/**
+ * Edit operations of the server, applied to the definition on the screen.
+ * The server applies the same list to the author's document when it is saved, and reports the result of a dry run
+ * before.
+ */
 
 import type { Definition, DefinitionEdge, DefinitionNode, Json, JsonObject } from "@/api/views";
 import { edgeNames } from "@/graph/model/edgeNames";
-import { renamed } from "./rename";
+import { renameNode } from "./rename";
 
 export type Operation =
   | { op: "add_node"; node: DefinitionNode }
@@ -34,20 +35,23 @@ const KINDS: Readonly<Record<Operation["op"], true>> = {
   replace_text: true,
 };
 
-/** What was kept may be of another version of the app. */
-export function isOperation(kept: { op: string }): kept is Operation {
-  return Object.hasOwn(KINDS, kept.op);
+/** Stored changes may come from another version of the app. */
+export function isOperation(stored: { op: string }): stored is Operation {
+  return Object.hasOwn(KINDS, stored.op);
 }
 
-/** The author typed another text. The server says what it reads as; what is drawn afterwards is applied to it. */
+/**
+ * The author typed a new text. `reads` is the definition that the server parsed from it; later operations apply to
+ * that.
+ */
 export interface ReplaceText {
   op: "replace_text";
   text: string;
   reads: Definition;
 }
 
-/** What the server is asked to apply: operations to the saved document, or to the text that was typed last. */
-export function askedOf(done: readonly (readonly Operation[])[]): { operations: Operation[]; text?: string } {
+/** Body of the edit request: operations on the saved document, or on the text that was typed last. */
+export function editRequest(done: readonly (readonly Operation[])[]): { operations: Operation[]; text?: string } {
   const all = done.flat();
   const at = all.findLastIndex((one) => one.op === "replace_text");
   const typed = all[at];
@@ -55,8 +59,8 @@ export function askedOf(done: readonly (readonly Operation[])[]): { operations: 
   return { operations: all.slice(at + 1), text: typed.text };
 }
 
-/** The definition after one change. What the change does not touch is the same object as before. */
-export function applied(definition: Definition, change: Operation): Definition {
+/** Apply one operation. Untouched parts keep their objects. */
+export function applyOperation(definition: Definition, change: Operation): Definition {
   switch (change.op) {
     case "add_node":
       return { ...definition, nodes: [...definition.nodes, change.node] };
@@ -87,53 +91,54 @@ export function applied(definition: Definition, change: Operation): Definition {
     case "change_workflow":
       return changed(definition, change);
     case "rename_node":
-      return renamed(definition, change.node, change.to);
+      return renameNode(definition, change.node, change.to);
     case "order_nodes":
-      return { ...definition, nodes: ordered(definition.nodes, (node) => node.id, change.nodes) };
+      return { ...definition, nodes: reordered(definition.nodes, (node) => node.id, change.nodes) };
     case "order_edges": {
       const names = edgeNames(definition.edges);
-      return { ...definition, edges: ordered(definition.edges, (_, at) => names[at] as string, change.edges) };
+      return { ...definition, edges: reordered(definition.edges, (_, at) => names[at] as string, change.edges) };
     }
     case "replace_text":
       return change.reads;
   }
 }
 
-/** The changes that have something to do, one after another, and the definition after them: what is not there cannot be
-    taken out, and the server refuses to.
-*/
-export function withWork(
+/**
+ * Apply the operations that have an effect and return them with the new definition. The server rejects the removal of a
+ * missing value, so such operations are dropped.
+ */
+export function applyEffective(
   definition: Definition,
   changes: readonly Operation[],
 ): { made: Operation[]; shown: Definition } {
   const made: Operation[] = [];
   let shown = definition;
   for (const change of changes) {
-    const one = "remove" in change ? withoutVain(shown, change) : change;
+    const one = "remove" in change ? withoutNoOps(shown, change) : change;
     if (!one) continue;
     made.push(one);
-    shown = applied(shown, one);
+    shown = applyOperation(shown, one);
   }
   return { made, shown };
 }
 
 type Change = Operation & { op: "change_node" | "change_edge" | "change_workflow" };
 
-function withoutVain(definition: Definition, change: Change): Operation | null {
+function withoutNoOps(definition: Definition, change: Change): Operation | null {
   const { remove = [], ...rest } = change;
-  const thing = changedBy(definition, change);
-  const there = remove.filter((pointer) => isThere(thing, parts(pointer)));
+  const thing = targetOf(definition, change);
+  const there = remove.filter((pointer) => hasValue(thing, parts(pointer)));
   if (there.length > 0) return { ...rest, remove: there };
   return rest.set ? rest : null;
 }
 
-function changedBy(definition: Definition, change: Change): object | undefined {
+function targetOf(definition: Definition, change: Change): object | undefined {
   if (change.op === "change_workflow") return definition;
   if (change.op === "change_node") return definition.nodes.find((node) => node.id === change.node);
   return definition.edges[edgeNames(definition.edges).indexOf(change.edge)];
 }
 
-function isThere(thing: object | undefined, path: readonly string[]): boolean {
+function hasValue(thing: object | undefined, path: readonly string[]): boolean {
   let found: unknown = thing;
   for (const part of path) {
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, part)) return false;
@@ -142,8 +147,8 @@ function isThere(thing: object | undefined, path: readonly string[]): boolean {
   return true;
 }
 
-/** Those that are named first, in the order they are named in; the others follow as they were. */
-function ordered<T extends object>(
+/** The named elements first, in the given order; the others follow in their old order. */
+function reordered<T extends object>(
   things: readonly T[],
   nameOf: (thing: T, at: number) => string,
   names: readonly string[],
@@ -184,7 +189,7 @@ function put(thing: Json, path: readonly string[], value: Json | undefined): Jso
   return inner;
 }
 
-/** An id for a new node: its type, with a number where that is taken. */
+/** Id for a new node: its type, with a number if that is in use. */
 export function freshId(definition: Definition, type: string): string {
   const taken = new Set(definition.nodes.map((node) => node.id));
   if (!taken.has(type)) return type;

@@ -1,7 +1,7 @@
-/** What a definition is drawn of: the types of nodes, and how each begins. */
+/** Node types of the palette and their initial configuration. */
 import type { JsonObject } from "@/api/views";
 
-/** What the palette offers, in the order people need it. */
+/** Node types in the palette, most used first. */
 export const PALETTE = [
   "agent",
   "tool",
@@ -22,7 +22,7 @@ export const PALETTE = [
   "note",
 ] as const;
 
-/** What a new node of a type says at first: what it needs to run, and nothing that its author has to take away. */
+/** Initial configuration of a new node: the fields that it needs to run, and nothing that the author must remove. */
 export function firstConfig(type: string): JsonObject {
   switch (type) {
     case "tool":

@@ -1,10 +1,10 @@
-/** What a JSON pointer of a problem is about, on the screen. */
+/** Map JSON pointers of problems to elements and fields on the screen. */
 
 import type { Definition } from "@/api/views";
 import { edgeNames } from "@/graph/model/edgeNames";
 import type { Picked } from "../canvas/selection";
 
-/** Dialects that name nodes by keys have their ids where others have numbers. Null: the workflow as a whole. */
+/** Dialects with maps of nodes have ids where others have indexes. Null: the workflow as a whole. */
 export function pickedAt(pointer: string, definition: Definition): Picked | null {
   const found = /^\/(nodes|edges)\/([^/]+)/.exec(pointer);
   if (!found?.[2]) return null;
@@ -20,30 +20,30 @@ export function pickedAt(pointer: string, definition: Definition): Picked | null
 
 const FRAMES_MAX = 300;
 const FRAMES_FOR_EXACT = 20;
-const REACHED = "input, textarea, select, [contenteditable=true], button";
+const FOCUSABLE = "input, textarea, select, [contenteditable=true], button";
 
 const FIELD = "input, textarea, select, [contenteditable=true]";
 
-/** Goes to the first thing that can be said of what is picked, as soon as it is there. */
+/** Focus the first field of the properties panel as soon as it is rendered. */
 export function focusFirst(frame = 0): void {
   requestAnimationFrame(() => {
     const panel = document.querySelector("[role=tabpanel]");
     const isComing = !panel || panel.querySelector("[data-loading]") !== null;
     if (isComing && frame < FRAMES_MAX) return focusFirst(frame + 1);
     const field = panel?.querySelector<HTMLElement>(FIELD);
-    (field ?? panel?.querySelector<HTMLElement>(REACHED))?.focus();
+    (field ?? panel?.querySelector<HTMLElement>(FOCUSABLE))?.focus();
   });
 }
 
-/** The box or the connection on the canvas that keys have come to; null: it is neither, or a hand has come to it. */
-export function pickedBy(target: Element): Picked | null {
+/** The node or edge that has keyboard focus on the canvas; null for other elements and for pointer focus. */
+export function focusedElement(target: Element): Picked | null {
   const id = target instanceof HTMLElement || target instanceof SVGElement ? target.dataset.id : undefined;
   if (id === undefined || !target.matches(":focus-visible")) return null;
   if (target.matches(".react-flow__node-box")) return { kind: "node", id };
   return target.matches(".react-flow__edge") ? { kind: "edge", id } : null;
 }
 
-/** Goes to the canvas, and there to what is picked by then, as soon as it is drawn: unless one has gone elsewhere. */
+/** Focus the canvas, then the selected element as soon as it is rendered, unless the focus has moved elsewhere. */
 export function focusPicked(canvas: HTMLElement | null, pickedNow: () => Picked | null): void {
   if (!canvas) return;
   canvas.focus({ preventScroll: true });
@@ -58,7 +58,7 @@ export function focusPicked(canvas: HTMLElement | null, pickedNow: () => Picked 
   requestAnimationFrame(() => seek(0));
 }
 
-/** Goes to the field at a pointer, or to the nearest around it, as soon as it is there with all that it loads. */
+/** Focus the field at a pointer, or the nearest field around it, as soon as it and its lazy parts are rendered. */
 export function focusAt(pointer: string, frame = 0): void {
   const fields = [...document.querySelectorAll<HTMLElement>("[data-at]")];
   const around = fields
@@ -66,7 +66,7 @@ export function focusAt(pointer: string, frame = 0): void {
     .sort((a, b) => (b.dataset.at?.length ?? 0) - (a.dataset.at?.length ?? 0));
   const [nearest] = around;
   const isThere = nearest && (nearest.dataset.at === pointer || frame > FRAMES_FOR_EXACT);
-  const inner = nearest?.querySelector<HTMLElement>(REACHED);
+  const inner = nearest?.querySelector<HTMLElement>(FOCUSABLE);
   if (!isThere || !inner || nearest.querySelector("[data-coming]")) {
     if (frame < FRAMES_MAX) requestAnimationFrame(() => focusAt(pointer, frame + 1));
     return;

@@ -11,13 +11,13 @@ const BASE: Definition = {
   edges: [{ source: "write", target: "send" }],
 };
 
-test("changes of other places go on top of theirs as they are", () => {
+test("changes of different fields apply without conflicts", () => {
   const theirs = { ...BASE, nodes: [BASE.nodes[0] as never, { ...(BASE.nodes[1] as object), name: "Sent" } as never] };
   const mine = [[{ op: "change_node" as const, node: "write", set: { "/config/prompt": "mine" } }]];
   expect(rebase(mine, BASE, theirs)).toEqual({ done: mine, clashes: [] });
 });
 
-test("a field that both changed is mine, and it is told", () => {
+test("a field that both sides changed keeps the local value and is reported", () => {
   const theirs = {
     ...BASE,
     nodes: [{ id: "write", type: "agent", config: { prompt: "theirs" } }, BASE.nodes[1] as never],
@@ -29,7 +29,7 @@ test("a field that both changed is mine, and it is told", () => {
   });
 });
 
-test("what does not fit any more is left out one by one, and the rest stays", () => {
+test("operations that no longer apply are dropped one by one", () => {
   const theirs: Definition = { ...BASE, nodes: [BASE.nodes[0] as never, { id: "review", type: "human" }], edges: [] };
   const found = rebase(
     [
@@ -53,7 +53,7 @@ test("what does not fit any more is left out one by one, and the rest stays", ()
   expect(found.done.map((act) => act.map((one) => one.op))).toEqual([["change_node"], ["add_node"], ["connect"]]);
 });
 
-test("what both took out is out, and nothing is left to do", () => {
+test("a field that both sides removed needs no operation", () => {
   const theirs = { ...BASE, nodes: [{ id: "write", type: "agent", config: {} }, BASE.nodes[1] as never] };
   const mine = [[{ op: "change_node" as const, node: "write", remove: ["/config/prompt"] }]];
   expect(rebase(mine, BASE, theirs).done).toEqual([]);

@@ -1,14 +1,17 @@
-/** Changes that were made on one revision, put on top of another: what no longer fits is told, and left out. */
+/** Rebase changes made on one revision onto another one; changes that no longer apply are reported and dropped. */
 
 import type { Definition } from "@/api/views";
 import { changesBetween } from "@/graph/model/diff";
 import { edgeNames } from "@/graph/model/edgeNames";
-import { type Operation, withWork } from "./operations";
+import { applyEffective, type Operation } from "./operations";
 
-/** `both`: they changed the same field otherwise, and mine is kept. `gone`, `taken`: it does not fit any more. */
+/**
+ * `both`: both sides changed the field, and the local change wins. `gone`: the element was removed. `taken`: the id
+ * exists already.
+ */
 export interface Clash {
   why: "both" | "gone" | "taken";
-  /** The node or connection, and the field where it is one. */
+  /** The node or edge, and the field if the conflict concerns one. */
   about: string;
 }
 
@@ -22,9 +25,9 @@ export function rebase(
   base: Definition | null,
   theirs: Definition,
 ): RebaseResult {
-  const changed = base === null ? new Set<string>() : placesOf(base, theirs);
+  const changed = base === null ? new Set<string>() : changedFields(base, theirs);
   const clashes: Clash[] = [];
-  const kept: Operation[][] = [];
+  const remaining: Operation[][] = [];
   let shown = theirs;
   for (const act of done) {
     const fits: Operation[] = [];
@@ -34,29 +37,31 @@ export function rebase(
         clashes.push(clash);
         continue;
       }
-      clashes.push(...placesIn(one).flatMap((about) => (changed.has(about) ? [{ why: "both" as const, about }] : [])));
-      const after = withWork(shown, [one]);
+      clashes.push(
+        ...fieldsOfChange(one).flatMap((about) => (changed.has(about) ? [{ why: "both" as const, about }] : [])),
+      );
+      const after = applyEffective(shown, [one]);
       fits.push(...after.made);
       shown = after.shown;
     }
-    if (fits.length > 0) kept.push(fits);
+    if (fits.length > 0) remaining.push(fits);
   }
-  const told = new Map(clashes.map((one) => [`${one.why} ${one.about}`, one]));
-  return { done: kept, clashes: [...told.values()] };
+  const unique = new Map(clashes.map((one) => [`${one.why} ${one.about}`, one]));
+  return { done: remaining, clashes: [...unique.values()] };
 }
 
-/** The text that was typed last: it replaces whatever was saved meanwhile. */
-export function typedIn(done: readonly (readonly Operation[])[]): string | null {
+/** The text typed last; it replaces any newer revision. */
+export function typedText(done: readonly (readonly Operation[])[]): string | null {
   const last = done.flat().findLast((one) => one.op === "replace_text");
   return last?.op === "replace_text" ? last.text : null;
 }
 
-/** What was drawn, without what was typed. */
-export function drawnIn(done: readonly Operation[][]): Operation[][] {
+/** The changes made on the canvas and in forms, without typed text. */
+export function withoutTypedText(done: readonly Operation[][]): Operation[][] {
   return done.map((act) => act.filter((one) => one.op !== "replace_text")).filter((act) => act.length > 0);
 }
 
-/** Why a change does not fit to what is shown; null: it does. */
+/** The reason why a change does not apply to a definition; null if it applies. */
 export function clashOf(change: Operation, shown: Definition): Clash | null {
   const hasNode = (id: string) => shown.nodes.some((node) => node.id === id);
   const gone = (about: string): Clash => ({ why: "gone", about });
@@ -94,13 +99,13 @@ function hasAll(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((name) => other.includes(name));
 }
 
-/** What they changed, as `node write: config.prompt`. */
-function placesOf(base: Definition, theirs: Definition): Set<string> {
+/** Fields that the other side changed, as `write: config.prompt`. */
+function changedFields(base: Definition, theirs: Definition): Set<string> {
   const found = changesBetween(base, theirs).filter((one) => one.mark === "changed");
-  return new Set(found.flatMap((one) => one.fields.map((field) => placeOf(one.kind, one.id, field.path))));
+  return new Set(found.flatMap((one) => one.fields.map((field) => fieldName(one.kind, one.id, field.path))));
 }
 
-function placesIn(change: Operation): string[] {
+function fieldsOfChange(change: Operation): string[] {
   if (change.op !== "change_node" && change.op !== "change_edge" && change.op !== "change_workflow") return [];
   const [kind, id] =
     change.op === "change_node"
@@ -109,9 +114,9 @@ function placesIn(change: Operation): string[] {
         ? ["edge", change.edge]
         : ["workflow", ""];
   const pointers = [...Object.keys(change.set ?? {}), ...(change.remove ?? [])];
-  return pointers.map((pointer) => placeOf(kind as "node", id as string, pointer.slice(1).replaceAll("/", ".")));
+  return pointers.map((pointer) => fieldName(kind as "node", id as string, pointer.slice(1).replaceAll("/", ".")));
 }
 
-function placeOf(kind: "node" | "edge" | "workflow", id: string, place: string): string {
+function fieldName(kind: "node" | "edge" | "workflow", id: string, place: string): string {
   return kind === "workflow" ? place : `${id}: ${place}`;
 }

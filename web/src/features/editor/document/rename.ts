@@ -1,8 +1,10 @@
-/** A node under another id, on the screen. The server renames in the author's document when it is saved, and exactly. */
+/**
+ * Rename a node in the definition on the screen. The server's rename, which applies when the draft is saved, is exact.
+ */
 import type { Definition, DefinitionGraph, Json } from "@/api/views";
 
-/** Lists and fields of a definition that name nodes. */
-const NAMING = new Set([
+/** Lists and fields that reference nodes by id. */
+const NODE_REFERENCE_FIELDS = new Set([
   "source",
   "target",
   "branches",
@@ -15,14 +17,14 @@ const NAMING = new Set([
   "handoffs",
 ]);
 
-export function renamed(definition: Definition, from: string, to: string): Definition {
+export function renameNode(definition: Definition, from: string, to: string): Definition {
   const { graph, ...document } = definition;
   const nodes = document.nodes.map((node) => ({ ...node, id: node.id === from ? to : node.id }));
-  const made = inside({ ...document, nodes } as unknown as Json, "", from, to) as unknown as Definition;
-  return graph ? { ...made, graph: renamedIn(graph, from, to) } : made;
+  const made = renameInValue({ ...document, nodes } as unknown as Json, "", from, to) as unknown as Definition;
+  return graph ? { ...made, graph: renameInGraph(graph, from, to) } : made;
 }
 
-function renamedIn(graph: DefinitionGraph, from: string, to: string): DefinitionGraph {
+function renameInGraph(graph: DefinitionGraph, from: string, to: string): DefinitionGraph {
   const name = (id: string) => (id === from ? to : id);
   return {
     regions: graph.regions.map((one) => ({
@@ -36,15 +38,16 @@ function renamedIn(graph: DefinitionGraph, from: string, to: string): Definition
   };
 }
 
-function inside(value: Json, key: string, from: string, to: string): Json {
-  if (typeof value === "string") return NAMING.has(key) && value === from ? to : inText(value, from, to);
-  if (Array.isArray(value)) return value.map((one) => inside(one, key, from, to));
+function renameInValue(value: Json, key: string, from: string, to: string): Json {
+  if (typeof value === "string")
+    return NODE_REFERENCE_FIELDS.has(key) && value === from ? to : renameInText(value, from, to);
+  if (Array.isArray(value)) return value.map((one) => renameInValue(one, key, from, to));
   if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inside(one, name, from, to)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, renameInValue(one, name, from, to)]));
 }
 
-/** Where an expression, path or template reads the node's result: `nodes.id`, `nodes["id"]`. */
-export function inText(text: string, from: string, to: string): string {
+/** Rename references to the node's result in an expression, path or template: `nodes.id`, `nodes["id"]`. */
+export function renameInText(text: string, from: string, to: string): string {
   const name = from.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const read = new RegExp(`\\b(nodes|nodeOutputs|outputs)(?:\\.${name}(?![\\w-])|\\[(["'])${name}\\2\\])`, "g");
   const key = /^[A-Za-z_]\w*$/.test(to) ? `.${to}` : `["${to}"]`;

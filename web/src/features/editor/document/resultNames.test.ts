@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { knownAt } from "./known";
-import { keptAs, keptUnder } from "./resultNames";
+import { scopeAt } from "./known";
+import { resultNameOf, withResultName } from "./resultNames";
 
 const node = (outputs?: Record<string, string>) => ({
   id: "a",
@@ -9,24 +9,24 @@ const node = (outputs?: Record<string, string>) => ({
   ...(outputs && { outputs }),
 });
 
-test("the name of the whole result is found, given, changed and taken away, and other outputs stay", () => {
-  expect(keptAs(node())).toBe("");
-  expect(keptUnder(node(), "report")).toEqual({ report: "result" });
+test("the result name is found, set, changed and removed without touching other outputs", () => {
+  expect(resultNameOf(node())).toBe("");
+  expect(withResultName(node(), "report")).toEqual({ report: "result" });
   const both = node({ score: "result.score", report: "result" });
-  expect(keptAs(both)).toBe("report");
-  expect(keptUnder(both, "text")).toEqual({ text: "result", score: "result.score" });
-  expect(keptUnder(both, "")).toEqual({ score: "result.score" });
-  expect(keptUnder(node({ report: "result" }), "")).toBeUndefined();
+  expect(resultNameOf(both)).toBe("report");
+  expect(withResultName(both, "text")).toEqual({ text: "result", score: "result.score" });
+  expect(withResultName(both, "")).toEqual({ score: "result.score" });
+  expect(withResultName(node({ report: "result" }), "")).toBeUndefined();
 });
 
-test("a name that another output has is not taken from it", () => {
+test("a name that another output uses is rejected", () => {
   const both = node({ score: "result.score", report: "result" });
-  expect(keptUnder(both, "score")).toEqual({ score: "result.score", report: "result" });
+  expect(withResultName(both, "score")).toEqual({ score: "result.score", report: "result" });
 });
 
-test("what an agent must answer is offered inside of the name it is kept under", () => {
+test("the output schema of an agent gives the members of its result name", () => {
   const config = { outputSchema: { type: "object", properties: { questions: { type: "array" } } } };
   const definition = { id: "w", nodes: [{ id: "a", type: "agent", config, outputs: { plan: "result" } }], edges: [] };
-  const plan = knownAt(definition).names.find((one) => one.name === "plan");
-  expect(plan?.inside.map((one) => [one.name, one.type])).toEqual([["questions", "array"]]);
+  const plan = scopeAt(definition).names.find((one) => one.name === "plan");
+  expect(plan?.members.map((one) => [one.name, one.type])).toEqual([["questions", "array"]]);
 });

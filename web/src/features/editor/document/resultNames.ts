@@ -1,9 +1,9 @@
-/** What a node brought, kept under a name: one of its outputs is `result`. */
+/** Name of a node's result: the output whose expression is `result`. */
 import type { DefinitionNode, Json, JsonObject } from "@/api/views";
 import { objectOf } from "./shapes";
 
-/** Types that bring something that later nodes may want to read. */
-export const BRINGS: ReadonlySet<string> = new Set([
+/** Node types with a result that later nodes may read. */
+export const HAS_RESULT: ReadonlySet<string> = new Set([
   "agent",
   "prompt",
   "tool",
@@ -19,13 +19,13 @@ export const BRINGS: ReadonlySet<string> = new Set([
 
 const WHOLE = "result";
 
-export function keptAs(node: DefinitionNode): string {
+export function resultNameOf(node: DefinitionNode): string {
   return Object.entries(outputsOf(node)).find(([, formula]) => formula === WHOLE)?.[0] ?? "";
 }
 
-/** The outputs with that name instead; the others stay. Another output's name is not taken from it. */
-export function keptUnder(node: DefinitionNode, name: string): JsonObject | undefined {
-  const before = keptAs(node);
+/** The outputs with a new result name; the others stay. A name used by another output is rejected. */
+export function withResultName(node: DefinitionNode, name: string): JsonObject | undefined {
+  const before = resultNameOf(node);
   const outputs = outputsOf(node);
   if (name !== before && name in outputs) return outputs;
   const rest = Object.entries(outputs).filter(([one]) => one !== before);

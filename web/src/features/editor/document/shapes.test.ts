@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "@/api/views";
-import { readOf, writtenOf } from "../fields/boxes";
-import { inWords } from "../fields/fieldContext";
+import { textOfValue, valueOfText } from "../fields/boxes";
+import { asWords } from "../fields/fieldContext";
 import { configFields, fieldsNamed } from "./shapes";
 
 const nullable = (shape: JsonObject): JsonObject => ({ anyOf: [shape, { type: "null" }] });
@@ -11,7 +11,7 @@ const SCHEMA: JsonObject = {
       allOf: [
         {
           if: { properties: { type: { enum: ["human", "checkpoint"] } } },
-          // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+          // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
           then: { properties: { config: { anyOf: [{ $ref: "#/$defs/Human" }, { type: "null" }] } } },
         },
       ],
@@ -38,7 +38,7 @@ const SCHEMA: JsonObject = {
   },
 };
 
-test("each value is filled in with the field that its schema asks for", () => {
+test("each value gets the control that matches its schema", () => {
   const fields = new Map(configFields(SCHEMA, "checkpoint").map((one) => [one.name, one]));
   const kind = (name: string) => fields.get(name)?.control;
   expect(fields.get("message")).toMatchObject({ required: true, control: { kind: "formula", in: "template" } });
@@ -54,9 +54,9 @@ test("each value is filled in with the field that its schema asks for", () => {
   expect(fieldsNamed(SCHEMA, "Option").map((one) => one.name)).toEqual(["value"]);
 });
 
-test("any value is written so that it reads as itself", () => {
+test("every value survives formatting and parsing", () => {
   for (const value of ["plain", "3", "true", 3, true, null, ["a"], { a: 1 }, ""])
-    if (value !== "") expect(readOf(writtenOf(value))).toEqual(value);
-  expect(readOf("")).toBeUndefined();
-  expect(inWords("maxIterations")).toBe("Max iterations");
+    if (value !== "") expect(valueOfText(textOfValue(value))).toEqual(value);
+  expect(valueOfText("")).toBeUndefined();
+  expect(asWords("maxIterations")).toBe("Max iterations");
 });

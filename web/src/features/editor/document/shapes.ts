@@ -1,9 +1,9 @@
-/** Which field each value of a definition is filled in with, read off the JSON Schema of the language. */
+/** Choose the form control of each value in a definition from the JSON Schema of the document language. */
 import type { Json, JsonObject } from "@/api/views";
 
-/** What a text is written in. */
+/** Syntax of a formula field. */
 export type FormulaSyntax = "expression" | "condition" | "template" | "path" | "jsonpath";
-/** What a text names: a choice among things that are there. */
+/** Kind of name that a text field references; the field offers the existing ones. */
 export type NameKind = "node" | "agent" | "tool" | "model" | "workflow";
 
 export type Control =
@@ -27,15 +27,15 @@ export interface FieldShape {
   control: Control;
 }
 
-const NAMING = new Set<string>(["node", "agent", "tool", "model", "workflow"]);
+const NAME_KINDS = new Set<string>(["node", "agent", "tool", "model", "workflow"]);
 const CONDITIONS = new Set(["while", "until", "when", "skipWhen", "match", "condition"]);
 const SCHEMAS = new Set(["input", "inputs", "outputSchema", "schema", "form"]);
-/** Objects whose texts are templates, key by key. */
-const FILLED = new Set(["query", "parameters"]);
+/** Objects whose text values are templates. */
+const TEMPLATE_OBJECTS = new Set(["query", "parameters"]);
 const ANYTHING = new Set(["value", "then", "else", "data", "body", "default"]);
 const DEPTH_MAX = 6;
 
-/** The fields of a node's configuration. */
+/** Fields of a node's configuration. */
 export function configFields(schema: JsonObject, type: string): FieldShape[] {
   const definitions = objectOf(schema.$defs);
   const node = objectOf(definitions.Node);
@@ -47,7 +47,7 @@ export function configFields(schema: JsonObject, type: string): FieldShape[] {
   return [];
 }
 
-/** The fields of a part of the language by its name: `Node`, `Edge`, `Config`, `When` …; "" is the workflow. */
+/** Fields of a named part of the language: `Node`, `Edge`, `Config`, `When` …; "" is the workflow. */
 export function fieldsNamed(schema: JsonObject, name: string): FieldShape[] {
   const definitions = objectOf(schema.$defs);
   return fieldsOf(name ? objectOf(definitions[name]) : schema, definitions);
@@ -55,8 +55,8 @@ export function fieldsNamed(schema: JsonObject, name: string): FieldShape[] {
 
 function fieldsOf(shape: JsonObject, definitions: JsonObject, depth = 0): FieldShape[] {
   const required = new Set((shape.required as string[] | undefined) ?? []);
-  return Object.entries(objectOf(shape.properties)).map(([name, told]) => {
-    const field = objectOf(told);
+  return Object.entries(objectOf(shape.properties)).map(([name, definition]) => {
+    const field = objectOf(definition);
     return {
       name,
       about: typeof field.description === "string" ? field.description : "",
@@ -77,14 +77,14 @@ function controlOf(name: string, field: JsonObject, definitions: JsonObject, dep
   if (rows && !isText) return rowsOf(name, objectOf(rows.additionalProperties), definitions, depth);
   const inner = rows ? objectOf(rows.additionalProperties)["x-kind"] : undefined;
   if (inner === "expression") return { kind: "rows", in: "expression" };
-  if (NAMING.has(kind)) return { kind: "pick", of: kind as NameKind };
-  if (kind) return { kind: "formula", in: spelled(name, kind) };
+  if (NAME_KINDS.has(kind)) return { kind: "pick", of: kind as NameKind };
+  if (kind) return { kind: "formula", in: syntaxOf(name, kind) };
   const group = options.find((one) => one.properties);
   if (group) return { kind: "group", fields: fieldsOf(group, definitions, depth + 1) };
-  return plain(name, options, rows !== undefined);
+  return scalarControl(name, options, rows !== undefined);
 }
 
-function plain(name: string, options: JsonObject[], isLocalized: boolean): Control {
+function scalarControl(name: string, options: JsonObject[], isLocalized: boolean): Control {
   const first = options[0] ?? {};
   const choices = options.flatMap(
     (one) => (one.enum as string[] | undefined) ?? (one.const ? [String(one.const)] : []),
@@ -109,8 +109,8 @@ function plain(name: string, options: JsonObject[], isLocalized: boolean): Contr
 function listOf(name: string, list: JsonObject, definitions: JsonObject, depth: number): Control {
   const items = optionsOf(objectOf(list.items), definitions);
   const kind = items.find((one) => one["x-kind"])?.["x-kind"];
-  if (typeof kind === "string" && NAMING.has(kind)) return { kind: "picks", of: kind as NameKind };
-  if (typeof kind === "string") return { kind: "formulas", in: spelled(name, kind) };
+  if (typeof kind === "string" && NAME_KINDS.has(kind)) return { kind: "picks", of: kind as NameKind };
+  if (typeof kind === "string") return { kind: "formulas", in: syntaxOf(name, kind) };
   const groups = items.filter((one) => one.properties);
   const [first] = groups;
   if (first && groups.length === 1) {
@@ -136,12 +136,12 @@ function rowsOf(name: string, inner: JsonObject, definitions: JsonObject, depth:
     return { kind: "rows", in: value["x-kind"] as FormulaSyntax };
   if (value.properties) return { kind: "named", fields: fieldsOf(value, definitions, depth + 1) };
   if (SCHEMAS.has(name)) return { kind: "schema" };
-  return FILLED.has(name) || name === "defaults" || name === "settings"
+  return TEMPLATE_OBJECTS.has(name) || name === "defaults" || name === "settings"
     ? { kind: "rows", in: "value" }
     : { kind: "json" };
 }
 
-function spelled(name: string, kind: string): FormulaSyntax {
+function syntaxOf(name: string, kind: string): FormulaSyntax {
   return kind === "expression" && CONDITIONS.has(name) ? "condition" : (kind as FormulaSyntax);
 }
 

@@ -1,12 +1,12 @@
-/** Changes survive a reload: this browser keeps them, with the revision they were made on. */
+/** Store unsaved changes in the browser, with the revision that they are based on, so that they survive a reload. */
 import { useEffect, useState } from "react";
 import type { Definition } from "@/api/views";
 import { browserStorage } from "@/browserStorage";
 import { type DraftStore, makeDraft } from "./draft";
 import { isOperation, type Operation } from "./operations";
 
-const KEPT_AS = "pointsman.draft.";
-const OLDER_AS = "pointsman.older.";
+const STORAGE_PREFIX = "pointsman.draft.";
+const OLDER_PREFIX = "pointsman.older.";
 
 export interface StoredDraft {
   revision: number;
@@ -24,37 +24,37 @@ function read(key: string): StoredDraft | null {
 }
 
 export function removeDraft(id: string): void {
-  browserStorage.write(KEPT_AS + id, null);
+  browserStorage.write(STORAGE_PREFIX + id, null);
 }
 
-/** False where the changes are gone with the page: this browser keeps nothing, or has no room for them. */
-export function storeDraft(id: string, kept: StoredDraft): boolean {
-  return browserStorage.write(KEPT_AS + id, kept.done.length === 0 ? null : JSON.stringify(kept));
+/** Returns false if the browser storage is unavailable or full: the changes would be lost with the page. */
+export function storeDraft(id: string, stored: StoredDraft): boolean {
+  return browserStorage.write(STORAGE_PREFIX + id, stored.done.length === 0 ? null : JSON.stringify(stored));
 }
 
-/** Changes that were made on another revision than the one that is edited: to be offered, never dropped unasked. */
+/** Changes based on another revision; the editor offers them and never drops them on its own. */
 export function olderDraft(id: string): StoredDraft | null {
-  return read(OLDER_AS + id);
+  return read(OLDER_PREFIX + id);
 }
 
 export function removeOlderDraft(id: string): void {
-  browserStorage.write(OLDER_AS + id, null);
+  browserStorage.write(OLDER_PREFIX + id, null);
 }
 
-export function startedFrom(id: string, native: Definition, revision: number): DraftStore {
+export function openDraft(id: string, native: Definition, revision: number): DraftStore {
   const store = makeDraft(native);
-  const kept = read(KEPT_AS + id);
-  if (kept?.revision === revision) store.getState().restart(native, kept.done);
-  else if (kept) {
-    browserStorage.write(OLDER_AS + id, JSON.stringify(kept));
+  const stored = read(STORAGE_PREFIX + id);
+  if (stored?.revision === revision) store.getState().restart(native, stored.done);
+  else if (stored) {
+    browserStorage.write(OLDER_PREFIX + id, JSON.stringify(stored));
     removeDraft(id);
   }
   return store;
 }
 
-/** Whether a reload leaves them as they are. */
+/** Whether the changes survive a reload. */
 export function useStoredDraft(id: string, revision: number, store: DraftStore): boolean {
-  const [isKept, tell] = useState(() => browserStorage.lasts(KEPT_AS + id));
-  useEffect(() => store.subscribe(({ done }) => tell(storeDraft(id, { revision, done }))), [id, revision, store]);
-  return isKept;
+  const [isStored, setStored] = useState(() => browserStorage.lasts(STORAGE_PREFIX + id));
+  useEffect(() => store.subscribe(({ done }) => setStored(storeDraft(id, { revision, done }))), [id, revision, store]);
+  return isStored;
 }

@@ -1,12 +1,12 @@
-/** Whatever was done to a draft: each undo shows exactly the document before it, each redo the one after. */
+/** For any sequence of edits, each undo restores the exact previous document and each redo the next one. */
 
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
 import { edgeNames } from "@/graph/model/edgeNames";
 import { randomOf, workflowOf } from "@/testing/graphs";
-import { pasted, pieceOf } from "./clipboard";
+import { pasteOperations, pieceOf } from "./clipboard";
 import { makeDraft } from "./draft";
-import { added, moved, removed, spliced } from "./edits";
+import { addNode, insertOnEdge, moveNodes, removeElements } from "./edits";
 import type { Operation } from "./operations";
 
 const SEEDS = 12;
@@ -14,31 +14,31 @@ const ACTS = 25;
 
 type Random = (below: number) => number;
 
-/** What a person does at once with what is on the screen: by pointer, form, text, clipboard, tidying, assistant. */
+/** A random user action: by pointer, form, text, clipboard, tidying or assistant. */
 function anAct(now: Definition, random: Random, nth: number): Operation[] {
   const node = now.nodes[random(Math.max(1, now.nodes.length))]?.id;
   const edge = edgeNames(now.edges)[random(Math.max(1, now.edges.length))];
   const places = new Map(now.nodes.map((one, at) => [one.id, { x: at * 10, y: nth }]));
-  if (node === undefined) return added(now, places, { type: "agent" }).changes;
+  if (node === undefined) return addNode(now, places, { type: "agent" }).changes;
   const acts: (() => Operation[])[] = [
-    () => added(now, places, { type: "agent", after: node }).changes,
-    () => (edge ? added(now, places, { type: "tool", on: edge }).changes : []),
-    () => removed(now, { nodes: [node], edges: edge ? [edge] : [] }),
-    () => moved(now, places, new Map([[node, { x: nth * 7, y: nth * 3 }]])),
-    () => moved(now, places, new Map(now.nodes.map((one, at) => [one.id, { x: at * 90, y: nth * 50 }]))),
-    () => pasted(now, places, pieceOf(now, [node], places)).changes,
+    () => addNode(now, places, { type: "agent", after: node }).changes,
+    () => (edge ? addNode(now, places, { type: "tool", on: edge }).changes : []),
+    () => removeElements(now, { nodes: [node], edges: edge ? [edge] : [] }),
+    () => moveNodes(now, places, new Map([[node, { x: nth * 7, y: nth * 3 }]])),
+    () => moveNodes(now, places, new Map(now.nodes.map((one, at) => [one.id, { x: at * 90, y: nth * 50 }]))),
+    () => pasteOperations(now, places, pieceOf(now, [node], places)).changes,
     () => [{ op: "change_node", node, set: { "/config/prompt": `words ${nth}`, "/name": `N${nth}` } }],
     () => [{ op: "change_workflow", set: { "/description": `words ${nth}` } }],
     () => [{ op: "rename_node", node, to: `renamed_${nth}` }],
     () => (edge ? [{ op: "change_edge", edge, set: { "/label": `way ${nth}` } }] : []),
-    () => (edge ? spliced(now, edge, node) : []),
+    () => (edge ? insertOnEdge(now, edge, node) : []),
     () => [{ op: "order_nodes", nodes: [...now.nodes].reverse().map((one) => one.id) }],
     () => [{ op: "replace_text", text: `${nth}`, reads: workflowOf(random, 4) }],
   ];
   return acts[random(acts.length)]?.() ?? [];
 }
 
-test("each undo shows exactly the document before, each redo exactly the one after", () => {
+test("each undo restores the exact previous document, each redo the next one", () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = randomOf(seed);
     const store = makeDraft(workflowOf(random, 6));

@@ -1,7 +1,7 @@
-/** Fields of a definition, each with its label, help text and problems; groups and lists contain fields again.
-
-    An emptied field is removed from the definition.
-*/
+/**
+ * Fields of a definition, each with its label, help text and problems; groups and lists contain fields again.
+ * An emptied field is removed from the definition.
+ */
 
 import { ChevronDown, ChevronUp, Plus, X } from "lucide-react";
 import { type ReactNode, useEffect, useId, useState } from "react";
@@ -14,10 +14,10 @@ import { IconButton } from "@/components/IconButton";
 import { useServerTexts } from "@/i18n/given";
 import type { FieldShape } from "../document/shapes";
 import { objectOf } from "../document/shapes";
-import { BooleanBox, Choice, Choices, DRESS, Localize, NumberBox, TextBox, ValueBox, Words } from "./boxes";
+import { BooleanBox, Choice, Choices, FIELD_STYLE, Localize, NumberBox, TextBox, ValueBox, Words } from "./boxes";
 import { Formulas, FormulaText } from "./FormulaField";
 import type { BoxProps } from "./fieldContext";
-import { pointerTo, useCalled, useWrong } from "./fieldContext";
+import { pointerTo, useFieldLabel, useProblems } from "./fieldContext";
 import { JsonBox } from "./JsonBox";
 import { Pick, Picks } from "./Pick";
 import { Rows } from "./Rows";
@@ -30,40 +30,40 @@ export interface FieldProps {
   onChange: (value: Json | undefined) => void;
   /** JSON pointer of the value in the definition. */
   at: string;
-  /** The values beside it. */
+  /** The sibling values. */
   beside?: { [name: string]: Json | undefined };
 }
 
-/** Texts that people read, in their language. */
+/** Fields with texts in several languages. */
 const LOCALIZED = new Set(["name", "title", "description"]);
 const NESTED = new Set(["group", "list", "kinds", "named", "rows"]);
-/** Those that are a box with an id; the others are groups of boxes. */
+/** Controls that are a single input with an id; the others are groups of inputs. */
 const LABELLED = new Set(["text", "long", "number", "choice", "duration", "size", "value", "pick", "boolean"]);
 
 export function Field(props: FieldProps) {
   const { shape, value, onChange, at } = props;
   const { t } = useTranslation();
-  const called = useCalled();
+  const labelOf = useFieldLabel();
   const given = useServerTexts();
   const about = given.about(shape.about);
   const id = useId();
-  const wrong = useWrong(at, !NESTED.has(shape.control.kind));
+  const wrong = useProblems(at, !NESTED.has(shape.control.kind));
   const worst = wrong.find((one) => one.severity === "error") ?? wrong[0];
   const isWrong = wrong.some((one) => one.severity === "error");
-  const told = [worst ? `${id}-wrong` : "", about ? `${id}-about` : ""].filter(Boolean).join(" ");
+  const describedBy = [worst ? `${id}-wrong` : "", about ? `${id}-about` : ""].filter(Boolean).join(" ");
   const box: BoxProps = {
     id,
     labelledBy: `${id}-label`,
-    describedBy: told || undefined,
+    describedBy: describedBy || undefined,
     isWrong,
     value,
     onChange,
     at,
-    name: called(shape.name),
+    name: labelOf(shape.name),
   };
   const label = (
     <>
-      {called(shape.name)}
+      {labelOf(shape.name)}
       {shape.required ? (
         <span className="text-failed" title={t("editor.required")}>
           {" "}
@@ -172,7 +172,7 @@ function Box({ shape, box, beside }: FieldProps & { box: BoxProps }) {
   }
 }
 
-/** The fields of an object. What is emptied is gone, and an object without anything too. */
+/** Fields of an object. An emptied field is removed, and so is an empty object. */
 export function Fields(props: {
   fields: readonly FieldShape[];
   value: Json | undefined;
@@ -202,7 +202,7 @@ export function Fields(props: {
 }
 
 export function Group(box: BoxProps & { fields: readonly FieldShape[]; about: string }) {
-  const wrong = useWrong(box.at, true);
+  const wrong = useProblems(box.at, true);
   const set = Object.keys(objectOf(box.value)).length;
   return (
     <Folded name={box.name} count={set} isWrong={wrong.length > 0}>
@@ -216,7 +216,10 @@ export function Group(box: BoxProps & { fields: readonly FieldShape[]; about: st
   );
 }
 
-/** Open where something in it is wrong; says how much is filled in while it is not. What is folded away is not there. */
+/**
+ * Collapsible group: opens if something inside is wrong and shows the number of filled fields. Collapsed content is not
+ * rendered.
+ */
 export function Folded(props: {
   name: string;
   count: number;
@@ -258,7 +261,7 @@ export function List(box: BoxProps & { fields: readonly FieldShape[]; short: str
     <div className="space-y-2">
       {all.map((one, at) => (
         <Entry
-          // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name than their place
+          // biome-ignore lint/suspicious/noArrayIndexKey: entries have no identity besides their index
           key={at}
           name={t("editor.nth", { name: box.name, nth: at + 1 })}
           at={pointerTo(box.at, at)}
@@ -283,7 +286,7 @@ export function List(box: BoxProps & { fields: readonly FieldShape[]; short: str
   );
 }
 
-/** Entries that were written as one word stay so while they say no more. */
+/** Entries in the short form keep it while they have no other fields. */
 function shortened(value: JsonObject, short: string | null, before: Json): Json {
   const keys = Object.keys(value);
   if (short === null || typeof before !== "string") return value;
@@ -294,10 +297,10 @@ function emptyOf(field: FieldShape): Json {
   return field.control.kind === "group" ? {} : field.control.kind === "choice" ? (field.control.choices[0] ?? "") : "";
 }
 
-/** A list whose entries are of several kinds; the kind of one is the field that only it has. */
+/** List of entries of several kinds; the kind of an entry is the field that only it has. */
 export function Kinds(box: BoxProps & { kinds: { name: string; fields: FieldShape[] }[] }) {
   const { t } = useTranslation();
-  const called = useCalled();
+  const labelOf = useFieldLabel();
   const [kind, setKind] = useState(box.kinds[0]?.name ?? "");
   const all = Array.isArray(box.value) ? box.value : [];
   const change = (next: Json[]) => box.onChange(next.length > 0 ? next : undefined);
@@ -311,9 +314,9 @@ export function Kinds(box: BoxProps & { kinds: { name: string; fields: FieldShap
         const known = box.kinds.find((other) => other.name in objectOf(one));
         return (
           <Entry
-            // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name than their place
+            // biome-ignore lint/suspicious/noArrayIndexKey: entries have no identity besides their index
             key={at}
-            name={`${at + 1}. ${known ? called(known.name) : "?"}`}
+            name={`${at + 1}. ${known ? labelOf(known.name) : "?"}`}
             at={pointerTo(box.at, at)}
             onRemove={() => change(all.toSpliced(at, 1))}
             {...(at > 0 ? { onUp: () => change(all.with(at - 1, one).with(at, all[at - 1] as Json)) } : {})}
@@ -335,11 +338,11 @@ export function Kinds(box: BoxProps & { kinds: { name: string; fields: FieldShap
           aria-label={t("editor.kind")}
           value={kind}
           onChange={(event) => setKind(event.target.value)}
-          className={`${DRESS} border-line-strong`}
+          className={`${FIELD_STYLE} border-line-strong`}
         >
           {box.kinds.map((one) => (
             <option key={one.name} value={one.name}>
-              {called(one.name)}
+              {labelOf(one.name)}
             </option>
           ))}
         </select>
@@ -385,7 +388,7 @@ function Entry(props: {
   );
 }
 
-/** Groups that have names of their own. */
+/** Map of names to groups. */
 export function NamedGroups(box: BoxProps & { fields: readonly FieldShape[] }) {
   const { t } = useTranslation();
   const [name, setName] = useState("");
@@ -425,7 +428,7 @@ export function NamedGroups(box: BoxProps & { fields: readonly FieldShape[] }) {
           placeholder={t("editor.newName")}
           value={name}
           onChange={(event) => setName(event.target.value)}
-          className={`${DRESS} border-line-strong`}
+          className={`${FIELD_STYLE} border-line-strong`}
         />
         <Button type="submit" disabled={!isFree}>
           <Plus className="size-4" /> {t("editor.add")}

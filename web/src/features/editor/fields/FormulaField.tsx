@@ -1,4 +1,4 @@
-/** Fields that hold formulas: written with completion, tried with values, and, where they are long, enlarged. */
+/** Formula fields: completion, evaluation with sample values, and an enlarged view for long templates. */
 
 import { Braces, FlaskConical, Maximize2, Plus, X } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
@@ -8,7 +8,7 @@ import type { JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { Dialog } from "@/components/Dialog";
 import { IconButton } from "@/components/IconButton";
-import { variable } from "@/forms/code/completion";
+import { templateVariable } from "@/forms/code/completion";
 import type { FormulaProps } from "@/forms/code/FormulaEditor";
 import type { FormulaSyntax } from "../document/shapes";
 import { LocalizedText } from "./boxes";
@@ -18,7 +18,7 @@ import { useForm } from "./fieldContext";
 const FormulaEditor = lazy(() => import("@/forms/code/FormulaEditor"));
 const TryFormula = lazy(() => import("@/forms/code/TryFormula"));
 
-/** One formula alone. */
+/** A single formula. */
 export function Formula(props: FormulaProps) {
   return (
     <Suspense
@@ -36,7 +36,7 @@ export function Formula(props: FormulaProps) {
   );
 }
 
-/** Fields whose first words are not obvious; theirs are `hint.<field>`. */
+/** Fields with a placeholder, which is `hint.<field>`. */
 const HINTED: ReadonlySet<string> = new Set(["prompt", "message", "items", "expression"]);
 
 export function FormulaText(box: BoxProps & { spelled: FormulaSyntax }) {
@@ -122,14 +122,14 @@ function Small(props: { icon: typeof X; name: string; isOn?: boolean; onClick: (
   );
 }
 
-/** Names that can be put into a text. */
+/** Menu of names that can be inserted into the text. */
 function Variables({ inserter }: { inserter: RefObject<((text: string) => void) | null> }) {
   const { t } = useTranslation();
   const { known } = useForm();
-  const said = (about: string) => (about.includes(" ") ? about : t(`known.${about}`, { defaultValue: "" }));
+  const descriptionOf = (about: string) => (about.includes(" ") ? about : t(`known.${about}`, { defaultValue: "" }));
   const names = known.names.flatMap((one) =>
     one.name === "nodes"
-      ? one.inside.map((node) => ({
+      ? one.members.map((node) => ({
           ...node,
           name: /^\w+$/.test(node.name) ? `nodes.${node.name}` : `nodes["${node.name}"]`,
         }))
@@ -153,12 +153,12 @@ function Variables({ inserter }: { inserter: RefObject<((text: string) => void) 
           {[...new Map(names.map((one) => [one.name, one])).values()].map((one) => (
             <DropdownMenu.Item
               key={one.name}
-              onSelect={() => inserter.current?.(variable(one.name, known))}
+              onSelect={() => inserter.current?.(templateVariable(one.name, known))}
               className="flex min-h-7 cursor-pointer items-center gap-3 rounded px-2 font-mono text-xs outline-none data-highlighted:bg-accent-soft"
             >
               <span className="flex-1">{one.name}</span>
               <span className="max-w-48 truncate font-sans text-ink-faint">
-                {one.called || said(one.about) || one.type}
+                {one.label || descriptionOf(one.about) || one.type}
               </span>
             </DropdownMenu.Item>
           ))}
@@ -168,7 +168,7 @@ function Variables({ inserter }: { inserter: RefObject<((text: string) => void) 
   );
 }
 
-/** Several formulas, in their order. */
+/** An ordered list of formulas. */
 export function Formulas(box: BoxProps & { spelled: FormulaSyntax }) {
   const { t } = useTranslation();
   const { known } = useForm();
@@ -177,7 +177,7 @@ export function Formulas(box: BoxProps & { spelled: FormulaSyntax }) {
   return (
     <div className="space-y-1">
       {all.map((text, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they have no other name than their place
+        // biome-ignore lint/suspicious/noArrayIndexKey: entries have no identity besides their index
         <div key={at} className="flex items-start gap-1">
           <div className="min-w-0 flex-1">
             <Formula

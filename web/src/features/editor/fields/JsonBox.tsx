@@ -1,4 +1,4 @@
-/** A value that is free to be anything, as JSON: taken as soon as it can be read. */
+/** Editor for any value as JSON; valid input is applied immediately. */
 
 import { lazy, Suspense, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -9,13 +9,13 @@ const DocumentEditor = lazy(() => import("@/forms/code/DocumentEditor"));
 
 export function JsonBox(box: BoxProps) {
   const { t } = useTranslation();
-  const kept = box.value === undefined ? "" : JSON.stringify(box.value, null, 2);
-  const [text, setText] = useState(kept);
+  const storedText = box.value === undefined ? "" : JSON.stringify(box.value, null, 2);
+  const [text, setText] = useState(storedText);
   const [isBroken, setBroken] = useState(false);
   useEffect(() => {
-    setText((now) => (same(now, kept) ? now : kept));
+    setText((now) => (isSameJson(now, storedText) ? now : storedText));
     setBroken(false);
-  }, [kept]);
+  }, [storedText]);
   const change = (next: string) => {
     setText(next);
     try {
@@ -41,10 +41,10 @@ export function JsonBox(box: BoxProps) {
   );
 }
 
-function same(text: string, kept: string): boolean {
+function isSameJson(text: string, stored: string): boolean {
   try {
-    return JSON.stringify(JSON.parse(text)) === JSON.stringify(kept === "" ? undefined : JSON.parse(kept));
+    return JSON.stringify(JSON.parse(text)) === JSON.stringify(stored === "" ? undefined : JSON.parse(stored));
   } catch {
-    return text.trim() === kept;
+    return text.trim() === stored;
   }
 }

@@ -1,4 +1,4 @@
-/** The name of something that is there: a tool, an agent, a model, a workflow, a node. Another name can be typed. */
+/** Field for the name of a tool, agent, model, workflow or node, with suggestions; other names can be typed. */
 
 import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
@@ -14,14 +14,14 @@ import type { Agent } from "@/features/agents/agents";
 import type { Tool } from "@/features/tools/tools";
 import { textIn } from "@/i18n";
 import type { NameKind } from "../document/shapes";
-import { aria, dressed } from "./boxes";
+import { ariaProps, fieldStyle } from "./boxes";
 import type { BoxProps } from "./fieldContext";
 import { useForm } from "./fieldContext";
 
 interface Names {
   suggestions: Suggestion[];
   note?: string | undefined;
-  /** There are too many to know them all. */
+  /** Search on the server, if there are too many names to load. */
   onSearch?: (words: string) => void;
 }
 
@@ -49,25 +49,25 @@ function useNames(of: NameKind): Names {
   }
 }
 
-function namesOf<T>(found: ServerSearch<T>, said: (one: T) => Suggestion): Names {
-  return { suggestions: found.entries.map(said), note: found.note, onSearch: found.search };
+function namesOf<T>(found: ServerSearch<T>, suggestionOf: (one: T) => Suggestion): Names {
+  return { suggestions: found.entries.map(suggestionOf), note: found.note, onSearch: found.search };
 }
 
 async function modelNames({ signal }: { signal: AbortSignal }): Promise<Suggestion[]> {
-  const told = await apiRequest<Schemas["ModelCatalogue"]>("/api/models", { signal });
-  return told.models.map((one) => ({ name: one.name, about: "" }));
+  const catalogue = await apiRequest<Schemas["ModelCatalogue"]>("/api/models", { signal });
+  return catalogue.models.map((one) => ({ name: one.name, about: "" }));
 }
 
 export function Pick(box: BoxProps & { of: NameKind }) {
   const names = useNames(box.of);
   return (
     <SuggestionInput
-      {...aria(box)}
+      {...ariaProps(box)}
       value={typeof box.value === "string" ? box.value : ""}
       {...names}
       onType={(text) => box.onChange(text || undefined)}
       onChoose={box.onChange}
-      className={dressed(box.isWrong)}
+      className={fieldStyle(box.isWrong)}
     />
   );
 }
@@ -100,7 +100,7 @@ export function Picks(box: BoxProps & { of: NameKind }) {
         </ul>
       ) : null}
       <SuggestionInput
-        {...aria(box)}
+        {...ariaProps(box)}
         aria-labelledby={box.labelledBy}
         placeholder={t("editor.addOne")}
         value={typed}
@@ -110,7 +110,7 @@ export function Picks(box: BoxProps & { of: NameKind }) {
         onChoose={add}
         onEnter={() => add(typed.trim())}
         onBlur={() => add(typed.trim())}
-        className={dressed(box.isWrong)}
+        className={fieldStyle(box.isWrong)}
       />
     </div>
   );

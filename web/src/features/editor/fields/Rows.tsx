@@ -1,4 +1,4 @@
-/** Name → expression, a row each. */
+/** Map of names to expressions, one row each. */
 
 import { Plus, X } from "lucide-react";
 import { lazy, Suspense, useEffect, useId, useRef, useState } from "react";
@@ -8,10 +8,10 @@ import { Button } from "@/components/Button";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { IconButton } from "@/components/IconButton";
 import { type FormulaSyntax, objectOf } from "../document/shapes";
-import { DRESS, ValueBox } from "./boxes";
+import { FIELD_STYLE, ValueBox } from "./boxes";
 import { Formula, FormulaText } from "./FormulaField";
 import type { BoxProps } from "./fieldContext";
-import { pointerTo, useForm, useWrong } from "./fieldContext";
+import { pointerTo, useForm, useProblems } from "./fieldContext";
 
 const JsonBox = lazy(() => import("./JsonBox").then((one) => ({ default: one.JsonBox })));
 
@@ -24,9 +24,9 @@ export function Rows(box: BoxProps & { spelled: FormulaSyntax | "value" }) {
   const { t } = useTranslation();
   const [rows, setRows] = useState(() => rowsOf(box.value));
   const [added, add] = useState<number | null>(null);
-  // Rows that say nothing yet are not in the document: they are kept here until they do.
+  // The document does not contain empty rows, so this component keeps them until they have a value.
   useEffect(
-    () => setRows((now) => (same(objectFrom(now), objectOf(box.value)) ? now : rowsOf(box.value))),
+    () => setRows((now) => (isSameObject(objectFrom(now), objectOf(box.value)) ? now : rowsOf(box.value))),
     [box.value],
   );
   if (typeof box.value === "string" && box.spelled !== "value") return <FormulaText {...box} spelled={box.spelled} />;
@@ -39,14 +39,14 @@ export function Rows(box: BoxProps & { spelled: FormulaSyntax | "value" }) {
   return (
     <fieldset aria-labelledby={box.labelledBy} className="space-y-1">
       {rows.map((row, at) => (
-        <OneRow
-          // biome-ignore lint/suspicious/noArrayIndexKey: their names are what is typed
+        <RowFields
+          // biome-ignore lint/suspicious/noArrayIndexKey: the user edits the names
           key={at}
           row={row}
           spelled={box.spelled}
           at={pointerTo(box.at, row.name)}
           isNew={at === added}
-          isTwice={rows.some((other, place) => place < at && other.name === row.name)}
+          isDuplicate={rows.some((other, place) => place < at && other.name === row.name)}
           onChange={(next) => change(rows.with(at, next))}
           onRemove={() => change(rows.toSpliced(at, 1))}
         />
@@ -67,11 +67,11 @@ export function Rows(box: BoxProps & { spelled: FormulaSyntax | "value" }) {
   );
 }
 
-function OneRow(props: {
+function RowFields(props: {
   row: Row;
   spelled: FormulaSyntax | "value";
   at: string;
-  isTwice: boolean;
+  isDuplicate: boolean;
   isNew: boolean;
   onChange: (row: Row) => void;
   onRemove: () => void;
@@ -80,7 +80,7 @@ function OneRow(props: {
   const { known } = useForm();
   const { row, spelled, onChange } = props;
   const id = useId();
-  const wrong = useWrong(props.at, true)[0];
+  const wrong = useProblems(props.at, true)[0];
   const name = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (props.isNew) name.current?.focus();
@@ -93,9 +93,9 @@ function OneRow(props: {
           ref={name}
           aria-label={t("editor.rowName")}
           value={row.name}
-          aria-invalid={props.isTwice}
+          aria-invalid={props.isDuplicate}
           onChange={(event) => onChange({ ...row, name: event.target.value })}
-          className={`${DRESS} w-2/5! border-line-strong font-mono text-xs`}
+          className={`${FIELD_STYLE} w-2/5! border-line-strong font-mono text-xs`}
         />
         <span id={id} className="sr-only">
           {label}
@@ -125,7 +125,7 @@ function OneRow(props: {
         </div>
         <IconButton icon={X} name={t("editor.takeOut", { name: row.name })} onClick={props.onRemove} />
       </div>
-      {props.isTwice ? <p className="text-xs text-failed">{t("editor.twice")}</p> : null}
+      {props.isDuplicate ? <p className="text-xs text-failed">{t("editor.twice")}</p> : null}
       {wrong ? (
         <ErrorDetail
           code={wrong.code}
@@ -142,13 +142,13 @@ function rowsOf(value: Json | undefined): Row[] {
   return Object.entries(objectOf(value)).map(([name, one]) => ({ name, value: one }));
 }
 
-/** Of rows with one name the first counts; rows without a name or a value do not. */
+/** The first of several rows with the same name counts; rows without a name or value are ignored. */
 function objectFrom(rows: readonly Row[]): JsonObject {
   const found: JsonObject = {};
   for (const { name, value } of rows) if (name && value !== "" && !(name in found)) found[name] = value;
   return found;
 }
 
-function same(one: JsonObject, other: JsonObject): boolean {
+function isSameObject(one: JsonObject, other: JsonObject): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,4 +1,7 @@
-/** A JSON Schema of an object, field by field: name, type, required, what it is for. What it says beside that stays. */
+/**
+ * Editor for the JSON Schema of an object: name, type, required and description of each field. Other keywords are
+ * preserved.
+ */
 
 import { Plus, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
@@ -7,12 +10,12 @@ import type { Json, JsonObject } from "@/api/views";
 import { Button } from "@/components/Button";
 import { IconButton } from "@/components/IconButton";
 import { objectOf } from "../document/shapes";
-import { DRESS, readOf, writtenOf } from "./boxes";
+import { FIELD_STYLE, textOfValue, valueOfText } from "./boxes";
 import type { BoxProps } from "./fieldContext";
 import { JsonBox } from "./JsonBox";
 
 const TYPES = ["string", "number", "integer", "boolean", "array", "object"];
-const SMALL = `${DRESS} border-line-strong text-sm`;
+const SMALL = `${FIELD_STYLE} border-line-strong text-sm`;
 
 export function SchemaBuilder(box: BoxProps) {
   const { t } = useTranslation();
@@ -46,7 +49,7 @@ export function SchemaBuilder(box: BoxProps) {
         <>
           {fields.map(([name, field], at) => (
             <SchemaField
-              // biome-ignore lint/suspicious/noArrayIndexKey: their names are what is typed
+              // biome-ignore lint/suspicious/noArrayIndexKey: the user edits the names
               key={at}
               name={name}
               field={field}
@@ -93,7 +96,7 @@ function SchemaField(props: {
   name: string;
   field: JsonObject;
   isRequired: boolean;
-  /** It was added just now: its name is what is typed next. */
+  /** The field was just added, so its name is selected for typing. */
   isNew: boolean;
   onChange: (name: string, field: JsonObject) => void;
   onRequire: (isRequired: boolean) => void;
@@ -169,9 +172,9 @@ function SchemaField(props: {
         <input
           aria-label={t("schema.default")}
           placeholder={t("schema.default")}
-          value={writtenOf(field.default)}
+          value={textOfValue(field.default)}
           onChange={(event) =>
-            set("default", type === "string" ? event.target.value || undefined : readOf(event.target.value))
+            set("default", type === "string" ? event.target.value || undefined : valueOfText(event.target.value))
           }
           className={SMALL}
         />

@@ -1,4 +1,4 @@
-/** What a tool is called with: a field for each argument that it takes, as its schema says. */
+/** Arguments of a tool: one field for each parameter in its schema. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
@@ -6,14 +6,14 @@ import type { Json, JsonObject } from "@/api/views";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { toolsNamed } from "@/features/tools/tools";
 import { objectOf } from "../document/shapes";
-import { readOf, writtenOf } from "./boxes";
+import { textOfValue, valueOfText } from "./boxes";
 import { Formula } from "./FormulaField";
 import type { BoxProps } from "./fieldContext";
-import { pointerTo, useForm, useWrong } from "./fieldContext";
+import { pointerTo, useForm, useProblems } from "./fieldContext";
 import { Rows } from "./Rows";
 
 export function ToolArguments(box: BoxProps & { tool: string }) {
-  // A name that is being typed is no tool's yet.
+  // While the user types, the name may not belong to a tool yet.
   const known = useQuery({ ...toolsNamed([box.tool]), enabled: box.tool !== "" });
   const schema = objectOf(known.data?.[0]?.parameters as Json | undefined);
   const taken = Object.entries(objectOf(schema.properties));
@@ -62,7 +62,7 @@ function Argument(props: {
 }) {
   const { known } = useForm();
   const id = useId();
-  const wrong = useWrong(props.at, true)[0];
+  const wrong = useProblems(props.at, true)[0];
   const { schema } = props;
   const isText = schema.type === "string";
   return (
@@ -75,8 +75,8 @@ function Argument(props: {
         ) : null}
       </span>
       <Formula
-        value={isText && typeof props.value === "string" ? props.value : writtenOf(props.value)}
-        onChange={(text) => props.onChange(isText ? text || undefined : readOf(text))}
+        value={isText && typeof props.value === "string" ? props.value : textOfValue(props.value)}
+        onChange={(text) => props.onChange(isText ? text || undefined : valueOfText(text))}
         spelled="template"
         known={known}
         labelledBy={id}

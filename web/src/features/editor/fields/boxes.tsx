@@ -1,4 +1,4 @@
-/** The plain ways to fill in a value. */
+/** Basic input controls. */
 
 import { Plus, X } from "lucide-react";
 import { useEffect, useState } from "react";
@@ -11,13 +11,13 @@ import { useServerTexts } from "@/i18n/given";
 import { objectOf } from "../document/shapes";
 import type { BoxProps } from "./fieldContext";
 
-export const DRESS = "w-full rounded-md border bg-surface px-2 py-1.5";
+export const FIELD_STYLE = "w-full rounded-md border bg-surface px-2 py-1.5";
 
-export function dressed(isWrong: boolean): string {
-  return `${DRESS} ${isWrong ? "border-failed" : "border-line-strong"}`;
+export function fieldStyle(isWrong: boolean): string {
+  return `${FIELD_STYLE} ${isWrong ? "border-failed" : "border-line-strong"}`;
 }
 
-export function aria(box: BoxProps) {
+export function ariaProps(box: BoxProps) {
   return { id: box.id, "aria-describedby": box.describedBy, "aria-invalid": box.isWrong };
 }
 
@@ -30,22 +30,22 @@ export function TextBox(box: BoxProps & { kind: "text" | "long" | "duration" | "
   if (kind === "long")
     return (
       <textarea
-        {...aria(box)}
+        {...ariaProps(box)}
         rows={Math.min(14, Math.max(2, text.split("\n").length + 1))}
         value={text}
         spellCheck={!box.isCode}
         onChange={(event) => change(event.target.value)}
-        className={`${dressed(box.isWrong)} resize-y ${box.isCode ? "font-mono text-xs" : ""}`}
+        className={`${fieldStyle(box.isWrong)} resize-y ${box.isCode ? "font-mono text-xs" : ""}`}
       />
     );
   const example = kind === "duration" ? t("editor.durationExample") : kind === "size" ? t("editor.sizeExample") : "";
   return (
     <input
-      {...aria(box)}
+      {...ariaProps(box)}
       value={text}
       placeholder={example}
       onChange={(event) => change(event.target.value)}
-      className={dressed(box.isWrong)}
+      className={fieldStyle(box.isWrong)}
     />
   );
 }
@@ -53,7 +53,7 @@ export function TextBox(box: BoxProps & { kind: "text" | "long" | "duration" | "
 export function BooleanBox(box: BoxProps) {
   return (
     <input
-      {...aria(box)}
+      {...ariaProps(box)}
       type="checkbox"
       checked={box.value === true}
       onChange={(event) => box.onChange(event.target.checked ? true : box.value === undefined ? undefined : false)}
@@ -65,14 +65,14 @@ export function BooleanBox(box: BoxProps) {
 export function NumberBox(box: BoxProps & { least: number | null; most: number | null; isWhole: boolean }) {
   return (
     <input
-      {...aria(box)}
+      {...ariaProps(box)}
       type="number"
       step={box.isWhole ? 1 : "any"}
       {...(box.least === null ? {} : { min: box.least })}
       {...(box.most === null ? {} : { max: box.most })}
       value={typeof box.value === "number" ? box.value : ""}
       onChange={(event) => box.onChange(event.target.value === "" ? undefined : Number(event.target.value))}
-      className={dressed(box.isWrong)}
+      className={fieldStyle(box.isWrong)}
     />
   );
 }
@@ -84,10 +84,10 @@ export function Choice(box: BoxProps & { field: string; choices: string[] }) {
   const choices = value && !box.choices.includes(value) ? [...box.choices, value] : box.choices;
   return (
     <select
-      {...aria(box)}
+      {...ariaProps(box)}
       value={value}
       onChange={(event) => box.onChange(event.target.value || undefined)}
-      className={dressed(box.isWrong)}
+      className={fieldStyle(box.isWrong)}
     >
       <option value="">{t("editor.unset")}</option>
       {choices.map((one) => (
@@ -99,7 +99,7 @@ export function Choice(box: BoxProps & { field: string; choices: string[] }) {
   );
 }
 
-/** Some of a few. */
+/** Checkboxes for a list of fixed choices. */
 export function Choices(box: BoxProps & { field: string; choices: string[] }) {
   const given = useServerTexts();
   const picked = Array.isArray(box.value) ? box.value.map(String) : [];
@@ -125,15 +125,15 @@ export function Choices(box: BoxProps & { field: string; choices: string[] }) {
   );
 }
 
-/** Several words, one a line. */
+/** List of strings, one per line. */
 export function Words(box: BoxProps) {
-  const kept = Array.isArray(box.value) ? box.value.map(String).join("\n") : "";
-  const [text, setText] = useState(kept);
-  useEffect(() => setText((now) => (lines(now).join("\n") === kept ? now : kept)), [kept]);
+  const stored = Array.isArray(box.value) ? box.value.map(String).join("\n") : "";
+  const [text, setText] = useState(stored);
+  useEffect(() => setText((now) => (lines(now).join("\n") === stored ? now : stored)), [stored]);
   const { t } = useTranslation();
   return (
     <textarea
-      {...aria(box)}
+      {...ariaProps(box)}
       aria-labelledby={box.labelledBy}
       placeholder={t("editor.onePerLine")}
       rows={Math.max(2, text.split("\n").length)}
@@ -143,7 +143,7 @@ export function Words(box: BoxProps) {
         const words = lines(event.target.value);
         box.onChange(words.length > 0 ? words : undefined);
       }}
-      className={dressed(box.isWrong)}
+      className={fieldStyle(box.isWrong)}
     />
   );
 }
@@ -155,36 +155,36 @@ function lines(text: string): string[] {
     .filter(Boolean);
 }
 
-/** Any value: a number, true, a list are what they are; everything else is text. */
+/** Any value: JSON such as a number, true or a list is parsed; other input is a string. */
 export function ValueBox(box: BoxProps) {
   const { t } = useTranslation();
-  const kept = writtenOf(box.value);
-  const [text, setText] = useState(kept);
-  useEffect(() => setText((now) => (writtenOf(readOf(now)) === kept ? now : kept)), [kept]);
+  const stored = textOfValue(box.value);
+  const [text, setText] = useState(stored);
+  useEffect(() => setText((now) => (textOfValue(valueOfText(now)) === stored ? now : stored)), [stored]);
   return (
     <textarea
-      {...aria(box)}
+      {...ariaProps(box)}
       rows={Math.min(10, Math.max(1, text.split("\n").length))}
       value={text}
       spellCheck={false}
       placeholder={t("editor.anyValue")}
       onChange={(event) => {
         setText(event.target.value);
-        box.onChange(readOf(event.target.value));
+        box.onChange(valueOfText(event.target.value));
       }}
-      className={`${dressed(box.isWrong)} resize-y font-mono text-xs`}
+      className={`${fieldStyle(box.isWrong)} resize-y font-mono text-xs`}
     />
   );
 }
 
-/** A text that would read as something else stands in quotes. */
-export function writtenOf(value: Json | undefined): string {
+/** A string that would parse as another value is quoted. */
+export function textOfValue(value: Json | undefined): string {
   if (value === undefined) return "";
   if (typeof value !== "string") return JSON.stringify(value, null, 2);
-  return readOf(value) === value ? value : JSON.stringify(value);
+  return valueOfText(value) === value ? value : JSON.stringify(value);
 }
 
-export function readOf(text: string): Json | undefined {
+export function valueOfText(text: string): Json | undefined {
   if (text === "") return undefined;
   try {
     return JSON.parse(text) as Json;
@@ -215,7 +215,7 @@ export function LocalizedText(box: BoxProps & { isLong: boolean }) {
             lang={language}
             value={String(text ?? "")}
             onChange={(event) => change(language, event.target.value)}
-            className={dressed(box.isWrong)}
+            className={fieldStyle(box.isWrong)}
           />
           <IconButton
             icon={X}
@@ -233,7 +233,7 @@ export function LocalizedText(box: BoxProps & { isLong: boolean }) {
   );
 }
 
-/** Makes a text one of several languages. */
+/** Button that turns a text into one with several languages. */
 export function Localize({ box, language }: { box: BoxProps; language: string }) {
   const { t } = useTranslation();
   if (box.value !== undefined && typeof box.value !== "string") return null;

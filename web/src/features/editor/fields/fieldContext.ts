@@ -1,11 +1,11 @@
-/** Context of the fields of one form: problems, the names that formulas can read, and the labels of fields. */
+/** Context of the fields of one form: problems, the names that formulas can read, and field labels. */
 import { createContext, useContext } from "react";
 import { useTranslation } from "react-i18next";
 import type { Problem } from "@/api/http";
 import type { Json, JsonObject } from "@/api/views";
-import type { Known } from "../document/known";
+import type { FormulaScope } from "../document/known";
 
-/** What each kind of input receives. */
+/** Props of every kind of input. */
 export interface BoxProps {
   id: string;
   labelledBy: string;
@@ -19,36 +19,36 @@ export interface BoxProps {
 
 export interface Form {
   problems: readonly Problem[];
-  known: Known;
-  /** Ids of the nodes that can be named. */
+  known: FormulaScope;
+  /** Ids of the nodes that can be referenced. */
   nodes: readonly string[];
-  /** What the fields held in the last execution, to try formulas with; asked when it is needed. */
+  /** Load the field values of the last execution, for trying formulas. */
   sample: () => Promise<JsonObject | null>;
 }
 
-const Shared = createContext<Form | null>(null);
+const FormContext = createContext<Form | null>(null);
 
-export const FormShared = Shared.Provider;
+export const FormProvider = FormContext.Provider;
 
 export function useForm(): Form {
-  const form = useContext(Shared);
+  const form = useContext(FormContext);
   if (!form) throw new Error("A field belongs into a form.");
   return form;
 }
 
-/** What is wrong at a pointer; of what is inside it too, where that has no fields of its own. */
-export function useWrong(at: string, isWhole: boolean): Problem[] {
+/** Problems at a pointer; with `isWhole` also those inside it, for values without fields of their own. */
+export function useProblems(at: string, isWhole: boolean): Problem[] {
   const { problems } = useForm();
   return problems.filter((one) => one.pointer === at || (isWhole && one.pointer.startsWith(`${at}/`)));
 }
 
-/** How a field is called: in the language of the page where there is a word, else by its own name, in words. */
-export function useCalled(): (name: string) => string {
+/** Label of a field: its translation, otherwise its name as words. */
+export function useFieldLabel(): (name: string) => string {
   const { t } = useTranslation();
-  return (name) => t(`field.${name}`, { defaultValue: inWords(name) });
+  return (name) => t(`field.${name}`, { defaultValue: asWords(name) });
 }
 
-export function inWords(name: string): string {
+export function asWords(name: string): string {
   const words = name.replaceAll(/([a-z\d])([A-Z])/g, "$1 $2").replaceAll(/[_-]/g, " ");
   return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
 }

@@ -1,4 +1,4 @@
-/** What two definitions differ in: drawn, listed, and as text. */
+/** Differences between two definitions: as a graph, a list, and text. */
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Definition, Json } from "@/api/views";
@@ -13,7 +13,7 @@ const VIEWS = ["graph", "list", "text"] as const;
 export interface Compared {
   before: Definition;
   after: Definition;
-  /** As their authors wrote them, where that is known; else the native documents are shown. */
+  /** The authors' texts, if known; otherwise the native documents are compared. */
   texts?: { before: string; after: string };
 }
 
@@ -24,7 +24,7 @@ function documentText({ graph: _, ...document }: Definition): string {
 export function DiffView({ before, after, texts }: Compared) {
   const { t } = useTranslation();
   const changes = useMemo(() => changesBetween(before, after), [before, after]);
-  // What was taken away is still called by its name.
+  // Removed nodes are still shown by their names.
   const nodes = useMemo(() => [...before.nodes, ...after.nodes], [before, after]);
   const [view, setView] = useState<(typeof VIEWS)[number]>("graph");
   return (
@@ -68,7 +68,7 @@ export function DiffView({ before, after, texts }: Compared) {
 
 function ChangeList({ changes }: { changes: readonly Change[] }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nameOf = useNodeName();
   return (
     <ul className="divide-y divide-line rounded-md border border-line empty:hidden">
       {changes.map((one) => (
@@ -78,7 +78,7 @@ function ChangeList({ changes }: { changes: readonly Change[] }) {
             <span className="min-w-0 break-words">
               {t(`diff.kind.${one.kind}`)}{" "}
               <bdi className="font-medium" title={one.id}>
-                {one.kind === "node" ? called(one.id) : one.kind === "edge" ? arrowName(one.id, called) : one.id}
+                {one.kind === "node" ? nameOf(one.id) : one.kind === "edge" ? arrowName(one.id, nameOf) : one.id}
               </bdi>{" "}
               <span className="text-ink-faint">{t(`diff.${one.mark}`)}</span>
             </span>

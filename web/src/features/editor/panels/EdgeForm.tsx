@@ -8,11 +8,11 @@ import { useNodeName } from "@/graph/model/nodeNames";
 import type { Draft } from "../document/draft";
 import { fieldsNamed } from "../document/shapes";
 import { useEditor } from "../editorContext";
-import { dressed } from "../fields/boxes";
+import { fieldStyle } from "../fields/boxes";
 import { Field } from "../fields/Field";
 import { pointerTo } from "../fields/fieldContext";
 
-/** Kinds of conditions, and how the language calls what each of them says. */
+/** Condition types and the names of their schemas. */
 const CONDITIONS = {
   always: "Always",
   expression: "When",
@@ -27,12 +27,12 @@ const CONDITIONS = {
 } as const;
 const OWN = ["label", "mark"];
 
-/** When an edge is taken. */
+/** Form of an edge: when it is taken. */
 export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: JsonObject; draft: Draft }) {
   const { t } = useTranslation();
   const { name, edge, schema, draft } = props;
-  const called = useNodeName();
-  const { stage } = useEditor();
+  const nameOf = useNodeName();
+  const { canvas } = useEditor();
   const id = useId();
   const at = pointerTo("/edges", draft.shown.edges.indexOf(edge));
   const kind = String(edge.condition?.type ?? "always");
@@ -47,22 +47,22 @@ export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: Js
         : { op: "change_edge", edge: name, set: { [pointer]: value } },
     );
   const choose = (next: string) => {
-    const asked = fieldsFor(next).filter((field) => field.required);
-    const kept = Object.fromEntries(asked.map((field) => [field.name, edge.condition?.[field.name] ?? ""]));
-    change("/condition", next === "always" ? undefined : { type: next, ...kept });
+    const required = fieldsFor(next).filter((field) => field.required);
+    const fields = Object.fromEntries(required.map((field) => [field.name, edge.condition?.[field.name] ?? ""]));
+    change("/condition", next === "always" ? undefined : { type: next, ...fields });
   };
   return (
     <section aria-label={t("editor.edge")} className="space-y-3">
       <div className="flex items-start gap-2" data-at={at}>
         <h2 className="line-clamp-3 min-w-0 flex-1 font-semibold wrap-anywhere">
-          <bdi>{called(edge.source)}</bdi> → <bdi>{called(edge.target)}</bdi>
+          <bdi>{nameOf(edge.source)}</bdi> → <bdi>{nameOf(edge.target)}</bdi>
         </h2>
         <IconButton
           icon={Trash2}
           name={t("editor.removeEdge")}
           onClick={() => {
             draft.act({ op: "disconnect", edge: name });
-            stage.focus();
+            canvas.focus();
           }}
         />
       </div>
@@ -70,7 +70,7 @@ export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: Js
         <label htmlFor={id} className="mb-0.5 block font-medium">
           {t("editor.taken")}
         </label>
-        <select id={id} value={kind} onChange={(event) => choose(event.target.value)} className={dressed(false)}>
+        <select id={id} value={kind} onChange={(event) => choose(event.target.value)} className={fieldStyle(false)}>
           {[...new Set([...Object.keys(CONDITIONS), kind])].map((one) => (
             <option key={one} value={one}>
               {t(`condition.${one}`, one)}
@@ -87,7 +87,7 @@ export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: Js
           onChange={(value) => change("/condition", { ...edge.condition, type: kind, [field.name]: value ?? "" })}
         />
       ))}
-      <Place name={name} edge={edge} draft={draft} />
+      <EdgeOrder name={name} edge={edge} draft={draft} />
       {fieldsNamed(schema, "Edge")
         .filter((field) => OWN.includes(field.name))
         .map((field) => (
@@ -103,10 +103,10 @@ export function EdgeForm(props: { name: string; edge: DefinitionEdge; schema: Js
   );
 }
 
-/** Which of a node's connections is asked first. */
-function Place({ name, edge, draft }: { name: string; edge: DefinitionEdge; draft: Draft }) {
+/** Order in which the outgoing edges of a node are evaluated. */
+function EdgeOrder({ name, edge, draft }: { name: string; edge: DefinitionEdge; draft: Draft }) {
   const { t } = useTranslation();
-  const called = useNodeName();
+  const nameOf = useNodeName();
   const names = edgeNames(draft.shown.edges);
   const beside = names.filter((_, at) => draft.shown.edges[at]?.source === edge.source);
   const nth = beside.indexOf(name);
@@ -119,7 +119,7 @@ function Place({ name, edge, draft }: { name: string; edge: DefinitionEdge; draf
   return (
     <div className="flex items-center gap-1 text-sm text-ink-soft">
       <span className="flex-1">
-        {t("editor.order", { node: called(edge.source), nth: nth + 1, count: beside.length })}
+        {t("editor.order", { node: nameOf(edge.source), nth: nth + 1, count: beside.length })}
       </span>
       <IconButton
         icon={ArrowUp}

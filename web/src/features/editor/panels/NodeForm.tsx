@@ -10,7 +10,7 @@ import type { Draft } from "../document/draft";
 import { firstConfig } from "../document/palette";
 import { configFields, type FieldShape, fieldsNamed } from "../document/shapes";
 import { useEditor } from "../editorContext";
-import { dressed } from "../fields/boxes";
+import { fieldStyle } from "../fields/boxes";
 import { Field, Folded } from "../fields/Field";
 import { pointerTo, useForm } from "../fields/fieldContext";
 import { ResultNameField } from "./ResultNameField";
@@ -28,7 +28,7 @@ const RUN = [
   "progress",
   "placement",
 ];
-/** What people ask of a type first; of the others, as many as fit, in the order of the language. */
+/** Fields to show first, for common node types; for other types, the first ones in schema order. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
   agent: ["prompt", "system", "tools", "outputSchema"],
   prompt: ["prompt", "system", "tools", "outputSchema"],
@@ -36,12 +36,12 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
 };
 const FIRST_MAX = 4;
 
-/** What a node says, field by field, as its type takes it. */
+/** Form of a node, with the fields of its type. */
 export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draft: Draft }) {
   const { t, i18n } = useTranslation();
   const { node, schema, draft } = props;
   const { problems } = useForm();
-  const { stage } = useEditor();
+  const { canvas } = useEditor();
   const at = pointerTo("/nodes", draft.shown.nodes.indexOf(node));
   const fields = useMemo(() => configFields(schema, node.type), [schema, node.type]);
   const own = useMemo(() => new Map(fieldsNamed(schema, "Node").map((one) => [one.name, one])), [schema]);
@@ -50,7 +50,7 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
   const first = FIRST[node.type];
   const isFirst = (field: FieldShape, nth: number) =>
     field.required || isSet(field) || (first ? first.includes(field.name) : nth < FIRST_MAX);
-  // What must be said and what is said come first; the order stays while one types.
+  // Required and filled fields come first; the order does not change while the user types.
   const [main] = useState(() => {
     const rank = (field: FieldShape) =>
       first?.includes(field.name) ? first.indexOf(field.name) - FIRST_MAX : field.required ? 0 : isSet(field) ? 1 : 2;
@@ -65,8 +65,8 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
         ? { op: "change_node", node: node.id, remove: [pointer] }
         : { op: "change_node", node: node.id, set: { [pointer]: value } },
     );
-  /** What a new node says of its first tool means nothing to another one. */
-  const isForAnother = (name: string) =>
+  /** The initial arguments of a new node belong to its initial tool only. */
+  const isDefaultConfig = (name: string) =>
     name === "tool" && JSON.stringify(config) === JSON.stringify(firstConfig(node.type));
   const configField = (field: FieldShape) => (
     <Field
@@ -77,7 +77,7 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
       beside={config}
       onChange={(value) => {
         const pointer = pointerTo("/config", field.name);
-        if (value === undefined || !isForAnother(field.name)) change(pointer)(value);
+        if (value === undefined || !isDefaultConfig(field.name)) change(pointer)(value);
         else
           draft.type({ op: "change_node", node: node.id, set: { [pointer]: value }, remove: ["/config/parameters"] });
       }}
@@ -92,7 +92,7 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
   };
   const isWrongIn = (names: readonly string[]) =>
     problems.some((one) => names.some((name) => one.pointer.startsWith(`${at}/${name}`)));
-  const said = (names: readonly string[]) => names.filter((name) => node[name] !== undefined).length;
+  const setCount = (names: readonly string[]) => names.filter((name) => node[name] !== undefined).length;
   const more = fields.filter((field) => !main.includes(field.name));
   const rest = more.map((one) => `config/${one.name}`);
   return (
@@ -107,12 +107,12 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
           name={t("editor.remove")}
           onClick={() => {
             draft.act({ op: "remove_node", node: node.id });
-            stage.focus();
+            canvas.focus();
           }}
         />
       </div>
       <NodeVerbs node={node} />
-      <Own at={at} />
+      <NodeProblems at={at} />
       {ownField("name")}
       {main.flatMap((name) => fields.find((one) => one.name === name) ?? []).map(configField)}
       {more.length > 0 ? (
@@ -125,10 +125,10 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
         </Folded>
       ) : null}
       <ResultNameField node={node} onChange={change("/outputs")} />
-      <Folded name={t("editor.data")} count={said(DATA)} isWrong={isWrongIn(DATA)} isOpen={said(DATA) > 0}>
+      <Folded name={t("editor.data")} count={setCount(DATA)} isWrong={isWrongIn(DATA)} isOpen={setCount(DATA) > 0}>
         <div className="space-y-3">{DATA.map(ownField)}</div>
       </Folded>
-      <Folded name={t("editor.advanced")} count={said(RUN)} isWrong={isWrongIn(RUN)}>
+      <Folded name={t("editor.advanced")} count={setCount(RUN)} isWrong={isWrongIn(RUN)}>
         <div className="space-y-3">
           <NodeId node={node} draft={draft} />
           {ownField("description")}
@@ -139,8 +139,8 @@ export function NodeForm(props: { node: DefinitionNode; schema: JsonObject; draf
   );
 }
 
-/** What is wrong with the node itself, not with one of its fields. */
-function Own({ at }: { at: string }) {
+/** Problems of the node itself, not of one of its fields. */
+function NodeProblems({ at }: { at: string }) {
   const { problems } = useForm();
   const own = problems.filter(
     (one) => one.pointer === at || one.pointer === `${at}/id` || one.pointer === `${at}/type`,
@@ -186,7 +186,7 @@ function NodeId({ node, draft }: { node: DefinitionNode; draft: Draft }) {
         onKeyDown={(event) => {
           if (event.key === "Enter") rename();
         }}
-        className={`${dressed(isWrong)} font-mono`}
+        className={`${fieldStyle(isWrong)} font-mono`}
       />
       <p id={`${id}-about`} className={`mt-0.5 text-xs ${isTaken ? "text-failed" : "text-ink-faint"}`}>
         {isTaken ? t("editor.idTaken") : t("editor.idAbout")}

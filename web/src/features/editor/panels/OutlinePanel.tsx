@@ -1,4 +1,4 @@
-/** The workflow as a tree, to build and change by keys alone. */
+/** The workflow as a tree, for editing with the keyboard. */
 import { Plus } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -7,7 +7,7 @@ import { pictureOf } from "@/graph/model/picture";
 import { Outline } from "@/graph/render/Outline";
 import type { Row } from "@/graph/render/outlineRows";
 import { selectionOf } from "../canvas/selection";
-import { type Adding, added, removed } from "../document/edits";
+import { addNode, type NewNode, removeElements } from "../document/edits";
 import { useDrawnDefinition, useEditor } from "../editorContext";
 
 const QuickAdd = lazy(() => import("../canvas/QuickAdd"));
@@ -15,33 +15,33 @@ const ConnectDialog = lazy(() => import("../canvas/ConnectDialog"));
 
 export default function OutlinePanel() {
   const { t, i18n } = useTranslation();
-  const { draft, stage, picked, select, pick } = useEditor();
+  const { draft, canvas, picked, select, pick } = useEditor();
   const drawn = useDrawnDefinition();
   const definition = draft.shown;
   const picture = useMemo(() => pictureOf(drawn, i18n.language, t), [drawn, i18n.language, t]);
-  const [adding, add] = useState<Omit<Adding, "type"> | null>(null);
+  const [adding, add] = useState<Omit<NewNode, "type"> | null>(null);
   const [connecting, connect] = useState<Row | null>(null);
-  const [hasFocus] = useState(() => stage.isOutlineWanted);
-  // Not while it is rendered: a rendering may be thrown away and begun again.
+  const [hasFocus] = useState(() => canvas.focusOutline);
+  // Not during rendering, because React may discard a render and start again.
   useEffect(() => {
-    stage.isOutlineWanted = false;
-  }, [stage]);
+    canvas.focusOutline = false;
+  }, [canvas]);
 
   const move = (row: Row) => {
     if (row.arrow?.isImplied) return;
     select(selectionOf(row));
-    stage.reveal([row.arrow?.source ?? row.id]);
+    canvas.reveal([row.arrow?.source ?? row.id]);
   };
   const remove = (row: Row) => {
     if (row.arrow?.isImplied) return;
-    draft.act(...removed(definition, selectionOf(row)));
+    draft.act(...removeElements(definition, selectionOf(row)));
     select(selectionOf(row.parent?.startsWith("node ") ? { kind: "node", id: row.parent.slice(5) } : null));
   };
   const put = (type: string) => {
-    const { id, changes } = added(definition, stage.places(), { ...adding, type });
+    const { id, changes } = addNode(definition, canvas.positions(), { ...adding, type });
     draft.act(...changes);
     select(selectionOf({ kind: "node", id }));
-    stage.reveal([id]);
+    canvas.reveal([id]);
     add(null);
   };
   return (

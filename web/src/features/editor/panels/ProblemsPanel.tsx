@@ -12,11 +12,11 @@ import { useEditor } from "../editorContext";
 const SEVERITIES = ["error", "warning", "info"] as const;
 const COLOURS = { error: "text-failed", warning: "text-waiting", info: "text-accent" };
 
-/** What is wrong with what is on the screen; each problem leads to its place, and is mended where that is sure. */
+/** Problems of the draft, with links to their fields, and fixes where those are certain. */
 export default function ProblemsPanel() {
   const { t } = useTranslation();
   const { checked, draft, saved } = useEditor();
-  // The fixes of other dialects are for their documents, not for the native one that is on the screen.
+  // Fixes of other dialects apply to the author's document, not to the native definition on the screen.
   const isNative = saved.dialect === "native";
   const mended = isNative ? checked.problems.filter((one) => fixOf(one, draft.shown)) : [];
   return (
@@ -57,14 +57,14 @@ function severityOf(problem: Problem): (typeof SEVERITIES)[number] {
 function Entry({ problem, canFix }: { problem: Problem; canFix: boolean }) {
   const { t } = useTranslation();
   const { draft, jump } = useEditor();
-  const called = useNodeName();
+  const nameOf = useNodeName();
   const place = pickedAt(problem.pointer, draft.shown);
   return (
     <li className="flex items-start gap-2 py-2 text-sm">
       <div className="min-w-0 flex-1">
         {place ? (
           <p className="font-medium text-ink-soft" title={place.id}>
-            <bdi>{place.kind === "node" ? called(place.id) : arrowName(place.id, called)}</bdi>
+            <bdi>{place.kind === "node" ? nameOf(place.id) : arrowName(place.id, nameOf)}</bdi>
           </p>
         ) : null}
         <button type="button" onClick={() => jump(problem)} className="text-left break-words hover:underline">

@@ -5,14 +5,14 @@ import { executionPath } from "@/api/queries";
 import type { Execution, ExecutionEntry, Json, JsonObject } from "@/api/views";
 import { Loading } from "@/components/StatusMessage";
 import { edgeNames } from "@/graph/model/edgeNames";
-import { knownAt } from "../document/known";
+import { scopeAt } from "../document/known";
 import { useEditor } from "../editorContext";
-import { type Form, FormShared } from "../fields/fieldContext";
+import { type Form, FormProvider } from "../fields/fieldContext";
 import { EdgeForm } from "./EdgeForm";
 import { NodeForm } from "./NodeForm";
 import { WorkflowForm } from "./WorkflowForm";
 
-/** What the picked node or connection says, to be changed; else what the workflow says as a whole. */
+/** Form of the selected node or edge, otherwise of the workflow. */
 export function Properties() {
   const { id, draft, node, picked, schema, checked, saved } = useEditor();
   const { i18n } = useTranslation();
@@ -20,12 +20,12 @@ export function Properties() {
   const edge = picked?.kind === "edge" ? definition.edges[edgeNames(definition.edges).indexOf(picked.id)] : undefined;
   const from = node ?? definition.nodes.find((one) => one.id === edge?.source);
   const sample = useCallback(() => lastState(id), [id]);
-  // Places of problems are those of the author's document: with another dialect they are not those of the fields.
+  // Problem pointers refer to the author's document; in other dialects they do not match the fields.
   const problems = saved.dialect === "native" ? checked.problems : NONE;
   const form = useMemo<Form>(
     () => ({
       problems,
-      known: knownAt(definition, from, i18n.language),
+      known: scopeAt(definition, from, i18n.language),
       nodes: definition.nodes.map((one) => one.id),
       sample,
     }),
@@ -33,7 +33,7 @@ export function Properties() {
   );
   if (!schema) return <Loading />;
   return (
-    <FormShared value={form}>
+    <FormProvider value={form}>
       {node ? (
         <NodeForm key={node.id} node={node} schema={schema} draft={draft} />
       ) : picked?.kind === "edge" && edge ? (
@@ -41,13 +41,13 @@ export function Properties() {
       ) : (
         <WorkflowForm schema={schema} draft={draft} />
       )}
-    </FormShared>
+    </FormProvider>
   );
 }
 
 const NONE: readonly never[] = [];
 
-/** What bare names meant at the end of the workflow's last execution. */
+/** State at the end of the workflow's last execution. */
 async function lastState(workflow: string): Promise<JsonObject | null> {
   try {
     const path = `/api/workflows/executions?workflow=${encodeURIComponent(workflow)}&limit=1`;
@@ -56,7 +56,7 @@ async function lastState(workflow: string): Promise<JsonObject | null> {
     const found = await apiRequest<Execution>(executionPath(last.executionId));
     return { ...found.state, input: found.input, result: found.output as Json };
   } catch {
-    // Without an execution to be seen, values are typed.
+    // Without an accessible execution, the user types the values.
     return null;
   }
 }

@@ -1,40 +1,40 @@
-/** The edge of what stands beside the canvas, to be dragged, or moved with the arrow keys. */
+/** Handle that resizes the side panel by dragging or with the arrow keys. */
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { browserStorage } from "@/browserStorage";
 
-const KEPT_AS = "pointsman.panelWidth";
-const LEAST = 280;
-const USUAL = 384;
+const STORAGE_KEY = "pointsman.panelWidth";
+const WIDTH_MIN = 280;
+const WIDTH_DEFAULT = 384;
 const STEP = 32;
 
-function most(): number {
-  return Math.max(LEAST, window.innerWidth - 320);
+function maxWidth(): number {
+  return Math.max(WIDTH_MIN, window.innerWidth - 320);
 }
 
-/** How wide it is, in pixels; this browser remembers. */
+/** Width in pixels, stored in the browser. */
 export function useWidth(): [number, (next: number) => void] {
-  const [width, set] = useState(() => Number(browserStorage.read(KEPT_AS)) || USUAL);
+  const [width, set] = useState(() => Number(browserStorage.read(STORAGE_KEY)) || WIDTH_DEFAULT);
   const change = (next: number) => {
-    const fitting = Math.round(Math.min(most(), Math.max(LEAST, next)));
-    browserStorage.write(KEPT_AS, String(fitting));
+    const fitting = Math.round(Math.min(maxWidth(), Math.max(WIDTH_MIN, next)));
+    browserStorage.write(STORAGE_KEY, String(fitting));
     set(fitting);
   };
-  return [Math.min(width, most()), change];
+  return [Math.min(width, maxWidth()), change];
 }
 
 export function ResizeHandle({ width, onChange }: { width: number; onChange: (width: number) => void }) {
   const { t } = useTranslation();
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a separator that can be moved is no <hr>
+    // biome-ignore lint/a11y/useSemanticElements: <hr> cannot be a movable separator
     <div
       role="separator"
       tabIndex={0}
       aria-orientation="vertical"
       aria-label={t("panel.width")}
       aria-valuenow={width}
-      aria-valuemin={LEAST}
-      aria-valuemax={most()}
+      aria-valuemin={WIDTH_MIN}
+      aria-valuemax={maxWidth()}
       title={t("panel.width")}
       onKeyDown={(event) => {
         if (event.key === "ArrowLeft") onChange(width + STEP);
@@ -42,7 +42,7 @@ export function ResizeHandle({ width, onChange }: { width: number; onChange: (wi
         else return;
         event.preventDefault();
       }}
-      onDoubleClick={() => onChange(width > USUAL ? USUAL : window.innerWidth / 2)}
+      onDoubleClick={() => onChange(width > WIDTH_DEFAULT ? WIDTH_DEFAULT : window.innerWidth / 2)}
       onPointerDown={(event) => {
         event.preventDefault();
         event.currentTarget.setPointerCapture(event.pointerId);

@@ -1,19 +1,19 @@
-/** The name by which later nodes read what a node brought. */
+/** Field for the name by which later nodes read the result of a node. */
 import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { DefinitionNode, Json } from "@/api/views";
-import { BRINGS, keptAs, keptUnder } from "../document/resultNames";
-import { dressed } from "../fields/boxes";
+import { HAS_RESULT, resultNameOf, withResultName } from "../document/resultNames";
+import { fieldStyle } from "../fields/boxes";
 
 export function ResultNameField(props: { node: DefinitionNode; onChange: (outputs: Json | undefined) => void }) {
   const { t } = useTranslation();
   const { node } = props;
   const id = useId();
-  const kept = keptAs(node);
-  const [text, setText] = useState(kept);
-  useEffect(() => setText(kept), [kept]);
-  if (!BRINGS.has(node.type)) return null;
-  const isTaken = text !== kept;
+  const stored = resultNameOf(node);
+  const [text, setText] = useState(stored);
+  useEffect(() => setText(stored), [stored]);
+  if (!HAS_RESULT.has(node.type)) return null;
+  const isTaken = text !== stored;
   return (
     <div>
       <label htmlFor={id} className="mb-0.5 block font-medium">
@@ -28,9 +28,9 @@ export function ResultNameField(props: { node: DefinitionNode; onChange: (output
         onChange={(event) => {
           const name = event.target.value.trimStart().replaceAll(/\s/g, "_");
           setText(name);
-          props.onChange(keptUnder(node, name));
+          props.onChange(withResultName(node, name));
         }}
-        className={`${dressed(isTaken)} font-mono text-xs`}
+        className={`${fieldStyle(isTaken)} font-mono text-xs`}
       />
       <p id={`${id}-about`} className={`mt-0.5 text-xs ${isTaken ? "text-failed" : "text-ink-faint"}`}>
         {isTaken

@@ -1,4 +1,4 @@
-/** What stands beside the canvas, one part at a time. */
+/** Tabbed panels beside the canvas. */
 import {
   Code,
   FlaskConical,
@@ -24,26 +24,31 @@ import { Properties } from "./Properties";
 import { ResizeHandle, useWidth } from "./ResizeHandle";
 
 interface Part {
-  /** Its word is `panel.<name>`. */
+  /** Its label is `panel.<name>`. */
   name: string;
   icon: LucideIcon;
   part: ComponentType | LazyExoticComponent<ComponentType>;
-  /** It is nothing for who only looks. */
-  changes?: true;
+  /** Hidden from users without edit rights. */
+  editorOnly?: true;
 }
 
 const PARTS: readonly Part[] = [
   { name: "properties", icon: SlidersHorizontal, part: Properties },
   { name: "outline", icon: ListTree, part: lazy(() => import("./OutlinePanel")) },
-  { name: "try", icon: FlaskConical, part: lazy(() => import("@/features/trying/TryPanel")), changes: true },
+  { name: "try", icon: FlaskConical, part: lazy(() => import("@/features/trying/TryPanel")), editorOnly: true },
   { name: "problems", icon: TriangleAlert, part: lazy(() => import("./ProblemsPanel")) },
   { name: "versions", icon: History, part: lazy(() => import("./VersionsPanel")) },
   { name: "text", icon: Code, part: lazy(() => import("./TextPanel")) },
-  { name: "assistant", icon: Sparkles, part: lazy(() => import("@/features/assistant/AssistantPanel")), changes: true },
+  {
+    name: "assistant",
+    icon: Sparkles,
+    part: lazy(() => import("@/features/assistant/AssistantPanel")),
+    editorOnly: true,
+  },
 ];
 
-/** Tab comes to the part that is shown; arrows go on to the others. */
-function walk(event: KeyboardEvent<HTMLDivElement>): void {
+/** Tab focuses the active tab; arrow keys move to the others. */
+function moveBetweenTabs(event: KeyboardEvent<HTMLDivElement>): void {
   const tabs = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")];
   const at = tabs.indexOf(event.target as HTMLElement);
   const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[event.key];
@@ -69,10 +74,10 @@ export function SidePanel() {
         <div
           role="tablist"
           aria-label={t("panel.label")}
-          onKeyDown={walk}
+          onKeyDown={moveBetweenTabs}
           className="flex gap-0.5 overflow-x-auto border-b border-line p-1"
         >
-          {PARTS.filter((one) => mayChange || !one.changes).map((one) => (
+          {PARTS.filter((one) => mayChange || !one.editorOnly).map((one) => (
             <button
               key={one.name}
               type="button"

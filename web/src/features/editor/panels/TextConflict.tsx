@@ -1,4 +1,4 @@
-/** The whole text was typed here while somebody saved another one: a person looks at both and says which is it. */
+/** Dialog for a typed text that conflicts with a newer revision: the user compares both and chooses one. */
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useTranslation } from "react-i18next";
@@ -12,10 +12,10 @@ import { ErrorMessage, Loading } from "@/components/StatusMessage";
 
 const TextDiff = lazy(() => import("./TextDiff"));
 
-/** `mine` replaces theirs; `theirs` leaves out what was typed, and keeps what was drawn. */
+/** `mine` replaces the newer revision; `theirs` drops the typed text and keeps the other changes. */
 export interface Choice {
   whose: "mine" | "theirs";
-  /** The revision that was looked at: nobody decides about one that came later. */
+  /** The revision that the user compared, so that the choice does not apply to a later one. */
   theirs: ApiResponse<WorkflowDetail>;
 }
 
@@ -33,27 +33,27 @@ export function TextConflict(props: {
     staleTime: 0,
     gcTime: 0,
   });
-  const told = theirs.data?.value;
+  const theirRevision = theirs.data?.value;
   const choose = (whose: Choice["whose"]) => theirs.data && props.onChoose({ whose, theirs: theirs.data });
   return (
     <Dialog open wide onClose={props.onClose} title={t("moved.typed")} about={t("moved.typedAbout")}>
       {theirs.isError ? <ErrorMessage error={theirs.error} onRetry={() => void theirs.refetch()} /> : null}
       {theirs.isPending ? <Loading /> : null}
-      {told ? (
+      {theirRevision ? (
         <>
           <Suspense fallback={<Loading />}>
-            <TextDiff before={told.text} after={props.mine} />
+            <TextDiff before={theirRevision.text} after={props.mine} />
           </Suspense>
-          <p className="mt-3 text-ink-soft">{t("moved.mineAbout", { revision: told.revision })}</p>
+          <p className="mt-3 text-ink-soft">{t("moved.mineAbout", { revision: theirRevision.revision })}</p>
           <p className="text-ink-soft">{t("moved.theirsAbout")}</p>
         </>
       ) : null}
       <DialogActions onClose={props.onClose} cancelLabel={t("moved.later")}>
         <CopyButton text={props.mine} name={t("moved.myText")} />
-        <Button onClick={() => choose("theirs")} disabled={!told || props.isBusy}>
+        <Button onClick={() => choose("theirs")} disabled={!theirRevision || props.isBusy}>
           {t("moved.theirs")}
         </Button>
-        <Button kind="primary" onClick={() => choose("mine")} disabled={!told || props.isBusy}>
+        <Button kind="primary" onClick={() => choose("mine")} disabled={!theirRevision || props.isBusy}>
           {t("moved.mine")}
         </Button>
       </DialogActions>

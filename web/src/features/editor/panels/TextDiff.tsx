@@ -4,7 +4,7 @@ import { EditorState } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { phrasesIn } from "@/forms/code/phrases";
+import { editorPhrases } from "@/forms/code/phrases";
 
 const LOOKS = EditorView.theme({
   "&": { fontSize: "12px", backgroundColor: "var(--surface)", color: "var(--ink)" },
@@ -28,7 +28,7 @@ export default function TextDiff({ before, after }: { before: string; after: str
       state: EditorState.create({
         doc: after,
         extensions: [
-          phrasesIn(t),
+          editorPhrases(t),
           lineNumbers(),
           EditorState.readOnly.of(true),
           EditorView.lineWrapping,

@@ -1,4 +1,7 @@
-/** The author's document beside its picture. What is drawn shows here at once; what is typed is drawn as soon as it reads. */
+/**
+ * Text of the author's document. Canvas edits appear in it immediately; typed text appears on the canvas once it is
+ * valid.
+ */
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type ApiError, apiRequest, type Problem } from "@/api/http";
@@ -6,27 +9,27 @@ import { definitionIn } from "@/api/queries";
 import type { Definition } from "@/api/views";
 import { Button } from "@/components/Button";
 import { ErrorMessage } from "@/components/StatusMessage";
-import DocumentEditor, { type Remark } from "@/forms/code/DocumentEditor";
+import DocumentEditor, { type DocumentProblem } from "@/forms/code/DocumentEditor";
 import { formatOf, linesOf } from "@/forms/code/places";
 import { useServerTexts } from "@/i18n/given";
-import type { Edited } from "../document/useChecked";
+import type { EditResponse } from "../document/useChecked";
 import { useEditor } from "../editorContext";
 
-const RESTS_MS = 500;
+const DEBOUNCE_MS = 500;
 
 export default function TextPanel() {
   const { t } = useTranslation();
   const { checked, saved, draft, picked, mayChange } = useEditor();
   const { meaning } = useServerTexts();
   const typing = useTyping();
-  // The text of the draft as the server answered; until then the last text that was shown.
+  // The server's text of the draft; until it arrives, the last displayed text.
   const known = draft.done.length === 0 ? saved.text : (checked.text ?? saved.text);
   const isCurrent = draft.done.length === 0 || checked.of === draft.done;
   const [last, setLast] = useState(known);
   const text = typing.text ?? (isCurrent ? known : last);
   if (text !== last) setLast(text);
   const problems = typing.error?.problems ?? checked.problems;
-  const remarks = useMemo(() => remarksOf(problems, meaning), [problems, meaning]);
+  const remarks = useMemo(() => documentProblems(problems, meaning), [problems, meaning]);
   const node = picked?.kind === "node" ? picked.id : null;
   const lines = useMemo(() => (node === null ? null : linesOf(text, node)), [text, node]);
   return (
@@ -38,7 +41,7 @@ export default function TextPanel() {
           value={text}
           onChange={typing.type}
           format={formatOf(text)}
-          remarks={remarks}
+          problems={remarks}
           picked={lines}
           isReadOnly={!mayChange}
         />
@@ -47,7 +50,7 @@ export default function TextPanel() {
         <div className="space-y-2">
           <ErrorMessage error={typing.error} />
           <p className="text-sm text-ink-soft">{t("text.stays")}</p>
-          <Button onClick={typing.takeBack}>{t("text.takeBack")}</Button>
+          <Button onClick={typing.discard}>{t("text.takeBack")}</Button>
         </div>
       ) : null}
     </section>
@@ -55,12 +58,12 @@ export default function TextPanel() {
 }
 
 interface Typing {
-  /** What was typed and is not drawn yet. */
+  /** Typed text that is not applied yet. */
   text: string | null;
-  /** Why it is not. */
+  /** Why the typed text could not be applied. */
   error: ApiError | null;
   type: (text: string) => void;
-  takeBack: () => void;
+  discard: () => void;
 }
 
 function useTyping(): Typing {
@@ -74,12 +77,12 @@ function useTyping(): Typing {
       const path = `/api/workflows/${encodeURIComponent(id)}/edit`;
       try {
         const body = { text, native: true, graph: true };
-        const told = await apiRequest<Edited & { native: Definition }>(path, { body, signal: stop.signal });
+        const edited = await apiRequest<EditResponse & { native: Definition }>(path, { body, signal: stop.signal });
         if (stop.signal.aborted) return;
         store.getState().type({
           op: "replace_text",
           text,
-          reads: definitionIn({ document: told.native, graph: told.graph ?? null }),
+          reads: definitionIn({ document: edited.native, graph: edited.graph ?? null }),
         });
         setError(null);
         setText(null);
@@ -87,7 +90,7 @@ function useTyping(): Typing {
         if (!stop.signal.aborted) setError(why as ApiError);
       }
     };
-    const timer = setTimeout(() => void read(), RESTS_MS);
+    const timer = setTimeout(() => void read(), DEBOUNCE_MS);
     return () => {
       stop.abort();
       clearTimeout(timer);
@@ -97,10 +100,10 @@ function useTyping(): Typing {
     setText(null);
     setError(null);
   };
-  return { text, error, type: setText, takeBack };
+  return { text, error, type: setText, discard: takeBack };
 }
 
-function remarksOf(problems: readonly Problem[], meaning: (code: string) => string | null): Remark[] {
+function documentProblems(problems: readonly Problem[], meaning: (code: string) => string | null): DocumentProblem[] {
   return problems.flatMap(({ severity, line, column, message, code }) =>
     line === null ? [] : [{ severity, line, column, message, meaning: meaning(code) }],
   );

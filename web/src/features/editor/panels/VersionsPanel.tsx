@@ -1,4 +1,4 @@
-/** All revisions: who saved them and when, what they changed, and the way back. */
+/** All revisions: author, time, changes, and rollback. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Eye, GitCompareArrows, Monitor, Undo2 } from "lucide-react";
@@ -17,7 +17,7 @@ import { Canvas } from "@/graph/render/Canvas";
 import { useEditor } from "../editorContext";
 import { type Compared, DiffView } from "./DiffView";
 
-type Shown = { title: string; compared: Compared } | { title: string; looked: Compared["after"] };
+type Shown = { title: string; compared: Compared } | { title: string; definition: Compared["after"] };
 
 export default function VersionsPanel() {
   const { t, i18n } = useTranslation();
@@ -35,7 +35,7 @@ export default function VersionsPanel() {
   >({
     mutationFn: async ({ entry, before, how }) => {
       const { revision } = entry;
-      if (how === "look") return { title: t("versions.at", { revision }), looked: await of(revision) };
+      if (how === "look") return { title: t("versions.at", { revision }), definition: await of(revision) };
       if (how === "screen")
         return {
           title: t("versions.toScreen", { revision }),
@@ -123,7 +123,7 @@ export default function VersionsPanel() {
             <DiffView {...shown.compared} />
           ) : (
             <div className="h-[60vh] overflow-hidden rounded-md border border-line">
-              <Canvas picture={pictureOf(shown.looked, i18n.language, t)} />
+              <Canvas picture={pictureOf(shown.definition, i18n.language, t)} />
             </div>
           )}
         </Dialog>

@@ -22,7 +22,7 @@ const MORE = [
   "chatIntegration",
 ];
 
-/** What the workflow says beside its nodes and connections. */
+/** Fields of the workflow itself, without nodes and edges. */
 export function WorkflowForm({ schema, draft }: { schema: JsonObject; draft: Draft }) {
   const { t, i18n } = useTranslation();
   const { problems } = useForm();
