@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partialmethod
 from typing import Final
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.auth.callers import LOCAL
 from pointsman.engine.decide.lifecycle import NotSteerable, WrongStatus
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import PointsmanError
+from pointsman.operations.readiness import Lifecycle
 from pointsman.ports import EffectKind, Row
+from pointsman.runtime import ownership
 from pointsman.runtime.attempts import LocalAttempt
-from pointsman.runtime.ownership import SharedOwnership
+from pointsman.runtime.local import UnknownExecution
+from pointsman.runtime.ownership import OwnerRefusal, SharedOwnership, error_of
+from pointsman.server.serving import ServerMessages, leading_store
 from pointsman.session import Session
 from pointsman.settings import Settings
-from pointsman.store.coordination import MailOutcome
-from pointsman.store.errors import JournalMoved, LeaderSuperseded
+from pointsman.store.coordination import MailOutcome, ReleasedClaim
+from pointsman.store.errors import JournalMoved, LeaderSuperseded, StoreUnreachable
 from pointsman.store.postgres import write_batcher
 from pointsman.store.postgres.connections import address_of
 from pointsman.store.records import ExecutionQuery
 from pointsman.values import ExecutionId, Json, JsonObject
+from tests import postgres
 from tests.patience import PATIENCE_S
 
 CHARGE: Final[JsonObject] = {"id": "work", "type": "tool", "config": {"tool": "charge"}}
@@ -318,9 +324,7 @@ async def test_a_report_with_a_key_is_decided_once(charges: Charges, postgres_ur
 
 def deaf(app: Pointsman) -> None:
     """Stop the tasks of a server that keep its claims, as if its process had been stopped."""
-    ownership = app.runtime.ownership
-    assert isinstance(ownership, SharedOwnership)
-    for task in ownership.tasks:
+    for task in ownership_of(app).tasks:
         task.cancel()
 
 
@@ -440,3 +444,228 @@ async def test_a_former_leader_goes_on_with_what_it_owns(charges: Charges, postg
         again = await first.start(SLOW)
         assert await asyncio.wait_for(again.output(), PATIENCE_S) == "first"
         assert charges.begun == {"first": 2}
+
+
+CHAIN: Final = Workflow.of(
+    {"id": "chain", "nodes": [CHARGE, {**CHARGE, "id": "next"}], "edges": [{"source": "work", "target": "next"}]}
+)
+
+
+def ownership_of(app: Pointsman) -> SharedOwnership:
+    found = app.runtime.ownership
+    assert isinstance(found, SharedOwnership)
+    return found
+
+
+async def test_a_server_begins_no_step_while_its_claims_are_in_doubt(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(CHAIN)
+        await charges.until_begun()
+        deaf(first)
+        slept = ownership.since_boot() + 60
+        monkeypatch.setattr(ownership, "since_boot", lambda: slept)
+        charges.go_on.set()
+        await asyncio.sleep(0.3)
+        assert charges.begun == {"first": 1}
+        monkeypatch.undo()
+        await silence(first)
+        taken = await second.open(execution.id)
+        assert await asyncio.wait_for(taken.settled(), PATIENCE_S) == "completed"
+        assert charges.begun == {"first": 1, "second": 1}
+
+
+async def test_a_server_stops_the_work_of_executions_that_it_lost(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership, "CLAIM_BEAT_S", 0.05)
+    monkeypatch.setattr(ownership, "LATE_S", 0.0)
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        driver = first.runtime.drivers[execution.id]
+        assert first.store.claims is not None
+        assert second.store.claims is not None
+        await first.store.claims.retire()
+        while await second.runtime.ownership.claim(execution.id) is None:
+            await first.store.claims.retire()  # Its beat was faster.
+        async with asyncio.timeout(PATIENCE_S):
+            while driver.failure is None or driver.tasks:  # noqa: ASYNC110 - the beat of the server finds it
+                await asyncio.sleep(0.01)
+        assert isinstance(driver.failure, JournalMoved)
+        assert first.runtime.ownership.held(execution.id) is None
+
+
+async def test_a_waiting_caller_continues_an_execution_whose_owner_died(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(SLOW)
+        await charges.until_begun()
+        waits = asyncio.create_task((await second.open(execution.id)).output())
+        await silence(first)
+        async with asyncio.timeout(PATIENCE_S):
+            while not charges.begun["second"]:  # noqa: ASYNC110 - the waiting caller begins it
+                await asyncio.sleep(0.01)
+        charges.go_on.set()
+        assert await asyncio.wait_for(waits, PATIENCE_S) == "second"
+
+
+async def test_a_standby_releases_what_only_waits(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        second.runtime.stands_by = True
+        execution = (await second.start(GATED)).id
+        async with asyncio.timeout(PATIENCE_S):
+            while second.runtime.drivers:  # noqa: ASYNC110 - the server looks by itself
+                await asyncio.sleep(0.01)
+        charges.go_on.set()
+        answered = await first.acting_as(LOCAL).executions.answer(execution, "ask", "approve")
+        assert await asyncio.wait_for(answered.settled(), PATIENCE_S) == "completed"
+        assert charges.begun == {"first": 1}
+
+
+async def test_a_former_owner_does_not_change_the_list(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        entry = await first.store.executions.find(execution.id)
+        assert entry is not None
+        last = await first.store.journal.last(execution.id)
+        deaf(first)
+        assert first.store.claims is not None
+        await first.store.claims.retire()
+        await second.open(execution.id)
+        await first.store.executions.put(replace(entry, worker="former"), seq=last)
+        assert await second.store.executions.find(execution.id) == entry
+        await second.store.executions.put(replace(entry, worker="present"), seq=last)
+        changed = await first.store.executions.find(execution.id)
+        assert changed is not None
+        assert changed.worker == "present"
+
+
+async def test_the_end_of_a_sub_workflow_reaches_a_parent_without_an_owner(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        await first.save(SLOW)
+        parent = (await first.start(ABOVE)).id
+        await charges.until_begun()
+        held = first.runtime.ownership.held(parent)
+        assert held is not None
+        assert first.store.claims is not None
+        deaf(first)
+        await first.store.claims.release([ReleasedClaim(parent, held.token, None)])
+        await first.store.claims.retire()
+        (child,) = await second.executions(ExecutionQuery(parent=parent))
+        charges.go_on.set()
+        ended = await second.open(child.execution)
+        assert await asyncio.wait_for(ended.settled(), PATIENCE_S) == "completed"
+        async with second.leading():
+            await until(lambda: _completed(second, parent))
+
+
+async def test_orphans_are_listed_in_the_order_of_their_starts(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        started = [(await first.start(GATED)).id for _ in range(5)]
+        await silence(first)
+        assert await second.runtime.ownership.granted() == started
+        assert second.store.claims is not None
+        await second.store.claims.forget()  # The row of the ended runtime is deleted.
+        assert await second.runtime.ownership.granted() == started
+
+
+async def test_a_request_for_a_deleted_execution_is_refused(charges: Charges, postgres_url: str) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        deaf(first)
+        request = asyncio.create_task(second.runtime.ownership.wake(execution.id, EventReceived(name="news")))
+        await asyncio.sleep(0.2)
+        await second.store.removal.remove(execution.id, at=await second.store.journal.last(execution.id))
+        with pytest.raises(UnknownExecution):
+            await asyncio.wait_for(request, PATIENCE_S)
+
+
+def test_every_error_can_be_sent_as_a_refusal() -> None:
+    known, waiting = set[str](), [PointsmanError]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        known.add(kind.__dict__.get("code", "pointsman"))
+    for code in known:
+        assert error_of(OwnerRefusal(code, "it is so", "do that")).code == code
+
+
+async def test_a_superseded_leader_stands_by_and_leads_again(charges: Charges, postgres_url: str) -> None:
+    again, troubles, lifecycle = asyncio.Event(), list[str](), Lifecycle()
+
+    def report(execution: ExecutionId | None, why: BaseException) -> None:
+        troubles.append(getattr(why, "code", ""))
+
+    messages = ServerMessages(serving=lambda _: None, leading=again.set, trouble=report)
+    async with charges.server(postgres_url, "first") as first:
+        async with leading_store(first, lifecycle, messages, standby=False):
+            assert lifecycle.leader == "here"
+            await supersede(postgres_url)
+            await asyncio.wait_for(again.wait(), PATIENCE_S)
+            assert troubles == [LeaderSuperseded.code]
+        charges.go_on.set()
+        execution = await first.start(SLOW)
+        assert await asyncio.wait_for(execution.output(), PATIENCE_S) == "first"
+
+
+async def test_a_restart_of_the_database_takes_no_execution_from_its_owner(
+    charges: Charges, cluster: postgres.Cluster
+) -> None:
+    async with two(charges, cluster.url()) as (first, second):
+        execution = await first.start(GATED)
+        await execution.settled()
+        deaf(first)
+        cluster.stop()
+        cluster.start()
+        cluster.sql("UPDATE runtimes SET beat = beat - interval '1 hour'")
+        assert await second.runtime.ownership.claim(execution.id) is None
+        await silence(first)
+        assert await second.runtime.ownership.claim(execution.id) is not None
+
+
+async def test_an_execution_that_an_outage_stopped_continues_in_the_leader(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        execution = await first.start(CHAIN)
+        await charges.until_begun()
+        append = first.store.journal.append
+
+        async def fails(*_: object, **__: object) -> None:
+            raise StoreUnreachable("the server is away")
+
+        monkeypatch.setattr(first.store.journal, "append", fails)
+        charges.go_on.set()
+        with pytest.raises(StoreUnreachable):
+            await asyncio.wait_for(execution.settled(), PATIENCE_S)
+        monkeypatch.setattr(first.store.journal, "append", append)
+        async with second.leading():
+            await until(lambda: _completed(second, execution.id))
+        assert charges.begun == {"first": 1, "second": 2}
+
+
+async def test_a_release_that_fails_is_repeated(
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two(charges, postgres_url) as (first, second):
+        assert first.store.claims is not None
+        release, failed = first.store.claims.release, 0
+
+        async def fails_once(claims: Sequence[ReleasedClaim]) -> None:
+            nonlocal failed
+            failed += 1
+            if failed == 1:
+                raise StoreUnreachable("the server is away")
+            await release(claims)
+
+        monkeypatch.setattr(first.store.claims, "release", fails_once)
+        charges.go_on.set()
+        execution = await first.start(SLOW)
+        await asyncio.wait_for(execution.settled(), PATIENCE_S)
+        async with asyncio.timeout(PATIENCE_S):
+            while await second.runtime.ownership.claim(execution.id) is None:  # noqa: ASYNC110 - the first server gives it back
+                await asyncio.sleep(0.05)
+        assert failed == 2

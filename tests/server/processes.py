@@ -71,6 +71,7 @@ class ServerProcess:
         module: tuple[str, ...] = ("pointsman",),
         settings: str = "",
         files: int = 0,
+        standby: bool = False,
     ) -> None:
         """`module`: replaces `pointsman`, with its first arguments. `settings`: those of the user, as TOML. `files`:
         the limit of file descriptors of the process; 0: that of this process.
@@ -78,7 +79,7 @@ class ServerProcess:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-m", *module, "serve", "--port", str(self.port), "--store", store]
-        self._command += ["--model", "scripted"]
+        self._command += ["--model", "scripted", *(["--standby"] if standby else [])]
         if script:
             path = folder / "script.yaml"
             path.write_text(script, encoding="utf-8")

@@ -16,6 +16,7 @@ from pointsman.store.errors import (
     JournalMoved,
     StoreClosed,
     StoreCrowded,
+    StoreForbidden,
     StoreForeign,
     StoreFull,
     StoreMissing,
@@ -27,7 +28,7 @@ from pointsman.store.errors import (
     masked_address,
 )
 from pointsman.store.postgres import PostgresStore, open_postgres
-from pointsman.store.postgres.connections import address_of
+from pointsman.store.postgres.connections import Connection, Connections, address_of
 from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
 from pointsman.values import ExecutionId
@@ -211,6 +212,33 @@ async def test_a_read_only_store_can_be_read(cluster: postgres.Cluster) -> None:
                 await reading.memory.put("a", "b", "c", 1)
         with pytest.raises(StoreReadOnly):
             await open_store(cluster.url(user="reader", schema="mine"))
+
+
+async def test_a_user_without_the_right_to_create_schemas_uses_a_schema_that_was_made_for_it(
+    cluster: postgres.Cluster,
+) -> None:
+    cluster.sql("CREATE ROLE app LOGIN", "CREATE SCHEMA made AUTHORIZATION app", "CREATE SCHEMA closed")
+    async with opened(cluster.url(user="app", schema="made")) as store:
+        await store.journal.append(ONE, row_of(1))
+    for schema in ("closed", "missing"):
+        with pytest.raises(StoreForbidden) as refused:
+            await open_store(cluster.url(user="app", schema=schema))
+        assert refused.value.code == "store-forbidden"
+        assert "rant" in refused.value.hint.lower()
+    cluster.sql("GRANT USAGE ON SCHEMA closed TO app")
+    with pytest.raises(StoreForbidden):
+        await open_store(cluster.url(user="app", schema="closed"))
+
+
+async def test_the_server_limits_the_sessions_of_a_store(cluster: postgres.Cluster) -> None:
+    connections = Connections(address_of(cluster.url()).conninfo, "here", patience_s=1)
+
+    async def work(connection: Connection) -> list[object]:
+        names = ("statement_timeout", "idle_in_transaction_session_timeout")
+        return [await (await connection.execute(f"SHOW {name}")).fetchone() for name in names]
+
+    assert await connections.read(work) == [("1min",), ("15s",)]
+    await connections.close()
 
 
 async def test_a_database_without_a_free_connection_is_reported(cluster: postgres.Cluster) -> None:

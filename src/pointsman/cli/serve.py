@@ -21,8 +21,8 @@ from pointsman.executions.views import SCRIPTED
 from pointsman.operations.logs import log_event as log
 from pointsman.operations.logs import logging_to
 from pointsman.operations.otel import telemetry_of
-from pointsman.operations.readiness import model_state
-from pointsman.operations.worker_role import first_of, leading
+from pointsman.operations.readiness import LeaderRole, model_state
+from pointsman.operations.worker_role import first_of, keep_leading
 from pointsman.settings.display import masked_address
 from pointsman.settings.sections import LogSettings
 from pointsman.values import ExecutionId
@@ -66,13 +66,16 @@ async def _run_worker(store: str | None, model: str | None, script: Path | None,
 
 async def _work(app: Pointsman, *, wait: bool) -> None:
     """Work until cancelled. Raises the first error if there are several."""
+
+    def changed(role: LeaderRole) -> None:
+        if role == "here":
+            announce(app.settings.logs, "leading", masked_address(app.settings.store_url))
+            warn_if_scripted(app)
+
     try:
-        async with leading(app.context, wait=wait, tell=print_trouble):
-            with logging_to(app.context, app.settings.logs):
-                announce(app.settings.logs, "leading", masked_address(app.settings.store_url))
-                warn_if_scripted(app)
-                async with telemetry_of(app.context):
-                    await asyncio.Event().wait()
+        with logging_to(app.context, app.settings.logs):
+            async with telemetry_of(app.context):
+                await keep_leading(app.context, wait=wait, tell=print_trouble, changed=changed)
     except BaseExceptionGroup as several:
         raise first_of(several) from None
 

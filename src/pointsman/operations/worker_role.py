@@ -11,13 +11,14 @@ import asyncio
 import gc
 import os
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from pointsman.context import AppContext
 from pointsman.errors import PointsmanError
 from pointsman.executions.opening import open_execution
 from pointsman.executions.usage_rollup import UsageRollupJob
+from pointsman.operations.readiness import LeaderRole
 from pointsman.runtime.leader import Leader, ReportFailure, ignore
 from pointsman.runtime.local import drain
 from pointsman.store.coordination import Leadership, superseded
@@ -63,6 +64,30 @@ async def leading(app: AppContext, *, wait: bool = False, tell: ReportFailure = 
         await leadership.release()
 
 
+async def keep_leading(
+    app: AppContext, *, wait: bool, tell: ReportFailure, changed: Callable[[LeaderRole], None]
+) -> None:
+    """Lead the store until cancelled. `changed` is called when this process has become the leader, and when it stands
+    by again.
+
+    In a store with claims a superseded leader stands by: what it owns continues, and another process does the work of
+    the leader. In another store it raises `LeaderSuperseded`. Raises exception groups, as `leading` does.
+    """
+    while True:
+        app.runtime.stands_by = wait
+        try:
+            async with leading(app, wait=wait, tell=tell):
+                app.runtime.stands_by = False
+                changed("here")
+                await asyncio.Event().wait()
+        except* LeaderSuperseded as why:
+            if app.store.claims is None:
+                raise
+            wait = True
+            changed("standby")
+            tell(None, first_of(why))
+
+
 def first_of(several: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return one exception that ended the leadership: one of several is enough to decide what to do."""
     known, _ = several.split(PointsmanError)
@@ -76,4 +101,4 @@ async def _guard(leadership: Leadership) -> None:
     raise superseded(leadership.epoch)
 
 
-__all__ = ["LeaderSuperseded", "ReportFailure", "drain", "first_of", "leading"]
+__all__ = ["ReportFailure", "drain", "first_of", "keep_leading", "leading"]

@@ -35,6 +35,7 @@ from pointsman.errors import CallerError, Outage, PointsmanError
 from pointsman.ports import Clock
 from pointsman.runtime.dependencies import Plans
 from pointsman.runtime.driver import Driver
+from pointsman.runtime.ownership import Ownership
 from pointsman.runtime.summary import usage_of
 from pointsman.store.api import Store
 from pointsman.store.errors import JournalMoved
@@ -81,6 +82,8 @@ class ChildHost(Protocol):
     @property
     def clock(self) -> Clock: ...
     @property
+    def ownership(self) -> Ownership: ...
+    @property
     def alone(self) -> Callable[[ExecutionId], AbstractAsyncContextManager[None]]:
         """Prevent other tasks from opening a driver of this execution."""
         ...
@@ -90,6 +93,8 @@ class ChildHost(Protocol):
     async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver: ...
 
     def at_hand(self, execution: ExecutionId) -> Driver | None: ...
+
+    async def load(self, execution: ExecutionId) -> ExecutionState: ...
 
     def over(self, state: ExecutionState) -> None: ...
 
@@ -231,18 +236,28 @@ class ChildExecutions:
     async def ended(self, state: ExecutionState) -> None:
         """Handle the durable end of a child."""
         if state.setup.parent is not None:
-            await self._tell_absent_parent(ExecutionId(state.id), ExecutionId(state.setup.parent))
+            await self._tell_absent_parent(state, ExecutionId(state.setup.parent))
             self._tell_parent(state)
 
     def _tell_parent(self, state: ExecutionState) -> None:
         awaits = self._parents.pop(ExecutionId(state.id), None)
         self._elsewhere.pop(ExecutionId(state.id), None)
         if awaits is not None and (driver := self._runtime.drivers.get(awaits.parent)) is not None:
-            driver.spawn(self._report(awaits.parent, _ended(awaits.command, state)))
+            command = awaits.command
+            driver.spawn(self._report(awaits.parent, _ended(command.step, command.attempt, command.call, state)))
 
-    async def _tell_absent_parent(self, child: ExecutionId, parent: ExecutionId) -> None:
-        """A passivated parent finds its child when the leader resumes it."""
-        if parent in self._runtime.drivers or child in self._parents:
+    async def _tell_absent_parent(self, state: ExecutionState, parent: ExecutionId) -> None:
+        """Report the end of a child to a parent that another process drives, or that is passivated: it finds its child
+        when the leader resumes it."""
+        if parent in self._runtime.drivers or ExecutionId(state.id) in self._parents:
+            return
+        if self._runtime.store.claims is not None:
+            above = await self._runtime.load(parent)
+            for at in above.steps.values():
+                for call in at.children:
+                    if child_id(parent, at.step, at.attempt, call) == state.id:
+                        ended = _ended(at.step, at.attempt, call, state)
+                        await self._runtime.ownership.send(parent, ended, f"child {state.id} {state.seq}")
             return
         last = await self._runtime.store.journal.last(parent)  # Read before the summary, which may be of a later row.
         known = await self._runtime.store.executions.find(parent)
@@ -335,8 +350,8 @@ def _as_parent(child: Driver) -> str:
     return f"its parent {child.state.setup.parent}"
 
 
-def _ended(command: StartChild, state: ExecutionState) -> ChildEnded:
-    ended = ChildEnded(step=command.step, attempt=command.attempt, usage=usage_of(state), call=command.call)
+def _ended(step: Step, attempt: int, call: int, state: ExecutionState) -> ChildEnded:
+    ended = ChildEnded(step=step, attempt=attempt, usage=usage_of(state), call=call)
     if state.status == "completed":
         return replace(ended, output=state.outcome.output)
     failure = state.outcome.failure or Failure(

@@ -15,6 +15,7 @@ from pointsman.engine.reports import Start
 from pointsman.engine.state import ExecutionState
 from pointsman.engine.steps import Step
 from pointsman.ports import Clock, Executor, Memory, Row
+from pointsman.runtime.ownership import Ownership
 from pointsman.store.api import EffectStore, StoreJournal
 from pointsman.values import ExecutionId, Json, JsonObject
 
@@ -111,6 +112,8 @@ class RuntimeDeps(Protocol):
         """Return the name under which this runtime drives executions."""
         ...
 
+    @property
+    def ownership(self) -> Ownership: ...
     @property
     def deadlines(self) -> Deadlines: ...
 

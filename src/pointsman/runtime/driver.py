@@ -349,6 +349,11 @@ class Driver:
                 JournalMoved(f"execution {self.execution!r} is at row {last}, written by another process")
             )
 
+    def on_lost_claim(self) -> None:
+        """Handle the loss of the execution to another runtime, which drives it now."""
+        if self.failure is None:
+            self._on_refused_row(JournalMoved(f"execution {self.execution!r} has another owner"))
+
     @property
     def committing(self) -> int:
         """Return the number of rows that are being decided, or decided and not durable yet."""
@@ -542,8 +547,9 @@ class Driver:
                 self.again.discard(step)
                 await attempt.remember(surely=self.behind_s == 0.0)
             self.in_a_row += 1
-            if self.in_a_row % IN_A_ROW_MAX == 0:
+            if self.in_a_row % IN_A_ROW_MAX == 0 or self.world.ownership.in_doubt:
                 await asyncio.sleep(0)
+                await self.world.ownership.confirmed()
             if command.timeout_s is not None:
                 attempt.lane = task
                 self.deadlines.set(task, command.timeout_s)

@@ -47,14 +47,17 @@ class Follower(Driver):
         ownership: Ownership,
         store: Followed,
         changed: Callable[[Follower], Awaitable[None]],
+        take_over: Callable[[ExecutionId], Awaitable[object]],
     ) -> None:
-        """`changed` is called after further rows were read."""
+        """`changed` is called after further rows were read, `take_over` once a second while a caller waits: the owner
+        may be gone."""
         super().__init__(execution, plan, state, world)
         self.below: dict[ExecutionId, Driver] = {}
         """The sub-workflows that it waits for."""
         self._ownership = ownership
         self._reading = asyncio.Lock()
         self._moved = changed
+        self._take_over = take_over
         self._store = store
         me = ref(self)
 
@@ -111,7 +114,9 @@ class Follower(Driver):
         while self.successor is None and not holds():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._changed.append(future)
-            await asyncio.wait({future}, timeout=LOOK_S)
+            done, _ = await asyncio.wait({future}, timeout=LOOK_S)
+            if not done:
+                await self._take_over(self.execution)
             await self.catch_up()
         if self.successor is not None:
             await self.successor.until(holds)

@@ -153,7 +153,8 @@ class Leader:
         horizon = runtime.clock.now() + NEAR_S
         for driver in [one for one in runtime.drivers.values() if one.failure is not None and not one.is_waited_for]:
             runtime.drivers.pop(driver.execution, None)
-            if not isinstance(driver.failure, JournalMoved):
+            released = isinstance(driver.failure, Outage) and runtime.store.claims is not None  # It wakes at once.
+            if not released and not isinstance(driver.failure, JournalMoved):
                 self._put_off[driver.execution] = runtime.clock.now() + AGAIN_S
         for driver in runtime.children.resting(horizon):
             await runtime.park(driver)

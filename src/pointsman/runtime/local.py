@@ -52,7 +52,7 @@ from pointsman.runtime.follower import Follower
 from pointsman.runtime.ownership import LocalOwnership, Ownership, SharedOwnership
 from pointsman.runtime.workers import ForeignWriters, close_worker, is_gone, open_worker
 from pointsman.store.api import EffectStore, Store, StoreJournal
-from pointsman.store.coordination import next_row_decides
+from pointsman.store.coordination import ListEntry, next_row_decides
 from pointsman.store.errors import JournalMoved
 from pointsman.store.records import ExecutionQuery, Summary
 from pointsman.values import ExecutionId, Instant, Json, Seconds
@@ -154,13 +154,20 @@ class LocalRuntime:
             LocalOwnership()
             if store.claims is None
             else SharedOwnership(
-                store.claims, self.worker, decide=self.decide, look=self._release_idle, is_gone=is_gone
+                store.claims,
+                self.worker,
+                decide=self.decide,
+                lost=self._lost_claim,
+                look=self._release_idle,
+                is_gone=is_gone,
             )
         )
         self.followers: WeakValueDictionary[ExecutionId, Follower] = WeakValueDictionary()
         """Executions that other runtimes own, as this one reads them."""
         self.is_leading = False
         """Whether this process is the leader: it continues every execution that it opens."""
+        self.stands_by = False
+        """Whether this process becomes the leader when no other one is: it releases what only waits."""
         self._making: dict[ExecutionId, DriverOpening] = {}
 
     @property
@@ -248,7 +255,14 @@ class LocalRuntime:
             state = await self.load(execution)
             plan = await self.plans.pinned(state.setup.definition, state.setup.options)
             found = self.followers[execution] = Follower(
-                execution, plan, state, self, ownership=self.ownership, store=self.store, changed=self._on_rows
+                execution,
+                plan,
+                state,
+                self,
+                ownership=self.ownership,
+                store=self.store,
+                changed=self._on_rows,
+                take_over=self.open,
             )
             self.drivers.pop(execution, None)
             self._succeed(found)
@@ -297,20 +311,27 @@ class LocalRuntime:
                 return before + 1
             return before + 1 if await driver.deliver(report) else 0
 
-    def _release(self, execution: ExecutionId) -> None:
+    def _lost_claim(self, execution: ExecutionId) -> None:
+        driver = self.drivers.get(execution)
+        if driver is not None:
+            driver.on_lost_claim()
+
+    def _release(self, execution: ExecutionId, entry: Summary | None = None) -> None:
         claim = self.ownership.held(execution)
         if claim is not None:
-            claim.release()
+            claim.release(None if entry is None else ListEntry(entry.wakes, entry.awaits))
 
     async def _release_idle(self) -> None:
-        """Release what this runtime opened for one report only, and steps that it cannot perform."""
+        """Release what only waits if there is a leader; else what this runtime opened for one report only, and steps
+        that it cannot perform."""
         for driver in self.children.resting(self.clock.now() + REST_S):
-            if driver.execution in self._reached or driver.state.steps_without_worker:
+            if self.stands_by or driver.execution in self._reached or driver.state.steps_without_worker:
                 await self.park(driver)
 
     async def park(self, driver: Driver) -> None:
         """Drop an execution that only waits from memory; its list entry states when it continues."""
-        said = await self.store.executions.find(driver.execution)
+        shared = self.store.claims is not None
+        known = None if shared else await self.store.executions.find(driver.execution)
         if not rests(driver, self.clock.now()) or self.drivers.get(driver.execution) is not driver:
             return
         left = driver.execution in self._reached and not driver.state.ended
@@ -320,11 +341,11 @@ class LocalRuntime:
             means = driver.passivation.offered(again, driver.execution, driver.state)
         else:
             means = driver.passivation.summary(driver.execution, driver.state)
-        if left and self.store.claims is not None and driver.state.status == "running" and means.wakes is None:
+        if left and shared and driver.state.status == "running" and means.wakes is None:
             means = replace(means, wakes=Instant(self.clock.now()))
-        if said is not None and (said.wakes, said.awaits) != (means.wakes, means.awaits):
+        if known is not None and (known.wakes, known.awaits) != (means.wakes, means.awaits):
             await self.store.executions.put(means, seq=driver.state.seq)
-        self.passivate(driver)
+        self.passivate(driver, means)
 
     def drives(self, execution: ExecutionId) -> bool:
         """Return whether the execution is driven here."""
@@ -396,14 +417,14 @@ class LocalRuntime:
             return False
         return any([await self._has_work(child) for child in found])
 
-    def passivate(self, driver: Driver) -> None:
-        """Drop the driver of an execution that ended or only waits: its journal is enough."""
+    def passivate(self, driver: Driver, entry: Summary | None = None) -> None:
+        """Drop the driver of an execution that ended or only waits: its journal is enough. `entry`: for the list."""
         if self.drivers.get(driver.execution) is driver:
             del self.drivers[driver.execution]
             self._reached.discard(driver.execution)
             driver.timers.stop()
             self.children.forget(driver.execution)
-            self._release(driver.execution)
+            self._release(driver.execution, entry)
 
     async def close(self) -> None:
         """Stop everything as if the process had ended: all executions can be resumed."""
@@ -517,8 +538,12 @@ class LocalRuntime:
         await self.children.ended(state)
 
     def failed(self, execution: ExecutionId, why: BaseException) -> None:
-        """Notify those that wait for the execution."""
-        self._release(execution)
+        """Give the execution up, so that the leader continues it, and notify those that wait for it."""
+        driver, entry = self.drivers.get(execution), None
+        if driver is not None:  # Its state may be ahead of the journal: it is resumed whatever its status.
+            again = self.clock.now() + (0.0 if isinstance(why, Outage) else OFFER_AGAIN_S)
+            entry = replace(driver.passivation.summary(execution, driver.state), wakes=Instant(again))
+        self._release(execution, entry)
         self.children.failed(execution, why)
 
     def over(self, state: ExecutionState) -> None:

@@ -25,7 +25,7 @@ from msgspec import Struct
 from pointsman.engine.reports import Report
 from pointsman.errors import Outage, PointsmanError
 from pointsman.runtime.commits import DriverLost
-from pointsman.store.coordination import CLAIM_BEAT_S, Claims, Mail, MailOutcome
+from pointsman.store.coordination import CLAIM_BEAT_S, Claims, ListEntry, Mail, MailOutcome, ReleasedClaim
 from pointsman.store.errors import JournalMoved
 from pointsman.values import ExecutionId
 
@@ -34,24 +34,29 @@ LOOK_S: Final = 1.0
 """How often a runtime reads its mail and outcomes if no notification arrives."""
 LATE_S: Final = 2 * CLAIM_BEAT_S
 """After a pause of this length between two beats, claims may have been lost."""
+DOUBT_S: Final = 9.0
+"""After this time without a beat no further step begins: at 12 s other runtimes may claim its executions."""
 FORGET_S: Final = 3600.0
+
+
+def since_boot() -> float:
+    """Return seconds that also count while the machine sleeps, where the system offers this clock."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Claim:
     """The right to drive one execution. Each row of the driver proves its token."""
 
     def __init__(
-        self, execution: ExecutionId, token: int = 0, let_go: Callable[[Claim], None] = lambda claim: None
+        self, execution: ExecutionId, token: int = 0, let_go: Callable[[ReleasedClaim], None] = lambda claim: None
     ) -> None:
         self.execution = execution
         self.token = token
-        self.lost = asyncio.Event()
-        """Set when another runtime has the claim."""
         self._let_go = let_go
 
-    def release(self) -> None:
-        """Give the execution up: its summary in the store states when it wakes and what it awaits."""
-        self._let_go(self)
+    def release(self, entry: ListEntry | None = None) -> None:
+        """Give the execution up. `entry`: what continues it; None: the list states it already."""
+        self._let_go(ReleasedClaim(self.execution, self.token, entry))
 
 
 class Ownership(Protocol):
@@ -68,12 +73,25 @@ class Ownership(Protocol):
         """
         ...
 
+    async def send(self, execution: ExecutionId, report: Report, key: str) -> int:
+        """Leave a report to the present or next owner; return the number of the mail, see `wake`."""
+        ...
+
     async def granted(self) -> list[ExecutionId]:
         """Return executions that lost their owner and should continue."""
         ...
 
     def held(self, execution: ExecutionId) -> Claim | None:
         """Return the claim that this runtime has now."""
+        ...
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether claims may have been lost unnoticed: no step begins before `confirmed` returns."""
+        ...
+
+    async def confirmed(self) -> None:
+        """Return when the lost claims are known. Drivers that lost theirs are stopped before."""
         ...
 
     async def close(self) -> None:
@@ -84,10 +102,15 @@ class Ownership(Protocol):
 class LocalOwnership:
     """Every claim is given: the row numbers of the journal separate this process from others."""
 
+    in_doubt = False
+
     async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
         return Claim(execution)
 
     async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
+        raise NotImplementedError("this runtime owns every execution that it opens")
+
+    async def send(self, execution: ExecutionId, report: Report, key: str) -> int:
         raise NotImplementedError("this runtime owns every execution that it opens")
 
     async def granted(self) -> list[ExecutionId]:
@@ -96,11 +119,14 @@ class LocalOwnership:
     def held(self, execution: ExecutionId) -> Claim | None:
         return None
 
+    async def confirmed(self) -> None:
+        """Do nothing."""
+
     async def close(self) -> None:
         """Do nothing."""
 
 
-class Refusal(Struct, frozen=True):
+class OwnerRefusal(Struct, frozen=True):
     """A refusal of the owner, as the sender raises it."""
 
     code: str
@@ -123,32 +149,38 @@ class SharedOwnership:
         name: str,
         *,
         decide: Decide,
+        lost: Callable[[ExecutionId], None],
         look: Callable[[], Awaitable[None]],
         is_gone: Callable[[str], bool],
     ) -> None:
-        """`look` is called about once a second, to release what rests. `is_gone`: whether the runtime with a name is
-        known to have ended."""
+        """`lost` is called when another runtime has taken a claim, `look` about once a second, to release what rests.
+        `is_gone`: whether the runtime with a name is known to have ended."""
+        self._lost = lost
         self._is_gone = is_gone
         self._claims = claims
         self._name = name
         self._decide = decide
         self._look = look
         self._held: dict[ExecutionId, Claim] = {}
-        self._releasing: dict[ExecutionId, int] = {}
-        self._waiting: dict[int, asyncio.Future[MailOutcome]] = {}
+        self._releasing: dict[ExecutionId, ReleasedClaim] = {}
+        self._waiting: dict[int, asyncio.Future[MailOutcome | None]] = {}
         self._deciding: dict[ExecutionId, asyncio.Task[None]] = {}
         self._taken: set[int] = set()
         """Mail that is being decided."""
         self._woken = asyncio.Event()
         self.tasks: list[asyncio.Task[None]] = []
-        self._beat_at = self._forgot_at = time.monotonic()
+        self._forgot_at = time.monotonic()
+        self._renewed_at = since_boot()
+        """When the last beat began that the store has accepted."""
+        self._renewed = asyncio.Event()
 
     async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
         known = self._held.get(execution)
         if known is not None:
             return known
         await self._open()
-        given = self._releasing.pop(execution, None)
+        released = self._releasing.pop(execution, None)
+        given = None if released is None else released.token
         if given is None:
             given = self._claims.begin(execution) if begins else await self._granted_by_store(execution)
         if given is None:
@@ -166,15 +198,18 @@ class SharedOwnership:
         await self._claims.retire(owner[0])
         return await self._claims.claim(execution)
 
-    async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
+    async def send(self, execution: ExecutionId, report: Report, key: str) -> int:
         await self._open()
-        no = await self._claims.post(execution, key or uuid4().hex, msgspec.json.encode(report))
+        return await self._claims.post(execution, key, msgspec.json.encode(report))
+
+    async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
+        no = await self.send(execution, report, key or uuid4().hex)
         future = self._waiting[no] = asyncio.get_running_loop().create_future()
         try:
             while True:
                 await asyncio.wait({future}, timeout=LOOK_S)
                 if future.done():
-                    return _taken(future.result())
+                    return _seq_of(future.result(), execution)
                 await self.claim(execution)
                 self._woken.set()
         finally:
@@ -186,6 +221,14 @@ class SharedOwnership:
     def held(self, execution: ExecutionId) -> Claim | None:
         return self._held.get(execution)
 
+    @property
+    def in_doubt(self) -> bool:
+        return since_boot() - self._renewed_at > DOUBT_S
+
+    async def confirmed(self) -> None:
+        while self.in_doubt:
+            await self._renewed.wait()
+
     async def close(self) -> None:
         tasks = [*self.tasks, *self._deciding.values()]
         for task in tasks:
@@ -196,14 +239,16 @@ class SharedOwnership:
                 await self._give_back()
                 await self._claims.retire()
 
-    def _release(self, claim: Claim) -> None:
-        if self._held.get(claim.execution) is claim:
-            del self._held[claim.execution]
-            self._releasing[claim.execution] = claim.token
+    def _release(self, released: ReleasedClaim) -> None:
+        held = self._held.get(released.execution)
+        if held is not None and held.token == released.token:
+            del self._held[released.execution]
+            self._releasing[released.execution] = released
             self._woken.set()
 
     async def _open(self) -> None:
         if not self.tasks:
+            self._renewed_at = since_boot()
             await self._claims.register(self._name)
             if not self.tasks:
                 loop = asyncio.get_running_loop()
@@ -214,21 +259,27 @@ class SharedOwnership:
                 ]
 
     async def _beats(self) -> None:
-        """Renew the beat. After a long pause, find claims that others took."""
         while True:
             await asyncio.sleep(CLAIM_BEAT_S)
-            with suppress(PointsmanError):  # The claims end by themselves if this goes on.
-                await self._claims.renew()
-                now = time.monotonic()
-                late, self._beat_at = now - self._beat_at > LATE_S, now
-                for execution in await self._claims.lost() if late else ():
-                    self._lose(execution)
+            with suppress(PointsmanError):  # The claims end by themselves if this continues.
+                await self._beat()
+
+    async def _beat(self) -> None:
+        """Renew the beat. After a long pause, find the claims that others took."""
+        began = since_boot()
+        await self._claims.renew()
+        if began - self._renewed_at > LATE_S:
+            for execution in await self._claims.lost():
+                self._lose(execution)
+        self._renewed_at = began
+        renewed, self._renewed = self._renewed, asyncio.Event()
+        renewed.set()
 
     def _lose(self, execution: ExecutionId) -> None:
         self._claims.drop(execution)
         self._releasing.pop(execution, None)
-        if (claim := self._held.pop(execution, None)) is not None:
-            claim.lost.set()
+        if self._held.pop(execution, None) is not None:
+            self._lost(execution)
 
     async def _run(self) -> None:
         while True:
@@ -258,11 +309,15 @@ class SharedOwnership:
             await self._claims.forget()
 
     async def _give_back(self) -> None:
-        given, self._releasing = [*self._releasing.items()], {}
-        if given:
-            for execution, _ in given:
-                self._claims.drop(execution)
-            await self._claims.release(given)
+        given, self._releasing = self._releasing, {}
+        if not given:
+            return
+        try:
+            await self._claims.release([*given.values()])
+        except PointsmanError:
+            kept = {execution: one for execution, one in given.items() if execution not in self._held}
+            self._releasing = {**kept, **self._releasing}
+            raise
 
     def _take(self, mail: Mail) -> None:
         """Decide a report behind the earlier ones of its execution."""
@@ -290,20 +345,29 @@ class SharedOwnership:
         except (Outage, JournalMoved, DriverLost):
             return  # The next owner decides it, which may be this runtime.
         except PointsmanError as why:
-            refusal = Refusal(why.code, str(why), why.hint)
+            refusal = OwnerRefusal(why.code, str(why), why.hint)
             outcome = MailOutcome(0, msgspec.json.encode(refusal))
         await self._claims.answer(mail.no, outcome)
 
 
-def _taken(outcome: MailOutcome) -> int:
+def _seq_of(outcome: MailOutcome | None, execution: ExecutionId) -> int:
     """Return the row that a report caused. Raises the owner's refusal."""
+    if outcome is None:
+        raise error_of(OwnerRefusal("unknown-execution", f"{execution!r} was deleted"))
     if outcome.refusal is None:
         return outcome.seq
-    refusal = msgspec.json.decode(outcome.refusal, type=Refusal)
-    known = [PointsmanError]
-    while known:
-        kind = known.pop()
+    raise error_of(msgspec.json.decode(outcome.refusal, type=OwnerRefusal))
+
+
+def error_of(refusal: OwnerRefusal) -> PointsmanError:
+    """Return the error with the code of a refusal, of the class that has it if this class needs nothing else."""
+    found, waiting = PointsmanError, [PointsmanError]
+    while waiting:
+        kind = waiting.pop()
         if kind.__dict__.get("code") == refusal.code:
-            raise kind(refusal.message, hint=refusal.hint)
-        known += kind.__subclasses__()
-    raise PointsmanError(refusal.message, hint=refusal.hint)
+            found = kind
+        waiting += kind.__subclasses__()
+    plain = next(base for base in found.__mro__ if base.__init__ is PointsmanError.__init__)
+    error = plain(refusal.message, hint=refusal.hint)
+    vars(error)["code"] = refusal.code
+    return error

@@ -26,8 +26,8 @@ from starlette.types import ASGIApp
 from pointsman import Pointsman
 from pointsman.errors import OperatorError
 from pointsman.operations.logs import LogThrottle
-from pointsman.operations.readiness import Lifecycle
-from pointsman.operations.worker_role import LeaderSuperseded, ReportFailure, drain, first_of, leading
+from pointsman.operations.readiness import LeaderRole, Lifecycle
+from pointsman.operations.worker_role import ReportFailure, drain, first_of, keep_leading
 from pointsman.server.application import make_application, make_server_context
 from pointsman.server.connections import IDLE_S, Connection, ConnectionTable, bound, connections_for
 from pointsman.server.middleware.security import logged
@@ -226,25 +226,16 @@ async def leading_store(
         return
     leads = asyncio.Event()
 
-    async def lead() -> None:
-        waits = standby
-        while True:
-            try:
-                async with leading(app.context, wait=waits, tell=said.trouble):
-                    lifecycle.leader = "here"
-                    leads.set()
-                    if waits:
-                        said.leading()
-                    await asyncio.Event().wait()
-            except* LeaderSuperseded as why:
-                if app.store.claims is None:
-                    raise
-                # What this process owns goes on; another process does the work of the leader.
-                lifecycle.leader, waits = "standby", True
-                said.trouble(None, first_of(why))
+    def changed(role: LeaderRole) -> None:
+        lifecycle.leader = role
+        if role == "here":
+            if standby or leads.is_set():
+                said.leading()
+            leads.set()
 
+    work = keep_leading(app.context, wait=standby, tell=said.trouble, changed=changed)
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(lead())
+        task = group.create_task(work)
         try:
             if not standby:
                 await leads.wait()

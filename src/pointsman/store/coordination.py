@@ -94,6 +94,24 @@ class Mail(NamedTuple):
     report: bytes
 
 
+class ListEntry(NamedTuple):
+    """What continues an execution without an owner, for the list of executions."""
+
+    wakes: float | None
+    """Unix seconds; None: no time does."""
+    awaits: tuple[str, ...]
+    """Names of events."""
+
+
+class ReleasedClaim(NamedTuple):
+    """A claim that is given up."""
+
+    execution: ExecutionId
+    token: int
+    entry: ListEntry | None
+    """Stored together with the release; None: the list is up to date."""
+
+
 class MailOutcome(NamedTuple):
     """The outcome of a report, as its owner decided it."""
 
@@ -138,11 +156,11 @@ class Claims(Protocol):
         """Write nothing more under the token of an execution in this process."""
         ...
 
-    async def release(self, claims: Sequence[tuple[ExecutionId, int]]) -> None:
+    async def release(self, claims: Sequence[ReleasedClaim]) -> None:
         """Give up claims, given with their tokens; those that were lost meanwhile are ignored."""
         ...
 
-    async def renew(self) -> bool:
+    async def renew(self) -> None:
         """Show that this runtime is alive."""
         ...
 
@@ -159,7 +177,7 @@ class Claims(Protocol):
         ...
 
     async def orphans(self) -> list[ExecutionId]:
-        """Return executions whose owner is not alive, at most 200."""
+        """Return executions whose owner is not alive, or that have undecided mail and no owner: the oldest 200."""
         ...
 
     async def post(self, execution: ExecutionId, key: str, report: bytes) -> int:
@@ -174,12 +192,12 @@ class Claims(Protocol):
         """Store the outcome of a report and notify its sender."""
         ...
 
-    async def outcomes(self, mail: Sequence[int]) -> dict[int, MailOutcome]:
-        """Return the outcomes of those of these reports that are decided."""
+    async def outcomes(self, mail: Sequence[int]) -> dict[int, MailOutcome | None]:
+        """Return the outcomes of those of these reports that are decided; None: its execution was deleted."""
         ...
 
     async def forget(self) -> None:
-        """Delete reports that were decided more than a day ago."""
+        """Delete reports that were decided more than a day ago, and runtimes that ended before that."""
         ...
 
     async def listen(self, heard: Callable[[], None]) -> None:

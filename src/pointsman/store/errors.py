@@ -146,6 +146,12 @@ class StoreReadOnly(StoreFailed, Outage):
     code: ClassVar[str] = "store-read-only"
 
 
+class StoreForbidden(StoreReadOnly):
+    """The user of the store lacks a right on the database, the schema or a table."""
+
+    code: ClassVar[str] = "store-forbidden"
+
+
 class StoreDamaged(StoreFailed):
     """The file contradicts itself."""
 

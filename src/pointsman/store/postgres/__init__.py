@@ -35,7 +35,7 @@ class PostgresStore:
         self._changes = RowNotifications(connections)
         self._claims = PostgresClaims(connections)
         self._appender = Appender(connections, kept, self._changes.wrote, self._claims)
-        database = PostgresDatabase(connections)
+        database = PostgresDatabase(connections, self._claims.token)
         self.journal = PostgresJournal(connections, database, self._appender, Codec[Event](Event, UPCASTERS))
         self.executions = SqlExecutions(database)
         self.workflows = SqlWorkflows(database)
@@ -71,7 +71,7 @@ class PostgresStore:
     async def is_writable(self) -> bool:
         async def work(connection: Connection) -> bool:
             found = await (await connection.execute(READ_ONLY)).fetchone()
-            return found != ("on",)
+            return found != (True,)
 
         return await self._connections.read(work)
 

@@ -18,33 +18,50 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import TupleRow
 
-from pointsman.store.coordination import Mail, MailOutcome
-from pointsman.store.postgres.connections import Connections
+from pointsman.store.coordination import Mail, MailOutcome, ReleasedClaim
+from pointsman.store.postgres.connections import STATEMENT_S_MAX, Connections, limited
 from pointsman.store.postgres.write_batcher import StatementSender
+from pointsman.store.sql.executions import names_text
 from pointsman.values import ExecutionId
 
 CHANNEL: Final[LiteralString] = "'pointsman_mail_' || md5(current_schema()) || '_' || "
 ALIVE: Final[LiteralString] = (
-    "SELECT FROM runtimes AS r WHERE r.no = e.owner AND r.beat > clock_timestamp() - interval '12 s'"
+    "SELECT FROM runtimes AS r WHERE r.no = e.owner AND (r.beat > clock_timestamp() - interval '12 s'"
+    " OR (r.beat > '-infinity' AND pg_postmaster_start_time() > clock_timestamp() - interval '15 s'))"
 )
-"""A runtime renews its row every `CLAIM_BEAT_S`."""
+"""A runtime renews its row every `CLAIM_BEAT_S`. While the server was down none could; each gets 15 s."""
 REGISTER: Final = "INSERT INTO runtimes (name, beat) VALUES (%b::text, clock_timestamp()) RETURNING no"
-RENEW: Final = "UPDATE runtimes SET beat = clock_timestamp() WHERE no = %b::int8 RETURNING no"
+RENEW: Final = """
+    INSERT INTO runtimes (no, name, beat) OVERRIDING SYSTEM VALUE VALUES (%b::int8, %b::text, clock_timestamp())
+    ON CONFLICT (no) DO UPDATE SET beat = excluded.beat RETURNING no
+"""
+"""A runtime that was stopped for days finds its row deleted."""
 RETIRE: Final = "UPDATE runtimes SET beat = '-infinity' WHERE no = %b::int8 RETURNING no"
 CLAIM: Final = f"""
     UPDATE executions AS e SET owner = %b::int8, token = token + 1
     WHERE id = %b::text AND (owner IS NULL OR owner = %b::int8 OR NOT EXISTS ({ALIVE})) RETURNING token
 """
 RELEASE: Final = """
-    UPDATE executions AS e SET owner = NULL FROM unnest(%b::text[], %b::int8[]) AS g (id, token)
-    WHERE e.id = g.id AND e.token = g.token AND e.owner = %b::int8 RETURNING e.no
+    WITH released AS (
+        UPDATE executions AS e SET owner = NULL FROM unnest(%b::text[], %b::int8[]) AS g (id, token)
+        WHERE e.id = g.id AND e.token = g.token AND e.owner = %b::int8 RETURNING e.id
+    )
+    UPDATE summaries AS s SET wakes = g.wakes, awaits = g.awaits::jsonb
+    FROM unnest(%b::text[], %b::float8[], %b::text[]) AS g (id, wakes, awaits) JOIN released USING (id)
+    WHERE s.execution = g.id RETURNING s.execution
 """
 LOST: Final = """
     SELECT g.id FROM unnest(%b::text[], %b::int8[]) AS g (id, token)
     WHERE NOT EXISTS (SELECT FROM executions AS e WHERE e.id = g.id AND e.token = g.token AND e.owner = %b::int8)
 """
 OWNER: Final = "SELECT r.no, r.name FROM executions AS e JOIN runtimes AS r ON r.no = e.owner WHERE e.id = %b::text"
-ORPHANS: Final = f"SELECT id FROM executions AS e WHERE owner IS NOT NULL AND NOT EXISTS ({ALIVE}) LIMIT 200"
+ORPHANS: Final = f"""
+    SELECT id FROM (
+        SELECT e.no, e.id FROM executions AS e WHERE owner IS NOT NULL AND NOT EXISTS ({ALIVE})
+        UNION SELECT e.no, e.id FROM mailbox AS m JOIN executions AS e ON e.id = m.execution
+        WHERE m.seq IS NULL AND e.owner IS NULL
+    ) AS orphan ORDER BY no LIMIT 200
+"""
 POST: Final = f"""
     WITH posted AS (
         INSERT INTO mailbox (execution, key, report, sender) VALUES (%b::text, %b::text, %b::bytea, %b::int8)
@@ -60,8 +77,14 @@ ANSWER: Final = f"""
     WITH answered AS (UPDATE mailbox SET seq = %b::int4, refusal = %b::bytea WHERE no = %b::int8 RETURNING no, sender)
     SELECT pg_notify({CHANNEL} sender, '')::text FROM answered
 """
-OUTCOMES: Final = "SELECT no, seq, refusal FROM mailbox WHERE no = ANY(%b::int8[]) AND seq IS NOT NULL"
-FORGET: Final = "DELETE FROM mailbox WHERE seq IS NOT NULL AND sent < clock_timestamp() - interval '1 day' RETURNING no"
+OUTCOMES: Final = """
+    SELECT g.no, m.seq, m.refusal FROM unnest(%b::int8[]) AS g (no) LEFT JOIN mailbox AS m USING (no)
+    WHERE m.no IS NULL OR m.seq IS NOT NULL
+"""
+FORGET: Final = """
+    WITH silent AS (DELETE FROM runtimes WHERE beat < clock_timestamp() - interval '1 day')
+    DELETE FROM mailbox WHERE seq IS NOT NULL AND sent < clock_timestamp() - interval '1 day' RETURNING no
+"""
 AGAIN_S: Final = 0.5
 
 
@@ -74,6 +97,7 @@ class PostgresClaims:
         self._turn = asyncio.Lock()
         """The beat has a connection of its own: long reads must not delay it."""
         self._registering = asyncio.Lock()
+        self._name = ""
         self.me: int | None = None
         """The number of this runtime; None: it has no row yet."""
         self.tokens: dict[ExecutionId, int] = {}
@@ -86,6 +110,7 @@ class PostgresClaims:
     async def register(self, name: str) -> None:
         async with self._registering:
             if self.me is None:
+                self._name = name
                 ((self.me,),) = await self._ask(REGISTER, name)
 
     def begin(self, execution: ExecutionId) -> int:
@@ -102,11 +127,18 @@ class PostgresClaims:
     def drop(self, execution: ExecutionId) -> None:
         self.tokens.pop(execution, None)
 
-    async def release(self, claims: Sequence[tuple[ExecutionId, int]]) -> None:
-        await self._ask(RELEASE, *columns(claims), self.me)
+    async def release(self, claims: Sequence[ReleasedClaim]) -> None:
+        given = [(one.execution, one.token) for one in claims]
+        entries = [(one.execution, one.entry) for one in claims if one.entry is not None]
+        names, wakes = [name for name, _ in entries], [entry.wakes for _, entry in entries]
+        awaits = [names_text(entry.awaits) for _, entry in entries]
+        await self._ask(RELEASE, *columns(given), self.me, names, wakes, awaits)
+        for execution, token in given:
+            if self.tokens.get(execution) == token:
+                del self.tokens[execution]
 
-    async def renew(self) -> bool:
-        return bool(await self._ask(RENEW, self.me))
+    async def renew(self) -> None:
+        await self._ask(RENEW, self.me, self._name)
 
     async def retire(self, runtime: int | None = None) -> None:
         ended = self.me if runtime is None else runtime
@@ -134,9 +166,9 @@ class PostgresClaims:
     async def answer(self, mail: int, outcome: MailOutcome) -> None:
         await self._ask(ANSWER, outcome.seq, outcome.refusal, mail)
 
-    async def outcomes(self, mail: Sequence[int]) -> dict[int, MailOutcome]:
+    async def outcomes(self, mail: Sequence[int]) -> dict[int, MailOutcome | None]:
         found = await self._ask(OUTCOMES, [*mail])
-        return {no: MailOutcome(seq, refusal) for no, seq, refusal in found}
+        return {no: None if seq is None else MailOutcome(seq, refusal) for no, seq, refusal in found}
 
     async def forget(self) -> None:
         await self._ask(FORGET)
@@ -146,10 +178,10 @@ class PostgresClaims:
         while True:
             try:
                 async with await self._connections.open() as connection:
-                    found = await (await connection.execute(f"SELECT {CHANNEL} %s::int8", (self.me,))).fetchone()
-                    assert found is not None, "a SELECT without FROM has one row"
-                    (channel,) = found
-                    await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+                    with limited(connection, STATEMENT_S_MAX):
+                        found = await connection.execute(f"SELECT {CHANNEL} %s::int8", (self.me,))
+                        ((channel,),) = await found.fetchall()
+                        await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     heard()
                     async for _ in connection.notifies():
                         heard()

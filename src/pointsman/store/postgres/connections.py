@@ -36,6 +36,7 @@ from pointsman.store.errors import (
     StoreCrowded,
     StoreDamaged,
     StoreFailed,
+    StoreForbidden,
     StoreFull,
     StoreLocked,
     StoreMissing,
@@ -121,6 +122,12 @@ STATEMENT_S_MAX: Final = 10.0
 """Time limit of a statement that writes rows, effects or claims."""
 READ_S_MAX: Final = 60.0
 """Time limit of a query, or of another transaction."""
+LIMITS: Final = (
+    "-c statement_timeout=60s -c idle_in_transaction_session_timeout=15s"
+    " -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=3 -c tcp_keepalives_count=3"
+)
+"""Limits that the server applies to each session, so that no lock of a process that stopped or vanished stays. Options
+in the address replace them."""
 WAIT_S_MAX: Final = 1.0
 UNDONE_MAX: Final = 20
 FENCE: Final = "SELECT 1 FROM leader WHERE epoch = %s FOR SHARE"
@@ -202,7 +209,8 @@ class Connections:
         self.patience_s = patience_s
         # All sessions of this opened store share a name, by which a process that must end them all finds them.
         named = conninfo_to_dict(conninfo).get("application_name") or f"pointsman {secrets.token_hex(8)}"
-        self._conninfo = make_conninfo(conninfo, application_name=str(named))
+        options = f"{LIMITS} {conninfo_to_dict(conninfo).get('options') or ''}".strip()
+        self._conninfo = make_conninfo(conninfo, application_name=str(named), options=options)
         self._idle: list[Connection] = []
         self._places = asyncio.Semaphore(AT_ONCE)
         self._closed = False
@@ -294,8 +302,8 @@ async def lock(connection: Connection, *names: str) -> None:
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (repr(names),))
 
 
-SHUT: Final = ("57P01", "57P02", "57P03", "57P05")
-"""The server is going down, has crashed, is not up yet, or ended an idle session."""
+SHUT: Final = ("57P01", "57P02", "57P03", "57P05", "25P03")
+"""The server is going down, has crashed, is not up yet, or ended a session that was idle or idle in a transaction."""
 REFUSALS: Final = (
     ("too many connections", "53300"),
     ("too many clients", "53300"),
@@ -350,7 +358,7 @@ FAULTS: Final[tuple[tuple[str, type[PointsmanError], str], ...]] = (
     ("53100", StoreFull, "Free space on the server's disk; no restart is needed."),
     ("53", StoreCrowded, "Raise max_connections, or let fewer processes use the server."),
     ("25006", StoreReadOnly, "The server is a standby, or default_transaction_read_only is on: write to the primary."),
-    ("42501", StoreReadOnly, "Grant this user the right to write, and to create missing tables."),
+    ("42501", StoreForbidden, "Grant this user the rights that the guide to PostgreSQL lists."),
     ("3D000", StoreMissing, "Create the database and its user: createuser NAME, createdb NAME."),
     ("3F000", StoreMissing, "Its schema no longer exists: restore a backup, or open the store anew."),
     ("42P01", StoreMissing, "Its tables no longer exist: restore a backup, or open the store anew."),

@@ -32,6 +32,7 @@ from pointsman.store.sql.work import (
     count,
     first,
 )
+from pointsman.values import ExecutionId
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ PUT_SUMMARY: Final = (
     f" ON CONFLICT (execution) DO UPDATE SET {REPLACED}"
 )
 LAST: Final = "SELECT coalesce(max(seq), 0) FROM rows WHERE execution = (SELECT no FROM executions WHERE id = %s)"
+LOCK_OWNER: Final = "SELECT token, owner IS NOT NULL FROM executions WHERE id = %s FOR SHARE"
 LOCK_SUMMARY: Final = "SELECT 1 FROM summaries WHERE execution = %s FOR UPDATE"
 SELECT_GATES: Final = (
     "SELECT e->>'entry' FROM summaries AS s, jsonb_array_elements(s.gates) AS e"
@@ -81,10 +83,11 @@ EXTENSION: Final = """
 class PostgresDatabase:
     """`Database` of one schema."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, token: Callable[[ExecutionId], int]) -> None:
+        """`token`: see `PostgresDialect`."""
         self._connections = connections
         self._turn = asyncio.Lock()
-        self.dialect = PostgresDialect()
+        self.dialect = PostgresDialect(token)
 
     async def read(self, work: Callable[[], Work[T]], *, brief: bool = False) -> T:
         return await self._connections.read(lambda connection: run(work(), connection))
@@ -133,6 +136,10 @@ async def execute(step: Step, connection: Connection, cursor: psycopg.AsyncCurso
 class PostgresDialect:
     """`SqlDialect` of PostgreSQL."""
 
+    def __init__(self, token: Callable[[ExecutionId], int]) -> None:
+        """`token`: of the claim that this process has, 0 for none."""
+        self._token = token
+
     put_entry: LiteralString = (
         "INSERT INTO entries (kind, key, value, version) VALUES (%s, %s, %s, nextval('versions_of_entries'))"
         " ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, version = excluded.version RETURNING version"
@@ -148,6 +155,10 @@ class PostgresDialect:
 
     def put_summary(self, summary: Summary, seq: int | None) -> Work[None]:
         if seq is not None:
+            held = yield from first(LOCK_OWNER, summary.execution)
+            token = self._token(summary.execution)
+            if held is not None and (held[0] != token if token else held[1]):
+                return  # The owner keeps the entry up to date.
             yield Statement(LOCK_SUMMARY, (summary.execution,))  # An appender holds this row until it commits.
             if (yield from count(LAST, summary.execution)) > seq:
                 return

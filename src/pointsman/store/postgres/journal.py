@@ -90,7 +90,11 @@ class PostgresRemoval:
 
         async def work(connection: Connection) -> int:
             before = await size_of(connection)
-            await connection.execute(f"VACUUM {', '.join(TABLES)}")
+            await connection.execute("SET statement_timeout = 0")
+            try:
+                await connection.execute(f"VACUUM {', '.join(TABLES)}")
+            finally:
+                await connection.execute("RESET statement_timeout")
             return max(0, before - await size_of(connection))
 
         return await self._connections.read(work, limit_s=None)

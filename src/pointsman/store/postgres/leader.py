@@ -23,7 +23,15 @@ from psycopg import sql
 
 from pointsman.errors import PointsmanError
 from pointsman.store.coordination import Followers, Leadership, Lease, Listener, leader_exists
-from pointsman.store.postgres.connections import Connection, Connections, fault, is_crowded, is_lost
+from pointsman.store.postgres.connections import (
+    STATEMENT_S_MAX,
+    Connection,
+    Connections,
+    fault,
+    is_crowded,
+    is_lost,
+    limited,
+)
 from pointsman.store.postgres.schema import LOCK
 from pointsman.values import ExecutionId
 
@@ -115,15 +123,17 @@ class RowNotifications:
             self._listening = None
 
     async def _hear(self, connection: Connection) -> None:
-        (channel,) = await (await connection.execute(f"SELECT {CHANNEL}")).fetchone() or ("",)
+        (channel,) = await one_row(connection, f"SELECT {CHANNEL}")
         hears = True
         try:
-            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            with limited(connection, STATEMENT_S_MAX):
+                await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(str(channel))))
         except psycopg.errors.ReadOnlySqlTransaction:
             hears = False  # The server is a standby.
         while executions := self._followers.executions:
-            cursor = await connection.execute(LASTS, (executions,))
-            self._followers.saw({execution: last for execution, last in await cursor.fetchall() if last})
+            with limited(connection, STATEMENT_S_MAX):
+                lasts = await (await connection.execute(LASTS, (executions,))).fetchall()
+            self._followers.saw({execution: last for execution, last in lasts if last})
             if not hears:
                 await asyncio.sleep(LOOK_S)
                 continue
@@ -152,11 +162,6 @@ END_SESSIONS: Final = """
     WHERE pid = %s OR (application_name = %s AND starts_with(application_name, 'pointsman ')
         AND datname = current_database() AND usename = current_user)
 """
-KEEP_ALIVE: Final = """
-    SELECT set_config('tcp_keepalives_idle', '5', false), set_config('tcp_keepalives_interval', '3', false),
-        set_config('tcp_keepalives_count', '3', false)
-"""
-"""The server detects within 14 s that the machine of a session is gone, and releases its lock."""
 TRY_LOCK: Final = "SELECT pg_try_advisory_lock(%s, hashtext(current_schema()))"
 FIND: Final = "SELECT epoch, holder, since FROM leader"
 RAISE: Final = """
@@ -240,17 +245,18 @@ class PostgresLeader:
 
 
 async def take(session: Connection, holder: str, *, wait: bool) -> int:
-    """Acquire the lock and begin an epoch."""
-    await session.execute(KEEP_ALIVE)
+    """Acquire the lock and begin an epoch. The server detects within 14 s that the machine of a session is gone
+    (`LIMITS`), and releases its lock."""
     lease = Lease(asyncio.get_running_loop().time)
     while not await is_locked(session):
         if not wait:
             _, known, since = await one_row(session, FIND)
             raise leader_exists(str(known), float(str(since)))
-        found = await (await session.execute(HOLDER, (LOCK,))).fetchone()
+        with limited(session, STATEMENT_S_MAX):
+            found = await (await session.execute(HOLDER, (LOCK,))).fetchone()
         # Only a server that shows us the session (same role, or `pg_read_all_stats`) allows to judge whether it works.
         if found is not None and found[1] is not None and lease.is_over(found[:2]):
-            await session.execute(END_SESSIONS, (found[0], found[2]))
+            await one_row(session, END_SESSIONS, found[0], found[2])
         await asyncio.sleep(STANDBY_S)
     return int(str((await one_row(session, RAISE, holder))[0]))
 
@@ -260,6 +266,7 @@ async def is_locked(session: Connection) -> bool:
 
 
 async def one_row(session: Connection, statement: LiteralString, *values: object) -> tuple[object, ...]:
-    found = await (await session.execute(statement, values)).fetchone()
+    with limited(session, STATEMENT_S_MAX):
+        found = await (await session.execute(statement, values)).fetchone()
     assert found is not None, "each of these statements has one row"
     return found

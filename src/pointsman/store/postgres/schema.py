@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import psycopg
 from psycopg import sql
 
-from pointsman.store.errors import StoreFailed, StoreForeign, StoreMissing, StoreReadOnly
+from pointsman.store.errors import StoreFailed, StoreForbidden, StoreForeign, StoreMissing, StoreReadOnly
 from pointsman.store.postgres.connections import Address, fault
 from pointsman.store.sql.schema import TABLES, Migration, Migrations, Types, run_missing, shared
 
@@ -134,7 +134,11 @@ APART_S: Final = 5.0
 LOCK: Final = 0x504F494E
 """`POIN` in ASCII: prefix of our lock numbers."""
 
-READ_ONLY: Final = "SELECT current_setting('transaction_read_only')"
+READ_ONLY: Final = """
+    SELECT current_setting('transaction_read_only') = 'on'
+        OR has_table_privilege(to_regclass(quote_ident(current_schema()) || '.rows'), 'INSERT') IS FALSE
+"""
+HAS_SCHEMA: Final = "SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL"
 FIND_VERSION: Final = """
     SELECT current_schema(), to_regclass(quote_ident(current_schema()) || '.pointsman_version') IS NOT NULL
 """
@@ -194,8 +198,7 @@ def _prepared(address: Address) -> PreparedStore:
 
 
 def is_read_only(connection: psycopg.Connection) -> bool:
-    found = connection.execute(READ_ONLY).fetchone()
-    return found == ("on",)
+    return connection.execute(READ_ONLY).fetchone() == (True,)
 
 
 def warnings_of(connection: psycopg.Connection) -> list[str]:
@@ -225,9 +228,15 @@ def found_in(connection: psycopg.Connection) -> tuple[str, int]:
 
 def bring_up(connection: psycopg.Connection, address: Address) -> str:
     """Migrate, unless another process did so while this one waited for the lock; return the schema."""
-    if address.schema:
+    # To create a schema that exists needs the right to create schemas in the database.
+    if address.schema and connection.execute(HAS_SCHEMA, (address.schema,)).fetchone() != (True,):
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(address.schema)))
     schema, version = found_in(connection)
+    if not schema and address.schema:
+        raise StoreForbidden(
+            f"{address.shown}: this user may not use the schema {address.schema!r}",
+            hint=f"Let its owner run: GRANT USAGE, CREATE ON SCHEMA {address.schema} TO this user.",
+        )
     if not schema:
         raise StoreMissing(
             f"{address.shown}: this user has no schema", hint="Name one, for example …?schema=pointsman; it is created."

@@ -1,0 +1,250 @@
+"""Three servers on one PostgreSQL store behind a balancer that sends every request to a random one."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Final, NamedTuple, Self
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from pointsman.store.postgres.connections import address_of
+from pointsman.values import Json, JsonObject
+from tests.server.processes import ServerProcess
+from tests.store.unreliable import SOCKET
+
+STEPS: Final = 12
+LONG_STEPS: Final = 30
+ENDED_S_MAX: Final = 90.0
+REPLACED_S_MAX: Final = 15.0
+MACHINE_S: Final = 3.0
+"""Allowance for a busy machine."""
+
+
+def chain(name: str, steps: int) -> JsonObject:
+    nodes: list[Json] = [{"id": f"n{number}", "type": "tool", "config": {"tool": "charge"}} for number in range(steps)]
+    edges: list[Json] = [{"source": f"n{number}", "target": f"n{number + 1}"} for number in range(steps - 1)]
+    return {"pointsman": 1, "id": name, "nodes": nodes, "edges": edges}
+
+
+class Wire:
+    """A socket in front of a PostgreSQL server that can stop passing data on, without closing a connection."""
+
+    def __init__(self, server: str) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pointsman-wire-"))
+        self.whole = asyncio.Event()
+        self.whole.set()
+        self._server = Path(server) / SOCKET
+        self._listening: asyncio.Server | None = None
+        self._pumps: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._listening = await asyncio.start_unix_server(self._connected, self.folder / SOCKET)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._listening is not None
+        self._listening.close()
+        for pump in [*self._pumps]:
+            pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
+        shutil.rmtree(self.folder)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        behind, before = await asyncio.open_unix_connection(self._server)
+        for source, target in ((reader, before), (behind, writer)):
+            pump = asyncio.create_task(self._pump(source, target))
+            self._pumps.add(pump)
+            pump.add_done_callback(self._pumps.discard)
+
+    async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                await self.whole.wait()
+                target.write(data)
+        finally:
+            target.close()
+
+
+class Call(NamedTuple):
+    """A call of the tool that began."""
+
+    at: float
+    process: int
+    execution: str
+    key: str
+
+
+class Servers:
+    """Three servers, and the balancer."""
+
+    def __init__(self, processes: list[ServerProcess], wires: list[Wire], file: Path, seed: int) -> None:
+        self.processes = processes
+        self.wires = wires
+        self.random = Random(seed)
+        self.clients = [httpx2.AsyncClient(base_url=one.url, timeout=30) for one in processes]
+        self._file = file
+
+    async def request(self, method: str, path: str, body: JsonObject | None = None, **more: str) -> httpx2.Response:
+        client = self.random.choice(self.clients)
+        return await client.request(method, f"/api/workflows{path}", json=body, headers=more)
+
+    async def start(self, workflow: str, key: str) -> str:
+        answer = await self.request("POST", f"/{workflow}/execute", {"input": {}}, **{"idempotency-key": key})
+        assert answer.status_code in (200, 202), answer.text
+        return str(answer.json()["executionId"])
+
+    async def completed(self, executions: list[str]) -> None:
+        async with asyncio.timeout(ENDED_S_MAX):
+            for execution in executions:
+                while (seen := await self._status(execution)) != "completed":
+                    assert seen in ("running", ""), f"{execution} is {seen}"
+                    await asyncio.sleep(0.2)
+
+    async def _status(self, execution: str) -> str:
+        try:
+            return str((await self.request("GET", f"/executions/{execution}")).json().get("status", ""))
+        except httpx2.TransportError:
+            return ""
+
+    @property
+    def calls(self) -> list[Call]:
+        lines = [line.split(" ") for line in self._file.read_text(encoding="utf-8").splitlines()]
+        return [Call(float(at), int(process), *names) for at, process, *names in lines]
+
+    def pid(self, number: int) -> int:
+        process = self.processes[number].process
+        assert process is not None
+        return process.pid
+
+
+@asynccontextmanager
+async def three(url: str, folder: Path) -> AsyncGenerator[Servers, None]:
+    """The first one is the leader, the others stand by."""
+    file = folder / "calls"
+    file.touch()
+    host = dict(pair.split("=", 1) for pair in address_of(url).conninfo.split(" ") if "=" in pair)["host"].strip("'")
+    async with AsyncExitStack() as stack:
+        wires = [await stack.enter_async_context(Wire(host)) for _ in range(3)]
+        processes = list[ServerProcess]()
+        for number, wire in enumerate(wires):
+            place = folder / f"server-{number}"
+            place.mkdir()
+            store = url.replace(quote(host, safe=""), quote(str(wire.folder), safe=""))
+            module = ("tests.server.charging", str(file))
+            one = ServerProcess(store, folder=place, module=module, standby=number > 0)
+            stack.push_async_callback(one.stop, signal.SIGKILL)
+            await one.begin()
+            processes.append(one)
+        servers = Servers(processes, wires, file, seed=7)
+        for client in servers.clients:
+            await stack.enter_async_context(client)
+        for document in (chain("short", STEPS), chain("long", LONG_STEPS)):
+            answer = await servers.request("POST", "", document)
+            assert answer.status_code == 201, answer.text
+        yield servers
+
+
+async def disturb(servers: Servers, execution: str, key: str) -> None:
+    """Send requests about a running execution to random servers."""
+    for number in range(4):
+        await asyncio.sleep(servers.random.uniform(0, 0.3))
+        place = f"/executions/{execution}"
+        verb = servers.random.choice(("start", "signal", "pause", "resume", "respond"))
+        if verb == "start":
+            assert await servers.start("short", key) == execution
+        elif verb == "signal":
+            await servers.request("POST", f"{place}/signals", {"name": f"news {number}"})
+        elif verb == "respond":
+            answer = await servers.request("POST", f"{place}/respond", {"nodeId": "nothing", "action": "approve"})
+            assert answer.status_code >= 400
+        elif verb == "pause":
+            await servers.request("POST", f"{place}/pause")
+        await servers.request("POST", f"{place}/resume")
+
+
+async def test_requests_through_any_server_never_begin_a_step_twice(postgres_url: str, tmp_path: Path) -> None:
+    async with three(postgres_url, tmp_path) as servers:
+        started = {f"order {number}": await servers.start("short", f"order {number}") for number in range(9)}
+        await asyncio.gather(*(disturb(servers, execution, key) for key, execution in started.items()))
+        await servers.completed([*started.values()])
+        begun = Counter(call.key for call in servers.calls)
+        assert set(begun.values()) == {1}, "a step began twice"
+        assert len(begun) == 9 * STEPS
+        assert len({call.process for call in servers.calls}) == 3, "every server drives some"
+
+
+def kill(servers: Servers, number: int) -> None:
+    process = servers.processes[number].process
+    assert process is not None
+    process.kill()
+
+
+def hang(servers: Servers, number: int) -> None:
+    process = servers.processes[number].process
+    assert process is not None
+    process.send_signal(signal.SIGSTOP)
+
+
+def cut(servers: Servers, number: int) -> None:
+    servers.wires[number].whole.clear()
+
+
+def mend(servers: Servers, number: int) -> None:
+    """Let a server continue that hung or was cut off."""
+    servers.wires[number].whole.set()
+    process = servers.processes[number].process
+    assert process is not None
+    if process.returncode is None:
+        process.send_signal(signal.SIGCONT)
+
+
+Fault = Callable[[Servers, int], None]
+
+
+@pytest.mark.parametrize("faults", [{0: kill}, {0: hang, 1: cut}], ids=["kill", "hang and cut"])
+async def test_servers_that_fail_are_replaced_within_seconds(
+    faults: dict[int, Fault], postgres_url: str, tmp_path: Path
+) -> None:
+    async with three(postgres_url, tmp_path) as servers:
+        started = [await servers.start("long", f"order {number}") for number in range(9)]
+        await asyncio.sleep(1)
+        lost = {servers.pid(number) for number in faults}
+        for number, fault in faults.items():
+            fault(servers, number)
+        fell = time.time()
+        servers.clients = [client for number, client in enumerate(servers.clients) if number not in faults]
+        in_flight = {call.key for call in servers.calls if call.process in lost and fell - call.at < 1}
+        assert in_flight
+        replaced_s = await until_replaced(servers, lost)
+        assert replaced_s - fell < REPLACED_S_MAX + MACHINE_S
+        for number in faults:
+            mend(servers, number)
+        await servers.completed(started)
+        begun = Counter(call.key for call in servers.calls)
+        assert len(begun) == 9 * LONG_STEPS
+        assert {key for key, times in begun.items() if times > 1} <= in_flight, "only calls in flight repeat"
+        assert max(begun.values()) == 2
+
+
+async def until_replaced(servers: Servers, lost: set[int]) -> float:
+    """Return when the last execution of the lost servers continued elsewhere."""
+    async with asyncio.timeout(ENDED_S_MAX):
+        while True:
+            calls = servers.calls
+            orphans = {call.execution for call in calls if call.process in lost}
+            taken = [call for call in reversed(calls) if call.execution in orphans and call.process not in lost]
+            continued = {call.execution: call.at for call in taken}
+            if continued.keys() == orphans:
+                return max(continued.values())
+            await asyncio.sleep(0.1)
