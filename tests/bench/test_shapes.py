@@ -30,7 +30,7 @@ def test_every_shape_is_known_here() -> None:
 
 
 @pytest.mark.parametrize("name", STEPS)
-async def test_a_shape_takes_as_many_steps_as_its_size_says(name: str) -> None:
+async def test_the_size_of_a_shape_is_its_number_of_steps(name: str) -> None:
     assert await Stage(read_shapes()[name], 3, await open_store("memory:")).run("test") == STEPS[name]
 
 

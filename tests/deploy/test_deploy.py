@@ -43,7 +43,7 @@ def test_the_settings_are_settings() -> None:
     assert settings.server.drain.seconds + 5 < 40, "service managers wait 40 s"
 
 
-def test_the_image_runs_as_nobody_in_particular_and_says_how_it_is() -> None:
+def test_the_image_runs_as_an_unprivileged_user_with_a_health_check() -> None:
     found = instructions()
     names = [name for name, _ in found]
     assert "ADD" not in names
@@ -57,7 +57,7 @@ def test_the_image_runs_as_nobody_in_particular_and_says_how_it_is() -> None:
         assert re.fullmatch(r"(python:3\.\d+|node:\d+)[\w-]+( AS \w+)?", image), "a version, not whatever is newest"
 
 
-def test_what_is_installed_in_the_image_has_a_hash() -> None:
+def test_packages_of_the_image_are_pinned_by_hash() -> None:
     installs = [rest for name, rest in instructions() if name == "RUN" and "pip install" in rest]
     assert len(installs) == 2
     assert "--require-hashes -r requirements/runtime.lock" in installs[0]

@@ -119,7 +119,7 @@ def test_two_of_three_must_agree_and_a_changed_vote_replaces_the_first() -> None
     ]
 
 
-def test_one_rejection_is_enough_unless_the_gate_says_otherwise() -> None:
+def test_one_rejection_is_enough_unless_the_gate_requires_more() -> None:
     world = gated(approvers=THREE)
     said(world, "approve", "ada")
     said(world, "reject", "ben")

@@ -71,7 +71,7 @@ async def test_the_repaired_rows_are_the_literal_ones_and_what_was_missing() -> 
     [["`next`"], ["Tools:"], ["Never", "Do not", "One search"]],
     ids=["where to go next", "which tools to use", "how not to go in circles"],
 )
-def test_every_agent_is_told(words: list[str]) -> None:
+def test_every_system_prompt_covers_its_topics(words: list[str]) -> None:
     agents = Workflow.load(REPAIRED).definition.agents or {}
     assert len(agents) == 5
     for name, agent in agents.items():
@@ -87,7 +87,7 @@ def test_a_question_goes_to_a_worker_its_tool_back_to_the_router_and_ends() -> N
 
 
 @pytest.mark.requirement("S0-45", "S0-40")
-def test_external_research_alone_returns_to_the_one_who_asked_for_it() -> None:
+def test_external_research_returns_to_its_caller() -> None:
     played = play("2nchat/2nchat.json", "What is known about Fjordkraft outside our records?")
     assert played.path == [ROUTER, CALLER, TOOLS, CALLER, ROUTER]
 

@@ -90,7 +90,7 @@ async def test_a_real_change_is_made_once_by_the_worker_it_was_handed_to() -> No
 
 @pytest.mark.integration
 @pytest.mark.requirement("S0-40", "S0-45")
-async def test_an_http_tool_goes_on_along_its_own_edge() -> None:
+async def test_control_follows_the_edge_of_an_http_tool() -> None:
     async with peering() as peer:
         peer.next = [answer(b'{"found": ["a battery farm"]}', "content-type: application/json")]
         http: JsonObject = {"networks": ["127.0.0.0/8"], "ports": [peer.port]}

@@ -120,7 +120,7 @@ def test_a_report_that_is_not_one_is_asked_for_again() -> None:
         ({"confidence_score": "17/20"}, 85, "low"),
     ],
 )
-def test_a_score_is_a_number_from_0_to_100_however_it_is_said(said: JsonObject, score: int, risk: str) -> None:
+def test_a_score_of_any_notation_is_a_number_from_0_to_100(said: JsonObject, score: int, risk: str) -> None:
     rules = f"rules:\n- {{node: validation, answers: [{{json: {json.dumps(_report(**said))}}}]}}\n"
     played = play(PIPELINE, MEMO, script=rules)
     confidence = cast(JsonObject, played.output["confidence"])
@@ -154,7 +154,7 @@ def test_the_prompts_carry_what_earlier_agents_made(repaired: RunResult) -> None
 
 
 @pytest.mark.requirement("S2-37")
-def test_the_reviewer_is_told_what_the_user_wants_and_what_must_stay() -> None:
+def test_the_reviewer_receives_the_goal_and_the_parts_to_keep() -> None:
     wishes: JsonObject = {"revision_instruction": "No prices.", "constraints": {"pages": 2}}
     prompt = _prompt(play(PIPELINE, {**PROPOSAL, **wishes}).asked_of("reviewer")[0])
     assert "No prices." in prompt
@@ -239,7 +239,7 @@ def test_a_failure_is_never_taken_for_content() -> None:
 
 
 @pytest.mark.requirement("S2-58", "S2-59", "S2-O6", "T2-17")
-def test_the_retrying_variant_writes_again_told_what_was_wrong_and_stops_at_three() -> None:
+def test_the_retrying_variant_rewrites_with_the_issues_and_stops_at_three() -> None:
     again = play("agentforge/retry.yaml", {"goal": "Write a report"}).asked_of("writer")
     assert len(again) == 2
     assert "Costs have no source" not in _prompt(again[0])
@@ -259,7 +259,7 @@ def test_the_blocking_variant_lets_nothing_weak_pass_without_a_person() -> None:
 
 
 @pytest.mark.requirement("S2-61", "S2-62", "T2-15")
-def test_a_failed_pipeline_goes_on_where_it_failed_and_pays_for_nothing_twice() -> None:
+def test_a_failed_pipeline_resumes_at_its_failed_step_without_repeated_calls() -> None:
     rules = "rules:\n- {node: validation, times: 1, fail: 401}\n"
 
     async def run() -> tuple[str, JsonObject, str]:

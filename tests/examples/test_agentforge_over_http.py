@@ -138,9 +138,7 @@ async def test_five_calls_are_made_with_their_keys_and_temperatures_in_the_pace_
 
 
 @pytest.mark.requirement("S2-56", "S2-74")
-async def test_a_key_that_is_told_to_slow_down_waits_twice_the_interval_and_asks_again(
-    server: ModelServer, tmp_path: Path
-) -> None:
+async def test_a_rate_limited_key_waits_twice_the_interval_and_retries(server: ModelServer, tmp_path: Path) -> None:
     server.refuses = lambda key, nth: 429 if (key, nth) == (1, 1) else 200
     view, _, _ = await ran(server, tmp_path)
     assert view["status"] == "completed", view["errors"]
@@ -150,7 +148,7 @@ async def test_a_key_that_is_told_to_slow_down_waits_twice_the_interval_and_asks
 
 
 @pytest.mark.requirement("S2-68", "S2-74")
-async def test_another_key_stands_in_for_one_that_is_refused(server: ModelServer, tmp_path: Path) -> None:
+async def test_another_key_replaces_a_refused_one(server: ModelServer, tmp_path: Path) -> None:
     server.refuses = lambda key, nth: 401 if key == 1 else 200
     view, told, _ = await ran(server, tmp_path)
     assert view["status"] == "completed", view["errors"]

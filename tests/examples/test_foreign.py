@@ -84,7 +84,7 @@ async def test_the_full_desk_has_nothing_to_complain_about() -> None:
     ("strategy", "output"),
     [("stitch", "### radio\nR\n\n---\n\n### web\nW"), ("concat_text", "R | W"), ("collect_list", ["R", "W"])],
 )
-async def test_the_desk_merges_as_it_is_told(strategy: str, output: Json) -> None:
+async def test_the_desk_merges_as_its_document_requires(strategy: str, output: Json) -> None:
     document = cast(JsonObject, Workflow.load(EXAMPLES / DESK).original)
     nodes = cast("list[JsonObject]", document["nodes"])
     nodes[-1] = {**nodes[-1], "params": {"merge_key": "drafts", "strategy": strategy}}
@@ -157,7 +157,7 @@ def test_the_migrated_plan_is_what_lies_beside_it() -> None:
 
 
 @pytest.mark.requirement("S4-O7")
-async def test_a_field_that_nobody_writes_is_reported_with_the_one_that_was_meant() -> None:
+async def test_an_unwritten_field_is_reported_with_a_suggestion() -> None:
     async with Pointsman("memory:", settings=Settings(), model="scripted") as app:
         checked = await app.check(Workflow.load(EXAMPLES / "data-flow-error/finder.json"))
     (found,) = (p for p in checked.problems if p.pointer == "/nodes/search/step/input_fields/0")

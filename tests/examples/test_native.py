@@ -16,7 +16,7 @@ TOPIC: JsonObject = {"topic": "tidal power"}
 
 
 @pytest.mark.requirement("S1-16", "S1-17", "S1-18", "S1-19", "S1-21", "S1-22", "S1-23", "S1-24", "S1-25", "S1-26")
-def test_the_research_workflow_says_what_its_document_says() -> None:
+def test_the_research_workflow_has_the_texts_of_its_document() -> None:
     workflow = Workflow.load(EXAMPLES / RESEARCH).definition
     assert (workflow.id, workflow.version, workflow.enabled) == ("research-workflow", "1.0.0", True)
     assert workflow.name is not None
@@ -85,7 +85,7 @@ def test_each_way_to_work_together_has_a_template_that_runs(pattern: str, given:
 
 
 @pytest.mark.requirement("S0-63")
-def test_the_supervisor_sees_what_its_workers_said() -> None:
+def test_the_supervisor_receives_the_answers_of_its_workers() -> None:
     last = play("patterns/supervisor.yaml", {"goal": "tides"}).asked_of("supervisor")[-1]
     assert "Tides are regular." in str(last.messages)
     assert "Tides turn turbines." in str(last.messages)

@@ -32,13 +32,13 @@ EACH = pytest.mark.parametrize(
 
 @EACH
 @pytest.mark.integration
-def test_an_example_does_in_memory_what_its_test_says(file: Path, case: WorkflowCase) -> None:
+def test_an_example_passes_its_test_in_memory(file: Path, case: WorkflowCase) -> None:
     assert run_case(case, file.parent) == ()
 
 
 @pytest.mark.integration
 @EACH
-def test_an_example_does_on_disk_what_its_test_says(file: Path, case: WorkflowCase, tmp_path: Path) -> None:
+def test_an_example_passes_its_test_on_disk(file: Path, case: WorkflowCase, tmp_path: Path) -> None:
     assert run_case(case, file.parent, store=f"sqlite:///{tmp_path / 'pointsman.db'}") == ()
 
 

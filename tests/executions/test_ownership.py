@@ -426,7 +426,7 @@ async def test_an_owner_that_dies_behind_the_row_of_a_report_has_decided_it(
         assert await second.store.journal.last(execution.id) == before + 2
 
 
-async def test_a_former_leader_goes_on_with_what_it_owns(charges: Charges, postgres_url: str) -> None:
+async def test_a_former_leader_keeps_driving_executions_that_it_owns(charges: Charges, postgres_url: str) -> None:
     async with charges.server(postgres_url, "first") as first:
         execution = await first.start(SLOW)
         await charges.until_begun()

@@ -52,7 +52,7 @@ async def by_workflow(app: Pointsman) -> dict[str, list[str]]:
     return found
 
 
-async def test_an_old_store_is_brought_up_to_date_and_everything_in_it_goes_on(old: str) -> None:
+async def test_an_old_store_is_upgraded_and_its_executions_continue(old: str) -> None:
     async with opened(old) as app:
         assert await damage(app.context) == []
         found = await by_workflow(app)
@@ -86,7 +86,7 @@ async def test_an_old_store_is_brought_up_to_date_and_everything_in_it_goes_on(o
         assert await damage(app.context) == []
 
 
-async def test_several_may_open_an_old_store_at_once(old: str) -> None:
+async def test_several_processes_open_an_old_store_at_once(old: str) -> None:
     stores = await asyncio.gather(*(open_store(old) for _ in range(3)))
     assert [await store.verify() for store in stores] == [[], [], []]
     for store in stores:
@@ -95,7 +95,7 @@ async def test_several_may_open_an_old_store_at_once(old: str) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("release", releases())
-async def test_an_old_file_is_migrated_while_somebody_reads_it(release: str, tmp_path: Path) -> None:
+async def test_an_old_file_is_migrated_during_reads(release: str, tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     url = thaw_file(release, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as reader:
@@ -109,7 +109,7 @@ async def test_an_old_file_is_migrated_while_somebody_reads_it(release: str, tmp
         await store.close()
 
 
-async def test_an_older_program_refuses_a_newer_store_and_leaves_it_alone(old: str, tmp_path: Path) -> None:
+async def test_an_older_program_refuses_a_newer_store_without_changing_it(old: str, tmp_path: Path) -> None:
     await (await open_store(old)).close()
     if old.startswith("sqlite"):
         path = tmp_path / "old.db"

@@ -96,7 +96,7 @@ def test_every_type_of_node_has_a_name_in_both_languages() -> None:
         assert names == {*CONFIG_OF, *TYPE_ALIASES}, NAME_TYPES
 
 
-def test_every_operation_is_told_in_german() -> None:
+def test_every_operation_has_a_german_summary() -> None:
     paths = cast("dict[str, dict[str, JsonObject]]", openapi_document()["paths"])
     said = {str(one["summary"]) for path in paths.values() for one in path.values()}
     german = cast("dict[str, str]", read(WORDS / "given" / "de" / "operations.json"))
@@ -123,7 +123,7 @@ def test_workflows_that_come_along_ask_in_german() -> None:
     assert all(german.values())
 
 
-def test_what_went_wrong_is_said_in_german_by_its_code() -> None:
+def test_every_error_code_has_a_german_text() -> None:
     failures = set(failure_codes())
     assert len(failures) > 30
     german = read(WORDS / "given" / "de" / "codes.json")

@@ -36,14 +36,14 @@ def test_no_function_outgrows_one_screen() -> None:
     assert long == set(), "split it into functions that have names of their own"
 
 
-def test_no_file_has_a_name_that_says_nothing() -> None:
+def test_no_file_has_a_meaningless_name() -> None:
     named = {
         str(path) for path in files("src", "tests", "bench", "examples") if {*path.with_suffix("").parts} & NO_NAMES
     }
     assert named == set(), "name it after the concept it holds"
 
 
-def test_no_class_has_a_name_that_says_nothing() -> None:
+def test_no_class_has_a_meaningless_name() -> None:
     named = {
         f"{path}:{node.lineno} {node.name}"
         for path in files("src")
@@ -117,6 +117,6 @@ def test_marks_on_tests_of_the_web_app_name_promises_that_exist() -> None:
     assert len(marks) == len(written), 'write `requirement("S1-1");` on the line before `it(`'
 
 
-def test_every_argued_promise_exists_and_says_why() -> None:
+def test_every_argued_promise_exists_and_has_a_reason() -> None:
     assert set(ARGUED) <= set(REQUIREMENTS)
     assert all(len(why) > 20 for why in ARGUED.values())

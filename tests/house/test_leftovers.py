@@ -23,29 +23,27 @@ def left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("pid", [str(NOBODY), "1", "", "none"])
-def test_a_server_that_was_killed_leaves_a_file_that_names_nobody_or_another(left: Path, pid: str) -> None:
+def test_the_file_of_a_killed_server_names_no_living_process(left: Path, pid: str) -> None:
     (left / "data" / "postmaster.pid").write_text(f"{pid}\n{left}/data\n")
     postgres.clear_away()
     assert not left.exists()
 
 
-def test_a_server_that_lives_on_is_stopped(cluster: postgres.Cluster, tmp_path: Path) -> None:
+def test_a_server_that_is_still_alive_is_stopped(cluster: postgres.Cluster, tmp_path: Path) -> None:
     assert cluster.alive
     postgres.take_away(cluster.folder)
     assert not cluster.alive
     assert not cluster.folder.exists()
 
 
-def test_what_belongs_to_a_run_under_way_is_left_alone(left: Path) -> None:
+def test_folders_of_a_running_test_run_are_kept(left: Path) -> None:
     own = left.rename(left.with_name(f"{postgres.PREFIX}{os.getpid()}-own"))
     postgres.clear_away()
     assert own.exists()
 
 
 @pytest.mark.parametrize("folder", ["", ".", "work"])
-def test_what_is_no_folder_of_a_server_is_not_taken_away(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_folders_are_not_deleted(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "work" / "kept"
     kept.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

@@ -83,7 +83,7 @@ def test_no_workflow_can_be_named_as_an_operation_beside_it_is() -> None:
 
 
 @each
-def test_what_an_operation_takes_and_gives_is_shown(name: str) -> None:
+def test_every_operation_has_examples_of_request_and_response(name: str) -> None:
     operation = OPERATIONS[name]
     parts = [("body", operation.get("requestBody", {})), *operation["responses"].items()]
     bare = [
@@ -97,7 +97,7 @@ def test_what_an_operation_takes_and_gives_is_shown(name: str) -> None:
 
 
 @each
-def test_what_is_shown_has_the_shape_that_is_described(name: str) -> None:
+def test_every_example_matches_its_schema(name: str) -> None:
     operation = OPERATIONS[name]
     wrong = [
         f"{part} {media}: {why}"
@@ -129,7 +129,7 @@ def test_document_body_is_an_object_or_its_text(path: str) -> None:
 
 
 @pytest.mark.parametrize("name", DOCUMENT["components"]["schemas"])
-def test_what_a_shape_shows_is_one(name: str) -> None:
+def test_every_example_of_a_schema_is_valid(name: str) -> None:
     shape = DOCUMENT["components"]["schemas"][name]
     assert [why for example in shape.get("examples", ()) for why in faults(example, shape)] == []
 
@@ -174,7 +174,7 @@ def test_an_operation_announces_its_errors_as_problem_documents(name: str) -> No
         assert {one["value"]["status"] for one in problems["examples"].values()} == {int(status)}
 
 
-def test_a_sample_of_an_error_says_the_status_that_the_error_has() -> None:
+def test_the_sample_of_an_error_has_its_status() -> None:
     raised = {error.code: int(status_of(error.__new__(error))) for error in error_classes() if error.code in SAMPLES}
     known = {code: int(status) for code, status in STATUS_OF.items() if code in SAMPLES} | raised
     assert {code: status for code, status in known.items() if sample_of(code)["status"] != status} == {}

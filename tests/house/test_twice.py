@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_is_not_let_through(tmp_path: Path) -> None:
     assert gate(tmp_path, "import nowhere_at_all\n")[0] != 0
 
 
-def test_what_holds_is_asked_once(tmp_path: Path) -> None:
+def test_a_passing_test_is_run_once(tmp_path: Path) -> None:
     code, said = gate(tmp_path, STEADY)
     assert code == 0
     assert "Once more" not in said

@@ -53,7 +53,7 @@ def test_a_secret_that_comes_in_pieces_is_masked(encoding: str, size: int) -> No
         assert not redaction.finds(shown.encode(errors="surrogatepass"))
 
 
-def test_what_is_not_a_secret_streams_on_without_delay() -> None:
+def test_text_without_a_secret_streams_without_delay() -> None:
     stream = Stream(redaction_of(frozenset({TOKEN})))
     assert [stream.feed(word) for word in ("Good ", "morning, ", "Ada. ")] == ["Good ", "morning, ", "Ada. "]
     assert stream.end() == ""
@@ -88,7 +88,7 @@ def test_a_list_of_the_bytes_of_a_secret_is_masked() -> None:
     assert redaction.json(tree) == {"token": MASK, "latin": MASK, "other": [*b"no secret"]}
 
 
-def test_what_has_no_secret_is_returned_as_it_is() -> None:
+def test_text_without_a_secret_is_returned_unchanged() -> None:
     redaction = redaction_of(frozenset({TOKEN}))
     tree: Json = {"text": "100 % of C:\\new & more = %41 é", "list": [1, 2.5, None, True, "x"]}
     assert redaction.json(tree) is tree

@@ -25,7 +25,7 @@ def test_a_year_passes_in_no_time_and_in_order() -> None:
     assert [(name, round(at)) for name, at in told] == [("minute", 60), ("year", 31_536_000)]
 
 
-def test_time_stands_still_while_a_thread_works() -> None:
+def test_virtual_time_stops_while_a_thread_works() -> None:
     async def work() -> float:
         clock = VirtualClock()
         alarm = asyncio.create_task(asyncio.sleep(3600))
@@ -45,7 +45,7 @@ def test_timeouts_are_virtual_too() -> None:
         run_virtually(wait())
 
 
-def test_what_can_never_happen_is_said_instead_of_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_an_impossible_event_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocks, "STUCK_S", 0.01)
     with pytest.raises(NothingCanHappen):
         run_virtually(asyncio.Event().wait())

@@ -115,7 +115,7 @@ def test_no_mail_is_sent(tmp_path: Path) -> None:
     assert "'send_email'" in why
 
 
-def test_nobody_is_notified(tmp_path: Path, url: str, httpserver: HTTPServer) -> None:
+def test_no_notification_is_sent(tmp_path: Path, url: str, httpserver: HTTPServer) -> None:
     address = f"{{url: '{url}', events: [gate, completed], private: true}}"
     settings = f"settings: {{notifications: {{desk: {address}}}, http: {{networks: [127.0.0.0/8], plain: true}}}}\n"
     flow = "id: asks\nnodes:\n  - {id: gate, type: human, config: {message: Go on?}}\nedges: []\n"

@@ -43,7 +43,7 @@ def open_a_file_in_a_thread() -> None:
 
 
 @pytest.mark.parametrize("leave", [bind, look_up, run_a_process, open_a_file, open_a_file_in_a_thread])
-def test_what_leaves_the_unit_tier_fails(
+def test_a_unit_test_that_uses_a_socket_or_process_fails(
     leave: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -89,7 +89,7 @@ def test_passes(local_model): assert local_model.address != ""
 """
 
 
-def test_the_log_of_the_model_server_stands_in_the_report_of_a_failed_test(tmp_path: Path) -> None:
+def test_the_report_of_a_failed_test_has_the_log_of_the_model_server(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = requirement\n")
     (tmp_path / "test_all.py").write_text(TESTS)
     program = [sys.executable, "-m", "pytest", "-q", "-p", "no:schemathesis", "-p", "tests.conftest", "test_all.py"]
