@@ -97,8 +97,8 @@ def test_invalid_answers_are_refused(prompt: Prompt) -> None:
         refused(prompt, "answer", execution, "ask", '{"action": "approve", "data": {"amount": "x"}}')
         == "answer-invalid"
     )
-    assert refused(prompt, "answer", execution, "nobody", "approve") == "no-such-step"
-    assert refused(prompt, "answer", execution, "gate-review", "approve", "--as", "ada") == "no-such-step"
+    assert refused(prompt, "answer", execution, "nobody", "approve") == "no-such-gate"
+    assert refused(prompt, "answer", execution, "gate-review", "approve", "--as", "ada") == "no-such-gate"
     assert refused(prompt, "answer", "exec-nothing", "ask", "approve") == "unknown-execution"
     edit = '{"action": "edit", "data": {"secret": 1}}'
     assert refused(prompt, "answer", other, "review", edit, "--as", "ada") == "answer-invalid"

@@ -102,7 +102,7 @@ async def through(session: Session, execution: str, verb: str) -> None:
     else:
         with pytest.raises(PointsmanError) as refused:
             await verbs.answer(execution, "nothing", "ok")
-        assert refused.value.code == "no-such-step"
+        assert refused.value.code == "no-such-gate"
 
 
 @pytest.mark.parametrize("verb", ["pause", "signal", "steer", "resume", "answer"])

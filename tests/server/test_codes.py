@@ -15,11 +15,11 @@ from tests.server.flows import CHAIN, LETTER
 
 HERE: Final = Path(__file__)
 UNREACHED: Final = {
-    "entry-moved": "a race of two who configure one thing; those who configure it try again or say their own code",
-    "journal-moved": "a race of two processes; whoever loses decides again",
-    "memory-not-a-list": "no operation appends to what is remembered",
-    "step-not-repeatable": "no document leads there: only rows of a journal that another release wrote",
-    "session-moved": "a race of two turns; the one that loses is told at its end",
+    "entry-moved": "a race of two writers of one entry; the verbs retry or raise their own code",
+    "journal-moved": "a race of two processes; the loser decides again",
+    "memory-not-a-list": "no operation appends to a memory value",
+    "step-not-repeatable": "only rows of a journal of another release cause it",
+    "session-moved": "a race of two turns; the loser receives it at its end",
     "ownership-lost": "another process must write to an execution that this one drives; tests/reliability has them",
 }
 POLL: Final = """\
@@ -69,7 +69,7 @@ def test_every_error_code_has_a_test_or_a_reason() -> None:
         ("DELETE", "/api/settings/keys/nobody", None, "no-such-key"),
         ("POST", "/api/settings/keys", {"name": "a/b", "role": "viewer"}, "name-invalid"),
         ("DELETE", "/api/workflows/executions/{waiting}", None, "execution-unfinished"),
-        ("POST", "/api/workflows/executions/{waiting}/respond", {"gateId": "no", "action": "x"}, "no-such-step"),
+        ("POST", "/api/workflows/executions/{waiting}/respond", {"gateId": "no", "action": "x"}, "no-such-gate"),
         ("POST", "/api/workflows/executions/{waiting}/steer", {"messages": ["go"]}, "not-steerable"),
         ("POST", "/api/workflows/executions/{waiting}/signals", {"name": "n", "data": "{big}"}, "event-too-large"),
         (
@@ -81,6 +81,7 @@ def test_every_error_code_has_a_test_or_a_reason() -> None:
         ("GET", "/api/workflows/executions/exec-none", None, "unknown-execution"),
         ("PUT", "/api/workflows/chain/sharing", {"audience": "groups"}, "sharing-invalid"),
         ("POST", "/api/workflows/executions/{waiting}/fork", {"set": {"a.b[": 1}}, "edit-refused"),
+        ("POST", "/api/workflows/executions/{waiting}/fork", {"step": "nowhere"}, "no-such-step"),
     ],
     ids=lambda value: value if isinstance(value, str) and "/" not in value else "",
 )

@@ -30,7 +30,7 @@ async def test_a_delegation_survives_a_restart(file_store: str) -> None:
         told = await served.client.post(f"{address}/delegate", json=onto, headers=ada)
         assert (told.status_code, told.json()["status"]) == (200, "waiting"), told.text
         nobody = await served.client.post(f"{address}/delegate", json={**onto, "gateId": "none"}, headers=ada)
-        assert (nobody.status_code, nobody.json()["code"]) == (404, "no-such-step")
+        assert (nobody.status_code, nobody.json()["code"]) == (404, "no-such-gate")
     async with serving(file_store, is_local=False) as served:
         (gate,) = (await served.client.get("/api/inbox", headers=ben)).json()["gates"]
         assert gate["executionId"] == started.json()["executionId"]

@@ -24,7 +24,7 @@ from pointsman.engine.events import waits as wait_events
 from pointsman.engine.instants import instant_text
 from pointsman.engine.reports import DelegationRequested, GateAnswered, PauseRequested, ResumeRequested, TimerFired
 from pointsman.engine.state import ExecutionState, StepState, status_of
-from pointsman.engine.steps import NoSuchStep, Step
+from pointsman.engine.steps import Step
 from pointsman.errors import CallerError, PointsmanError
 from pointsman.executions.inputs import artifacts_of
 from pointsman.executions.views import (
@@ -284,6 +284,12 @@ RACES_MAX: Final = 5
 CHILDREN_MAX: Final = 1000
 
 
+class NoSuchGate(CallerError):
+    """The execution has no open gate with this id or of this node."""
+
+    code: ClassVar[str] = "no-such-gate"
+
+
 class GateUnclear(CallerError):
     """Several open gates fit; the answer must name one."""
 
@@ -318,7 +324,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
     """Answer the open gate with that id, or of that node if only one is open. The answer is durable on return.
 
     Raises `GateClosedAlready` with how it was closed, `GateChangedMeanwhile` if the gate shows something else than
-    the digest of the answer identifies, `GateUnclear`, `NoSuchStep`, and the errors for an answer that the gate does
+    the digest of the answer identifies, `GateUnclear`, `NoSuchGate`, and the errors for an answer that the gate does
     not accept.
     """
     if answer.key and await _is_answered(runtime, driver, name, answer):
@@ -340,7 +346,7 @@ async def answer_gate(runtime: LocalRuntime, driver: Driver, name: str, answer: 
 
     try:
         await _deliver(runtime, driver, name, deliver)
-    except (GateClosedAlready, NoSuchStep) as why:
+    except (GateClosedAlready, NoSuchGate) as why:
         if answer.key and await _is_answered(runtime, driver, name, answer):
             return
         raise await _closed(runtime, driver, name) or why from None
@@ -357,7 +363,7 @@ async def delegate_gate(
 
     try:
         await _deliver(runtime, driver, name, deliver)
-    except (GateClosedAlready, NoSuchStep) as why:
+    except (GateClosedAlready, NoSuchGate) as why:
         raise await _closed(runtime, driver, name) or why from None
 
 
@@ -394,7 +400,7 @@ async def _fire_due_timers(gate: OpenGate, now: float) -> bool:
 
 
 def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
-    """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchStep`."""
+    """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchGate`."""
     found = [gate for gate in gates if gate.id == name] or [gate for gate in gates if gate.node == name]
     if len(found) == 1:
         return found[0]
@@ -404,7 +410,7 @@ def gate_named(gates: list[OpenGate], name: str) -> OpenGate:
             asking = ", ".join(sorted(gate.driver.execution for gate in found))
             hint = f"Sub-workflows ask. Answer at one of them: {asking}."
         raise GateUnclear(f"{name!r} has {len(found)} open gates", hint=hint)
-    raise NoSuchStep(f"there is no open gate {name!r}", hint=f"Open gates: {', '.join(_names(gates)) or 'none'}.")
+    raise NoSuchGate(f"there is no open gate {name!r}", hint=f"Open gates: {', '.join(_names(gates)) or 'none'}.")
 
 
 def _names(gates: list[OpenGate]) -> list[str]:

@@ -371,7 +371,7 @@ class Execution:
         return Execution(self._runtime, gate.driver)
 
     def gate(self, name: str) -> OpenGate:
-        """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchStep`."""
+        """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchGate`."""
         return gate_named(self.gates, name)
 
     async def cancel(self, *, reason: str = "", by: str = "", now: bool = False) -> None:

@@ -94,6 +94,7 @@ _BY_STATUS: Final[dict[HTTPStatus, tuple[str, ...]]] = {
         "no-such-row",
         "no-such-schedule",
         "no-such-secret",
+        "no-such-gate",
         "no-such-step",
         "no-such-tool",
         "no-such-trigger",

@@ -41,7 +41,7 @@ def changed(*errors: str, view: type[Mapping[str, object]] = ExecutionView) -> D
     "/respond",
     verb=ExecutionVerbs.answer,
     responses=changed(
-        "no-such-step",
+        "no-such-gate",
         "gate-closed",
         "gate-changed",
         "gate-unclear",
@@ -73,7 +73,7 @@ async def respond(session: CallerSession, eid: Eid, body: RespondBody, key: Key 
 @router.post(
     "/delegate",
     verb=ExecutionVerbs.delegate,
-    responses=changed("no-such-step", "gate-closed", "gate-unclear", "not-an-approver", "not-delegable"),
+    responses=changed("no-such-gate", "gate-closed", "gate-unclear", "not-an-approver", "not-delegable"),
     summary="Delegate a gate",
 )
 async def delegate(session: CallerSession, eid: Eid, body: DelegateBody) -> Response:

@@ -272,7 +272,7 @@ SAMPLES: Final[Mapping[str, tuple[int, str, str]]] = {
     ),
     "no-such-secret": (404, "the store has no secret 'WEATHER'", "Existing secrets: 'MAIL'."),
     "no-such-tool": (404, "there is no tool 'abacus'", "GET /api/tools lists them."),
-    "no-such-step": (404, "there is no open gate 'review'", "`GET` the execution: `waiting` lists them."),
+    "no-such-gate": (404, "there is no open gate 'review'", "`GET` the execution: `waiting` lists them."),
     "no-such-trigger": (404, "'letter' has no enabled webhook 'order'", "GET /api/webhooks lists them."),
     "not-allowed": (
         403,
