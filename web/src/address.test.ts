@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { daysOf, hasFilters, listOf, oneOf, understood, wordsOf } from "./address";
+import { daysOf, hasFilters, listOf, oneOf, parseSearch, searchTextOf } from "./address";
 
 describe("query of an address", () => {
-  const read = understood((search) => ({
-    ...wordsOf(search),
+  const read = parseSearch((search) => ({
+    ...searchTextOf(search),
     ...daysOf(search, "since"),
     ...listOf("tag", search.tag),
     ...oneOf("sort", search.sort, ["name", "saved"]),

@@ -9,7 +9,7 @@ const NAME_MAX = 500;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 /** Wrap a parser so that unknown parameters become undefined; otherwise the router would keep them. */
-export function understood<T extends object>(read: (search: Search) => T): (search: Search) => T {
+export function parseSearch<T extends object>(read: (search: Search) => T): (search: Search) => T {
   return (search) => ({ ...Object.fromEntries(Object.keys(search).map((name) => [name, undefined])), ...read(search) });
 }
 
@@ -31,7 +31,7 @@ export function textsOf<Name extends string>(search: Search, ...names: Name[]): 
 }
 
 /** The search text. */
-export function wordsOf(search: Search): { q?: string } {
+export function searchTextOf(search: Search): { q?: string } {
   const { q } = textsOf(search, "q");
   return q === undefined ? {} : { q: q.slice(0, WORDS_MAX) };
 }

@@ -7,22 +7,22 @@
  */
 import { useSyncExternalStore } from "react";
 
-let least = Number.NEGATIVE_INFINITY;
-let most = Number.POSITIVE_INFINITY;
+let minimum = Number.NEGATIVE_INFINITY;
+let maximum = Number.POSITIVE_INFINITY;
 let shift = 0;
 const listeners = new Set<() => void>();
 
-/** Update the bounds from the `Date` of a response; `asked` and `heard` are local times in seconds, before and after
+/** Update the bounds from the `Date` of a response; `sentAt` and `receivedAt` are local times in seconds, before and after
  * the request. */
-export function updateServerTime(date: string | null, asked: number, heard: number): void {
-  const told = Date.parse(date ?? "") / 1000;
-  if (Number.isNaN(told)) return;
-  const [from, to] = [told - heard, told + 1 - asked];
+export function updateServerTime(date: string | null, sentAt: number, receivedAt: number): void {
+  const serverTime = Date.parse(date ?? "") / 1000;
+  if (Number.isNaN(serverTime)) return;
+  const [from, to] = [serverTime - receivedAt, serverTime + 1 - sentAt];
   // One of the clocks was set meanwhile: the old bounds are invalid.
-  const isSet = from > most || to < least;
-  least = isSet ? from : Math.max(least, from);
-  most = isSet ? to : Math.min(most, to);
-  const next = least <= 0 && most >= 0 ? 0 : (least + most) / 2;
+  const isSet = from > maximum || to < minimum;
+  minimum = isSet ? from : Math.max(minimum, from);
+  maximum = isSet ? to : Math.min(maximum, to);
+  const next = minimum <= 0 && maximum >= 0 ? 0 : (minimum + maximum) / 2;
   if (next === shift) return;
   shift = next;
   for (const listener of listeners) listener();

@@ -7,9 +7,9 @@ import "./app.css";
 import { addTooltipsToCutText } from "./components/cutTextTooltips";
 import { startLanguages } from "./i18n";
 import { makeRouter } from "./router";
-import { paint, theme } from "./theme";
+import { applyTheme, theme } from "./theme";
 
-paint(theme());
+applyTheme(theme());
 addTooltipsToCutText(document);
 await startLanguages();
 

@@ -6,7 +6,7 @@ import {
   type RouterHistory,
   redirect,
 } from "@tanstack/react-router";
-import { daysOf, listOf, oneOf, textsOf, understood, wordsOf } from "./address";
+import { daysOf, listOf, oneOf, parseSearch, searchTextOf, textsOf } from "./address";
 import { NotFound } from "./components/NotFound";
 import { PageFailed } from "./components/PageFailed";
 import { Shell } from "./components/Shell";
@@ -37,9 +37,9 @@ const login = createRoute({
 const workflows = createRoute({
   getParentRoute: () => root,
   path: "/workflows",
-  validateSearch: understood(
+  validateSearch: parseSearch(
     (search): CatalogueSearch => ({
-      ...wordsOf(search),
+      ...searchTextOf(search),
       ...listOf("tag", search.tag),
       ...oneOf("sort", search.sort, SORTS),
     }),
@@ -54,9 +54,9 @@ const workflow = createRoute({
 const executions = createRoute({
   getParentRoute: () => root,
   path: "/executions",
-  validateSearch: understood(
+  validateSearch: parseSearch(
     (search): ExecutionSearch => ({
-      ...wordsOf(search),
+      ...searchTextOf(search),
       ...textsOf(search, "workflow"),
       ...daysOf(search, "since", "until"),
       ...listOf("status", search.status),
@@ -74,7 +74,7 @@ const execution = createRoute({
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/executions/compare",
-  validateSearch: understood((search): { a?: string; b?: string } => ({
+  validateSearch: parseSearch((search): { a?: string; b?: string } => ({
     ...textsOf(search, "a", "b"),
   })),
   component: page(() => import("./features/execution/ComparePage"), "ComparePage"),
@@ -163,7 +163,7 @@ const settings = createRoute({
 const audit = createRoute({
   getParentRoute: () => root,
   path: "/audit",
-  validateSearch: understood(
+  validateSearch: parseSearch(
     (search): AuditSearch => ({
       ...textsOf(search, "who", "what"),
       ...daysOf(search, "since", "until"),
@@ -174,7 +174,7 @@ const audit = createRoute({
 const usage = createRoute({
   getParentRoute: () => root,
   path: "/usage",
-  validateSearch: understood(
+  validateSearch: parseSearch(
     (search): UsageSearch => ({
       ...oneOf("by", search.by, DIMENSIONS),
       ...oneOf("show", search.show, MEASURES),

@@ -2,15 +2,15 @@
 import { browserStorage } from "./browserStorage";
 
 export type Theme = "system" | "light" | "dark";
-const KEPT_AS = "pointsman.theme";
+const STORAGE_KEY = "pointsman.theme";
 
 export function theme(): Theme {
-  const kept = browserStorage.read(KEPT_AS);
-  return kept === "light" || kept === "dark" ? kept : "system";
+  const stored = browserStorage.read(STORAGE_KEY);
+  return stored === "light" || stored === "dark" ? stored : "system";
 }
 
-export function paint(wish: Theme): void {
-  browserStorage.write(KEPT_AS, wish);
-  if (wish === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = wish;
+export function applyTheme(choice: Theme): void {
+  browserStorage.write(STORAGE_KEY, choice);
+  if (choice === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = choice;
 }

@@ -75,7 +75,7 @@ export async function apiResponse<T>(path: string, options: RequestOptions = {})
     body = JSON.stringify(options.body);
   }
   let response: Response;
-  const asked = Date.now() / 1000;
+  const sentAt = Date.now() / 1000;
   try {
     response = await fetch(path, {
       method: options.method ?? (body === undefined ? "GET" : "POST"),
@@ -88,7 +88,7 @@ export async function apiResponse<T>(path: string, options: RequestOptions = {})
     if (options.signal?.aborted) throw error;
     throw new ApiError(0, { detail: "The server does not answer.", code: "unreachable" });
   }
-  updateServerTime(response.headers.get("date"), asked, Date.now() / 1000);
+  updateServerTime(response.headers.get("date"), sentAt, Date.now() / 1000);
   if (!response.ok) throw await errorOf(response);
   const etag = response.headers.get("etag");
   if (response.status === 204) return { value: undefined as T, etag };

@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { freeId, portions, workflowName } from "./names";
+import { chunksOf, freeId, workflowName } from "./names";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -29,9 +29,9 @@ describe("names of workflows", () => {
 
   it("are requested in portions that fit into an address", () => {
     const ids = Array.from({ length: 120 }, (_, at) => `id-${at}`);
-    expect(portions(ids).map((one) => one.length)).toEqual([50, 50, 20]);
-    expect(portions([..."abc"].map((one) => one.repeat(3_000))).map((one) => one.length)).toEqual([1, 1, 1]);
-    expect(portions(ids).flat()).toEqual(ids);
-    expect(portions([])).toEqual([]);
+    expect(chunksOf(ids).map((one) => one.length)).toEqual([50, 50, 20]);
+    expect(chunksOf([..."abc"].map((one) => one.repeat(3_000))).map((one) => one.length)).toEqual([1, 1, 1]);
+    expect(chunksOf(ids).flat()).toEqual(ids);
+    expect(chunksOf([])).toEqual([]);
   });
 });

@@ -10,38 +10,40 @@ const LETTERS_MAX = 4_000;
 const NUMBERS = 49;
 
 type Named = Pick<WorkflowEntry, "name" | "names">;
-interface Asker {
-  tell: (one: Named | null) => void;
-  fail: (why: unknown) => void;
+interface PendingLookup {
+  resolve: (one: Named | null) => void;
+  reject: (why: unknown) => void;
 }
 
-const wanted = new Map<string, Asker[]>();
+const pending = new Map<string, PendingLookup[]>();
 
-function named(id: string): Promise<Named | null> {
-  if (wanted.size === 0) setTimeout(askAll);
-  return new Promise((tell, fail) => wanted.set(id, [...(wanted.get(id) ?? []), { tell, fail }]));
+function lookUp(id: string): Promise<Named | null> {
+  if (pending.size === 0) setTimeout(sendLookups);
+  return new Promise((resolve, reject) =>
+    pending.set(id, [...(pending.get(id) ?? []), { resolve: resolve, reject: reject }]),
+  );
 }
 
-function askAll(): void {
-  const all = new Map(wanted);
-  wanted.clear();
-  for (const ids of portions([...all.keys()])) {
-    const askers = (id: string) => all.get(id) ?? [];
+function sendLookups(): void {
+  const all = new Map(pending);
+  pending.clear();
+  for (const ids of chunksOf([...all.keys()])) {
+    const lookups = (id: string) => all.get(id) ?? [];
     apiRequest<{ workflows: WorkflowEntry[] }>(
       `/api/workflows${query({ id: ids, disabled: "true", limit: IDS_MAX })}`,
     ).then(
       ({ workflows }) => {
         const found = new Map(workflows.map((one) => [one.id, one]));
-        for (const id of ids) for (const asker of askers(id)) asker.tell(found.get(id) ?? null);
+        for (const id of ids) for (const lookup of lookups(id)) lookup.resolve(found.get(id) ?? null);
       },
       (why) => {
-        for (const id of ids) for (const asker of askers(id)) asker.fail(why);
+        for (const id of ids) for (const lookup of lookups(id)) lookup.reject(why);
       },
     );
   }
 }
 
-export function portions(ids: readonly string[]): string[][] {
+export function chunksOf(ids: readonly string[]): string[][] {
   const found: string[][] = [];
   let room = 0;
   for (const id of ids) {
@@ -57,12 +59,12 @@ export function portions(ids: readonly string[]): string[][] {
 
 /** Null if the workflow does not exist or the user may not see it. */
 export const workflowName = (id: string) =>
-  queryOptions({ queryKey: ["workflows", "name", id], queryFn: () => named(id), staleTime: 30_000 });
+  queryOptions({ queryKey: ["workflows", "name", id], queryFn: () => lookUp(id), staleTime: 30_000 });
 
 /** Return the id, or the id with the first number that is free. If the lookup fails, the id is returned and saving it
  * reports the conflict. */
 export async function freeId(id: string): Promise<string> {
   const tried = [id, ...Array.from({ length: NUMBERS }, (_, at) => `${id}-${at + 2}`)];
-  const found = await Promise.all(tried.map(named)).catch(() => []);
+  const found = await Promise.all(tried.map(lookUp)).catch(() => []);
   return tried.find((_, at) => !found[at]) ?? id;
 }

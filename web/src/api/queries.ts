@@ -74,7 +74,7 @@ export const revisions = (id: string) =>
     queryKey: ["revisions", id],
     queryFn: ({ signal }) =>
       apiRequest<{ workflows: WorkflowEntry[] }>(`${workflowPath(id)}/versions`, { signal }).then(
-        (told) => told.workflows,
+        (response) => response.workflows,
       ),
   });
 
@@ -162,7 +162,7 @@ export const callsOf = (id: string, step: string, version: number) =>
     queryKey: ["execution", id, "calls", step, version],
     queryFn: ({ signal }) =>
       apiRequest<{ calls: Call[] }>(`${executionPath(id)}/calls${query({ step })}`, { signal }).then(
-        (told) => told.calls,
+        (response) => response.calls,
       ),
     placeholderData: (before) => before,
   });
@@ -183,7 +183,7 @@ export const inbox = (enabled = true, everyone = false) =>
         {
           signal,
         },
-      ).then((told) => told.gates),
+      ).then((response) => response.gates),
     refetchInterval: 30_000,
   });
 

@@ -8,7 +8,7 @@ export interface Choice {
   id: string;
   name: string;
   about: string;
-  /** How it is called in the document, where `about` does not say so. */
+  /** The name in the document, if `about` does not contain it. */
   code?: string;
   icon?: LucideIcon;
   /** Additional text that the search matches. */

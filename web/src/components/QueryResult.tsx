@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { isNotFound } from "@/api/http";
 import { ErrorMessage, Loading } from "./StatusMessage";
 
-interface QueryState<T> {
+interface QueryLike<T> {
   data: T | undefined;
   error: unknown;
   refetch: () => unknown;
@@ -10,7 +10,7 @@ interface QueryState<T> {
 
 /** Render a query: loading, failed with a retry button, or its data. Data that was loaded before stays visible after an
  * error. */
-export function QueryResult<T>(props: { query: QueryState<T>; children: (value: T) => ReactNode }) {
+export function QueryResult<T>(props: { query: QueryLike<T>; children: (value: T) => ReactNode }) {
   const { data, error, refetch } = props.query;
   return (
     <>

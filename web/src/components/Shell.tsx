@@ -6,10 +6,10 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/http";
 import { INBOX_MAX, inbox, logout, me } from "@/api/queries";
 import type { Me } from "@/api/views";
-import { LANGUAGE_NAMES, LANGUAGES, type Language, speak } from "@/i18n";
+import { LANGUAGE_NAMES, LANGUAGES, type Language, switchLanguage } from "@/i18n";
 import { useServerAway } from "@/loadPart";
 import { useBoard } from "@/stream/useBoard";
-import { paint, type Theme, theme } from "@/theme";
+import { applyTheme, type Theme, theme } from "@/theme";
 import { useFirstKey } from "./firstKeyState";
 import { IconButton } from "./IconButton";
 import { Login } from "./Login";
@@ -125,7 +125,7 @@ function LanguageSwitch() {
   return (
     <button
       type="button"
-      onClick={() => speak(next).catch(() => undefined)}
+      onClick={() => switchLanguage(next).catch(() => undefined)}
       className="flex h-8 items-center gap-1.5 rounded-md px-2 text-ink-soft hover:bg-sunken"
       aria-label={name}
       title={name}
@@ -146,7 +146,7 @@ function ThemeSwitch() {
       icon={Icon}
       name={t("shell.theme", { theme: t(`theme.${shown}`) })}
       onClick={() => {
-        paint(next);
+        applyTheme(next);
         setShown(next);
       }}
     />

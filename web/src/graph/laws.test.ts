@@ -9,7 +9,7 @@ import { type Picture, pictureOf } from "@/graph/model/picture";
 import { pointOn } from "@/graph/routing/paths";
 import { type Routes, routesOf } from "@/graph/routing/routes";
 import { SpatialGrid } from "@/graph/routing/spatialGrid";
-import { randomOf, unspoken, workflowOf } from "@/testing/graphs";
+import { randomOf, untranslated, workflowOf } from "@/testing/graphs";
 
 const ROUNDS = 60;
 
@@ -19,7 +19,7 @@ interface Drawn extends Routes {
 }
 
 function drawn(definition: Definition): Drawn {
-  const picture = pictureOf(definition, "en", unspoken);
+  const picture = pictureOf(definition, "en", untranslated);
   const layout = layoutOf(picture);
   return { picture, layout, ...routesOf(picture, layout) };
 }
@@ -199,7 +199,7 @@ describe("tidying", () => {
       const definition = workflowOf(random, 4 + random(50));
       if (definition.edges.length === 0) continue;
       const [fewer, more] = [definition, withOneMore(definition, seed)].map((one) =>
-        pictureOf(one, "en", unspoken),
+        pictureOf(one, "en", untranslated),
       ) as [Picture, Picture];
       const first = settledLayout(fewer, new Map());
       const grown = settledLayout(more, first);
@@ -242,7 +242,7 @@ describe("dragging boxes one after another", () => {
       for (let step = 0; step < 4; step++) {
         const box = definition.nodes[random(definition.nodes.length)]?.id ?? "";
         definition = dragged(definition, box, random(900) - 450);
-        const picture = pictureOf(definition, "en", unspoken);
+        const picture = pictureOf(definition, "en", untranslated);
         const layout = layoutOf(picture);
         shown = { picture, layout, ...routesOf(picture, layout, shown) };
         const { routes: lines, bounds } = drawn(definition);
@@ -266,7 +266,7 @@ describe("dragging boxes one after another", () => {
     const definition = { id: "large", nodes, edges };
     const shown = drawn(definition);
     const next = dragged(definition, "n250", 150);
-    const picture = pictureOf(next, "en", unspoken);
+    const picture = pictureOf(next, "en", untranslated);
     const { cached: courses } = routesOf(picture, layoutOf(picture), shown);
     const anew = [...courses].filter(([id, course]) => shown.cached.get(id) !== course);
     expect(shown.cached.size).toBeGreaterThan(300);

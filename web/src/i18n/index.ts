@@ -7,7 +7,7 @@ import { isolated } from "./isolated";
 
 export const LANGUAGES = ["en", "de"] as const;
 export type Language = (typeof LANGUAGES)[number];
-const KEPT_AS = "pointsman.language";
+const STORAGE_KEY = "pointsman.language";
 
 type Words = Record<string, unknown>;
 
@@ -22,8 +22,12 @@ export const WORDS: Record<Language, () => Promise<{ default: Words }>> = {
 
 /** The stored language, otherwise the browser's first language that the app supports. */
 function preferred(): Language {
-  const wishes = [browserStorage.read(KEPT_AS) ?? "", ...navigator.languages].map((wish) => wish.slice(0, 2));
-  return wishes.map((wish) => LANGUAGES.find((one) => one === wish)).find((one) => one !== undefined) ?? "en";
+  const candidates = [browserStorage.read(STORAGE_KEY) ?? "", ...navigator.languages].map((candidate) =>
+    candidate.slice(0, 2),
+  );
+  return (
+    candidates.map((candidate) => LANGUAGES.find((one) => one === candidate)).find((one) => one !== undefined) ?? "en"
+  );
 }
 
 export async function startLanguages(): Promise<void> {
@@ -39,16 +43,16 @@ export async function startLanguages(): Promise<void> {
 }
 
 /** Switch the language. Throws if its texts cannot be loaded; the language then stays as it is. */
-export async function speak(language: Language): Promise<void> {
+export async function switchLanguage(language: Language): Promise<void> {
   i18next.addResourceBundle(language, "translation", (await WORDS[language]()).default);
-  browserStorage.write(KEPT_AS, language);
+  browserStorage.write(STORAGE_KEY, language);
   document.documentElement.lang = language;
   await i18next.changeLanguage(language);
 }
 
 /** A text of a definition in the language of the page, else in English, else in any language it has. */
-export function textIn(text: Text | null | undefined, language: string, otherwise = ""): string {
-  if (text === null || text === undefined) return otherwise;
-  if (typeof text === "string") return text || otherwise;
-  return text[language] ?? text.en ?? Object.values(text)[0] ?? otherwise;
+export function textIn(text: Text | null | undefined, language: string, fallback = ""): string {
+  if (text === null || text === undefined) return fallback;
+  if (typeof text === "string") return text || fallback;
+  return text[language] ?? text.en ?? Object.values(text)[0] ?? fallback;
 }

@@ -1,13 +1,13 @@
 // @vitest-environment happy-dom
 import i18next from "i18next";
 import { beforeAll, describe, expect, it } from "vitest";
-import { speak, startLanguages } from ".";
+import { startLanguages, switchLanguage } from ".";
 import { isolated } from "./isolated";
 
 describe("name within a sentence", () => {
   beforeAll(async () => {
     await startLanguages();
-    await speak("en");
+    await switchLanguage("en");
   });
 
   it("is unchanged if it is harmless", () => {

@@ -11,23 +11,23 @@ export interface StreamMessage {
 
 export type Connection = "open" | "away" | "over";
 
-const WAITS_MS = [500, 1_000, 2_000, 5_000, 10_000] as const;
+const RETRY_DELAYS_MS = [500, 1_000, 2_000, 5_000, 10_000] as const;
 /** The server sends a heartbeat every 15 s; after this silence the connection is considered broken. */
-const SILENT_MS = 40_000;
+const SILENCE_MAX_MS = 40_000;
 /** After the machine wakes up, a shorter silence is enough to reconnect. */
-const DOUBTED_MS = 18_000;
+const SILENCE_AFTER_SLEEP_MS = 18_000;
 
 /** Wakes waiting connections: the machine woke up, the network is back, or the window became visible. */
 export class WakeSignal {
-  private readonly sleepers = new Set<() => void>();
+  private readonly listeners = new Set<() => void>();
 
   wake(): void {
-    for (const rouse of [...this.sleepers]) rouse();
+    for (const wakeUp of [...this.listeners]) wakeUp();
   }
 
-  onWake(rouse: () => void): () => void {
-    this.sleepers.add(rouse);
-    return () => this.sleepers.delete(rouse);
+  onWake(wakeUp: () => void): () => void {
+    this.listeners.add(wakeUp);
+    return () => this.listeners.delete(wakeUp);
   }
 }
 
@@ -39,22 +39,22 @@ export async function follow(
     after?: string | null;
     signal: AbortSignal;
     waker?: WakeSignal;
-    onEvent: (told: StreamMessage) => void;
+    onEvent: (message: StreamMessage) => void;
     onConnection?: (connection: Connection) => void;
   },
 ): Promise<void> {
   let last = options.after ?? null;
   let failures = 0;
-  const tell = options.onConnection ?? (() => undefined);
+  const notify = options.onConnection ?? (() => undefined);
   while (!options.signal.aborted) {
-    const line = new Line(options.signal, options.waker);
+    const line = new StreamConnection(options.signal, options.waker);
     try {
       const response = await fetch(path, {
         headers: { accept: "text/event-stream", ...(last ? { "last-event-id": last } : {}) },
         credentials: "same-origin",
         signal: line.signal,
       });
-      if (response.status === 204) return tell("over");
+      if (response.status === 204) return notify("over");
       if (!response.ok) {
         const why = await errorOf(response);
         // The store was restored from a backup and no longer has the last event.
@@ -62,7 +62,7 @@ export async function follow(
         else if (response.status < 500 && response.status !== 429) throw why;
       } else if (response.body) {
         failures = 0;
-        tell("open");
+        notify("open");
         const parser = createParser({
           onEvent: ({ id, event, data }) => {
             if (id) last = id;
@@ -70,7 +70,7 @@ export async function follow(
           },
         });
         await read(response.body, (text) => {
-          line.heard();
+          line.received();
           parser.feed(text);
         });
       }
@@ -80,44 +80,49 @@ export async function follow(
     } finally {
       line.close();
     }
-    tell("away");
-    await pause(WAITS_MS[Math.min(failures++, WAITS_MS.length - 1)] ?? 10_000, options.signal, options.waker);
+    notify("away");
+    await pause(
+      RETRY_DELAYS_MS[Math.min(failures++, RETRY_DELAYS_MS.length - 1)] ?? 10_000,
+      options.signal,
+      options.waker,
+    );
   }
 }
 
 /** One connection, aborted after too long a silence. */
-class Line {
+class StreamConnection {
   private readonly cut = new AbortController();
   private timer: ReturnType<typeof setTimeout>;
   private at = Date.now();
-  private readonly leave: () => void;
+  private readonly unsubscribe: () => void;
   readonly signal: AbortSignal;
 
   constructor(over: AbortSignal, waker: WakeSignal | undefined) {
     this.signal = AbortSignal.any([over, this.cut.signal]);
-    this.timer = setTimeout(() => this.cut.abort(), SILENT_MS);
-    this.leave = waker?.onWake(() => Date.now() - this.at > DOUBTED_MS && this.cut.abort()) ?? (() => undefined);
+    this.timer = setTimeout(() => this.cut.abort(), SILENCE_MAX_MS);
+    this.unsubscribe =
+      waker?.onWake(() => Date.now() - this.at > SILENCE_AFTER_SLEEP_MS && this.cut.abort()) ?? (() => undefined);
   }
 
-  heard(): void {
+  received(): void {
     this.at = Date.now();
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.cut.abort(), SILENT_MS);
+    this.timer = setTimeout(() => this.cut.abort(), SILENCE_MAX_MS);
   }
 
   close(): void {
     clearTimeout(this.timer);
-    this.leave();
+    this.unsubscribe();
   }
 }
 
-async function read(body: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+async function read(body: ReadableStream<Uint8Array>, onText: (text: string) => void): Promise<void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    take(decoder.decode(value, { stream: true }));
+    onText(decoder.decode(value, { stream: true }));
   }
 }
 
@@ -125,12 +130,12 @@ function pause(ms: number, signal: AbortSignal, waker: WakeSignal | undefined): 
   return new Promise((resolve) => {
     const over = () => {
       clearTimeout(timer);
-      leave?.();
+      unsubscribe?.();
       signal.removeEventListener("abort", over);
       resolve();
     };
     const timer = setTimeout(over, ms);
-    const leave = waker?.onWake(over);
+    const unsubscribe = waker?.onWake(over);
     signal.addEventListener("abort", over);
   });
 }

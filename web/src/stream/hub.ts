@@ -12,7 +12,7 @@ import { type Connection, follow, type StreamMessage, WakeSignal } from "./follo
 /** Streams of single executions at once. The board needs one more connection; three are left for requests. */
 export const SINGLES_MAX = 2;
 
-export interface Opening {
+export interface OpenMessage {
   kind: "open";
   watch: number;
   path: string;
@@ -22,7 +22,7 @@ export interface Opening {
 }
 
 export type ToHub =
-  | Opening
+  | OpenMessage
   | { kind: "close"; watch: number }
   | { kind: "look"; isSeen: boolean }
   | { kind: "wake" }
@@ -30,7 +30,7 @@ export type ToHub =
   | { kind: "leave" };
 
 export type FromHub =
-  | { kind: "told"; watch: number; told: StreamMessage }
+  | { kind: "event"; watch: number; message: StreamMessage }
   | { kind: "connection"; watch: number; connection: Connection }
   | { kind: "refused"; watch: number; status: number; code: string; detail: string; hint: string }
   | { kind: "restarted" };
@@ -48,22 +48,22 @@ interface Watch {
   after: string | null;
 }
 
-interface Running {
+interface RunningStream {
   stop: AbortController;
   connection: Connection | null;
 }
 
 export class Hub {
   private readonly watches: Watch[] = [];
-  private readonly running = new Map<string, Running>();
+  private readonly running = new Map<string, RunningStream>();
   /** The visible windows, the most recent last. */
-  private readonly seen: Viewer[] = [];
+  private readonly visible: Viewer[] = [];
   private readonly viewers = new Set<Viewer>();
   private readonly waker = new WakeSignal();
 
   constructor(private readonly connect: typeof follow = follow) {}
 
-  take(viewer: Viewer, message: ToHub): void {
+  handle(viewer: Viewer, message: ToHub): void {
     this.viewers.add(viewer);
     switch (message.kind) {
       case "open":
@@ -74,16 +74,16 @@ export class Hub {
           isBoard: message.isBoard,
           after: message.after,
         });
-        this.settle();
-        this.greet(viewer, message.watch, message.path);
+        this.connectWanted();
+        this.sendState(viewer, message.watch, message.path);
         break;
       case "close":
         this.drop((watch) => watch.viewer === viewer && watch.number === message.watch);
         break;
       case "look":
-        this.unsee(viewer);
-        if (message.isSeen) this.seen.push(viewer);
-        this.settle();
+        this.hide(viewer);
+        if (message.isSeen) this.visible.push(viewer);
+        this.connectWanted();
         break;
       case "wake":
         this.waker.wake();
@@ -93,7 +93,7 @@ export class Hub {
         break;
       case "leave":
         this.viewers.delete(viewer);
-        this.unsee(viewer);
+        this.hide(viewer);
         this.drop((watch) => watch.viewer === viewer);
         break;
     }
@@ -105,7 +105,7 @@ export class Hub {
   }
 
   /** Send a late subscriber the state of the connection; it loads what it missed. */
-  private greet(viewer: Viewer, watch: number, path: string): void {
+  private sendState(viewer: Viewer, watch: number, path: string): void {
     const connection = this.running.get(path)?.connection;
     if (connection) viewer.post({ kind: "connection", watch, connection });
   }
@@ -114,25 +114,25 @@ export class Hub {
   private restart(by: Viewer): void {
     for (const path of [...this.running.keys()]) this.end(path);
     for (const viewer of this.viewers) if (viewer !== by) viewer.post({ kind: "restarted" });
-    this.settle();
+    this.connectWanted();
   }
 
-  private unsee(viewer: Viewer): void {
-    const at = this.seen.indexOf(viewer);
-    if (at >= 0) this.seen.splice(at, 1);
+  private hide(viewer: Viewer): void {
+    const at = this.visible.indexOf(viewer);
+    if (at >= 0) this.visible.splice(at, 1);
   }
 
-  private drop(goes: (watch: Watch) => boolean): void {
+  private drop(isDropped: (watch: Watch) => boolean): void {
     for (let at = this.watches.length - 1; at >= 0; at--)
-      if (goes(this.watches[at] as Watch)) this.watches.splice(at, 1);
-    this.settle();
+      if (isDropped(this.watches[at] as Watch)) this.watches.splice(at, 1);
+    this.connectWanted();
   }
 
   /** Connect the streams that are watched and fit the limit, and end the others. */
-  private settle(): void {
+  private connectWanted(): void {
     const wanted = new Set(this.watches.filter((watch) => watch.isBoard).map((watch) => watch.path));
     let singles = 0;
-    for (const watch of this.byLooks()) {
+    for (const watch of this.byVisibility()) {
       if (watch.isBoard || wanted.has(watch.path)) continue;
       if (singles++ === SINGLES_MAX) break;
       wanted.add(watch.path);
@@ -142,8 +142,8 @@ export class Hub {
   }
 
   /** Watches of the most recently visible window first. */
-  private byLooks(): Watch[] {
-    const rank = (watch: Watch) => this.seen.indexOf(watch.viewer);
+  private byVisibility(): Watch[] {
+    const rank = (watch: Watch) => this.visible.indexOf(watch.viewer);
     return [...this.watches].sort((a, b) => rank(b) - rank(a));
   }
 
@@ -154,9 +154,9 @@ export class Hub {
 
   private async run(path: string): Promise<void> {
     const stop = new AbortController();
-    const one: Running = { stop, connection: null };
+    const one: RunningStream = { stop, connection: null };
     this.running.set(path, one);
-    const tell = (make: (watch: number) => FromHub) => {
+    const broadcast = (make: (watch: number) => FromHub) => {
       if (stop.signal.aborted) return;
       for (const watch of this.watches) if (watch.path === path) watch.viewer.post(make(watch.number));
     };
@@ -165,15 +165,15 @@ export class Hub {
         after: this.watches.find((watch) => watch.path === path)?.after ?? null,
         signal: stop.signal,
         waker: this.waker,
-        onEvent: (told) => tell((watch) => ({ kind: "told", watch, told })),
+        onEvent: (message) => broadcast((watch) => ({ kind: "event", watch, message: message })),
         onConnection: (connection) => {
           one.connection = connection;
-          tell((watch) => ({ kind: "connection", watch, connection }));
+          broadcast((watch) => ({ kind: "connection", watch, connection }));
         },
       });
     } catch (why) {
       const { status = 0, code = "unreachable", hint = "" } = why instanceof ApiError ? why : {};
-      tell((watch) => ({ kind: "refused", watch, status, code, detail: String((why as Error).message), hint }));
+      broadcast((watch) => ({ kind: "refused", watch, status, code, detail: String((why as Error).message), hint }));
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The streams of one window: through the shared worker, or through a hub in the window if there is no worker. */
 import { ApiError } from "@/api/http";
 import type { Connection, StreamMessage } from "./follow";
-import { type FromHub, Hub, type Opening, type ToHub } from "./hub";
+import { type FromHub, Hub, type OpenMessage, type ToHub } from "./hub";
 import { SharedHub } from "./sharedHub";
 
 export interface Listener {
@@ -17,23 +17,23 @@ export const BOARD = "/api/workflows/executions/stream";
 
 export class Streams {
   private readonly listeners = new Map<number, Listener>();
-  private readonly watched = new Map<number, Omit<Opening, "kind" | "watch">>();
-  private readonly restarted = new Set<() => void>();
-  private say: (message: ToHub) => void = () => undefined;
+  private readonly watches = new Map<number, Omit<OpenMessage, "kind" | "watch">>();
+  private readonly restartListeners = new Set<() => void>();
+  private send: (message: ToHub) => void = () => undefined;
   private shared: SharedHub | null = null;
   private last = 0;
 
   constructor() {
-    this.share();
-    this.look();
+    this.connectHub();
+    this.sendVisibility();
     document.addEventListener("visibilitychange", () => {
-      this.look();
+      this.sendVisibility();
       if (document.visibilityState === "visible") this.wake();
     });
-    window.addEventListener("focus", () => this.look());
+    window.addEventListener("focus", () => this.sendVisibility());
     window.addEventListener("online", () => this.wake());
-    window.addEventListener("pagehide", () => this.say({ kind: "leave" }));
-    window.addEventListener("pageshow", (shown) => shown.persisted && this.comeBack());
+    window.addEventListener("pagehide", () => this.send({ kind: "leave" }));
+    window.addEventListener("pageshow", (shown) => shown.persisted && this.resubscribe());
   }
 
   subscribe(path: string, listener: Listener): () => void {
@@ -41,70 +41,70 @@ export class Streams {
     const isBoard = path === BOARD;
     this.listeners.set(watch, listener);
     const after = listener.after ?? null;
-    this.watched.set(watch, { path, isBoard, after });
-    this.say({ kind: "open", watch, path, isBoard, after });
+    this.watches.set(watch, { path, isBoard, after });
+    this.send({ kind: "open", watch, path, isBoard, after });
     return () => {
       this.listeners.delete(watch);
-      this.watched.delete(watch);
-      this.say({ kind: "close", watch });
+      this.watches.delete(watch);
+      this.send({ kind: "close", watch });
     };
   }
 
   /** Another user has logged in: restart the streams of all windows. */
   restart(): void {
-    this.say({ kind: "restart" });
+    this.send({ kind: "restart" });
   }
 
   /** Calls the listener when another user logs in from another window. */
   onRestart(listener: () => void): () => void {
-    this.restarted.add(listener);
-    return () => this.restarted.delete(listener);
+    this.restartListeners.add(listener);
+    return () => this.restartListeners.delete(listener);
   }
 
   /** Use the shared worker; if there is none or it stops responding, use a hub of this window. */
-  private share(): void {
-    const beAlone = () => {
+  private connectHub(): void {
+    const startOwnHub = () => {
       const hub = new Hub();
-      const window = { post: (message: FromHub) => this.hear(message) };
+      const window = { post: (message: FromHub) => this.receive(message) };
       this.shared = null;
-      this.say = (message) => hub.take(window, message);
+      this.send = (message) => hub.handle(window, message);
     };
     try {
       const shared = new SharedHub(
-        (message) => this.hear(message),
+        (message) => this.receive(message),
         () => {
-          beAlone();
-          this.comeBack();
+          startOwnHub();
+          this.resubscribe();
         },
       );
       this.shared = shared;
-      this.say = (message) => shared.say(message);
+      this.send = (message) => shared.send(message);
     } catch {
-      beAlone();
+      startOwnHub();
     }
   }
 
   private wake(): void {
-    this.say({ kind: "wake" });
-    this.shared?.doubt();
+    this.send({ kind: "wake" });
+    this.shared?.probe();
   }
 
-  private look(): void {
-    this.say({ kind: "look", isSeen: document.visibilityState === "visible" });
+  private sendVisibility(): void {
+    this.send({ kind: "look", isSeen: document.visibilityState === "visible" });
   }
 
-  private comeBack(): void {
-    this.look();
-    for (const [watch, what] of this.watched) this.say({ kind: "open", watch, ...what });
+  private resubscribe(): void {
+    this.sendVisibility();
+    for (const [watch, what] of this.watches) this.send({ kind: "open", watch, ...what });
   }
 
-  private hear(message: FromHub): void {
+  private receive(message: FromHub): void {
     if (message.kind === "restarted") {
-      for (const listener of [...this.restarted]) listener();
+      for (const listener of [...this.restartListeners]) listener();
       return;
     }
     const listener = this.listeners.get(message.watch);
-    if (message.kind === "told") listener?.onEvent(message.told);
+    if (message.kind === "event") listener?.onEvent(message.message);
     else if (message.kind === "connection") listener?.onConnection?.(message.connection);
     else listener?.onRefused?.(new ApiError(message.status, message));
   }

@@ -5,19 +5,19 @@ import { useEffect, useRef } from "react";
 import { now } from "@/clock";
 import { BOARD, type Streams, sharedStreams } from "./subscribe";
 
-const GATHERS_MS = 300;
+const DEBOUNCE_MS = 300;
 const STALE: readonly (readonly string[])[] = [["executions"], ["workflows", "found"], ["inbox"]];
 
-/** `who` is the user's name; "" means nobody is logged in, undefined that the user is not known yet. */
-export function useBoard(who: string | undefined): void {
+/** `userName` is the user's name; "" means no user is logged in, undefined that the user is not known yet. */
+export function useBoard(userName: string | undefined): void {
   const client = useQueryClient();
-  const before = useRef(who);
+  const before = useRef(userName);
   useEffect(() => {
-    if (who === undefined) return;
-    if (before.current !== undefined && before.current !== who) sharedStreams().restart();
-    before.current = who;
-    return who ? watchBoard(client) : undefined;
-  }, [client, who]);
+    if (userName === undefined) return;
+    if (before.current !== undefined && before.current !== userName) sharedStreams().restart();
+    before.current = userName;
+    return userName ? watchBoard(client) : undefined;
+  }, [client, userName]);
   useEffect(() => sharedStreams().onRestart(() => void client.resetQueries()), [client]);
 }
 
@@ -26,20 +26,20 @@ export function useBoard(who: string | undefined): void {
 export function watchBoard(client: QueryClient, streams: Pick<Streams, "subscribe"> = sharedStreams()): () => void {
   let isOpened = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  const soon = () => {
+  const refetchSoon = () => {
     timer ??= setTimeout(() => {
       timer = null;
       // An invalidation would cancel the running fetch: wait for it.
-      if (STALE.some((queryKey) => client.isFetching({ queryKey: [...queryKey] }) > 0)) return soon();
+      if (STALE.some((queryKey) => client.isFetching({ queryKey: [...queryKey] }) > 0)) return refetchSoon();
       for (const queryKey of STALE) void client.invalidateQueries({ queryKey: [...queryKey] });
-    }, GATHERS_MS);
+    }, DEBOUNCE_MS);
   };
   const after = now().toFixed(6);
   const leave = streams.subscribe(BOARD, {
     after,
-    onEvent: soon,
+    onEvent: refetchSoon,
     onConnection: (connection) => {
-      if (connection === "open" && isOpened) soon();
+      if (connection === "open" && isOpened) refetchSoon();
       isOpened ||= connection === "open";
     },
   });

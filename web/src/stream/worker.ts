@@ -11,8 +11,8 @@ self.onconnect = (connected) => {
   const viewer: Viewer = { post: (message) => port.postMessage(message) };
   port.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     if (data.kind === "ask") return port.postMessage({ kind: "alive" } satisfies FromWorker);
-    if (data.kind !== "lock") return hub.take(viewer, data);
+    if (data.kind !== "lock") return hub.handle(viewer, data);
     // The window holds this lock while it lives. Once the worker gets it, the window is gone, even after a crash.
-    void navigator.locks.request(data.name, () => hub.take(viewer, { kind: "leave" }));
+    void navigator.locks.request(data.name, () => hub.handle(viewer, { kind: "leave" }));
   };
 };

@@ -3,7 +3,7 @@ import type { TFunction } from "i18next";
 import type { Definition, DefinitionEdge, DefinitionGraph, DefinitionNode } from "@/api/views";
 
 /** A translation function without a language: returns the default value, or the key. */
-export const unspoken = ((key: string, otherwise?: string) => otherwise ?? key) as TFunction;
+export const untranslated = ((key: string, otherwise?: string) => otherwise ?? key) as TFunction;
 
 export type Random = (below: number) => number;
 

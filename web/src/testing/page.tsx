@@ -6,29 +6,29 @@ import userEvent, { type UserEvent } from "@testing-library/user-event";
 import i18next from "i18next";
 import { expect, vi } from "vitest";
 import { makeClient } from "@/api/client";
-import { type Language, speak, startLanguages } from "@/i18n";
+import { type Language, startLanguages, switchLanguage } from "@/i18n";
 import { makeRouter } from "@/router";
 import { sharedStreams } from "@/stream/subscribe";
 import { local, READY } from "./answers";
 import { FakeServer } from "./server";
 
 /** An error with the missing element, the text of the page, and the requests that the fake server did not expect. */
-function explained(message: string | null, container: Element): Error {
-  const says = (container.textContent ?? "").slice(0, SAID_MAX);
-  const error = new Error(`${message?.split("\n")[0]}\n\nThe page: ${says}\n\n${server.wrong.join("\n")}`);
+function explainedError(message: string | null, container: Element): Error {
+  const text = (container.textContent ?? "").slice(0, TEXT_MAX);
+  const error = new Error(`${message?.split("\n")[0]}\n\nThe page: ${text}\n\n${server.unexpected.join("\n")}`);
   error.name = "NotFound";
   return error;
 }
 
-const SAID_MAX = 3_000;
+const TEXT_MAX = 3_000;
 
 // No test waits for a network, but a busy machine can be slow.
-configure({ asyncUtilTimeout: Number(process.env.PATIENCE_MS ?? 60_000), getElementError: explained });
+configure({ asyncUtilTimeout: Number(process.env.PATIENCE_MS ?? 60_000), getElementError: explainedError });
 
 export let server = new FakeServer();
 
 /** The responses that every page needs. */
-function furnish(one: FakeServer): void {
+function addDefaultResponses(one: FakeServer): void {
   one.get("/api/me", local);
   one.get("/ready", READY);
   one.get("/api/inbox", { gates: [], next: null });
@@ -40,9 +40,9 @@ function furnish(one: FakeServer): void {
 /** Before each test: a new server that has answered nothing, and an empty browser. */
 export function startServer(): void {
   server = new FakeServer();
-  furnish(server);
+  addDefaultResponses(server);
   // Requests of a page that was left must not reach a real server either.
-  vi.stubGlobal("fetch", (...asked: Parameters<typeof fetch>) => server.fetch(...asked));
+  vi.stubGlobal("fetch", (...parameters: Parameters<typeof fetch>) => server.fetch(...parameters));
   localStorage.clear();
   sessionStorage.clear();
 }
@@ -50,7 +50,7 @@ export function startServer(): void {
 /** After each test: leave the page, and fail where it asked for something that the API does not have. */
 export function leavePage(): void {
   cleanup();
-  const { wrong } = server;
+  const { unexpected: wrong } = server;
   sharedStreams().restart();
   vi.useRealTimers();
   expect(wrong).toEqual([]);
@@ -67,7 +67,7 @@ export interface OpenedPage {
 /** Open a page; resolves when it is loaded. */
 export async function open(path: string, how: { language?: Language } = {}): Promise<OpenedPage> {
   if (!i18next.isInitialized) await startLanguages();
-  await speak(how.language ?? "en");
+  await switchLanguage(how.language ?? "en");
   const history = createMemoryHistory({ initialEntries: [path] });
   const router = makeRouter(history);
   const client = makeClient();
@@ -99,7 +99,7 @@ export const rows = (name: string | RegExp): HTMLElement[] => [
 ];
 
 /** Wait for a text that can span several elements. */
-export const says = (text: string) => waitFor(() => expect(document.body.textContent).toContain(text));
+export const expectText = (text: string) => waitFor(() => expect(document.body.textContent).toContain(text));
 
 /** Replace the whole value of a field. */
 export async function fill(user: UserEvent, field: HTMLElement, text: string): Promise<void> {

@@ -48,7 +48,7 @@ export const refusal = (status: number, code: string, detail: string, more: obje
 /** A value with its ETag. */
 export const tagged = <T>(value: T, etag: string): Reply & { of?: T } => new Reply(200, value, { etag });
 
-type Handler<T> = T | Reply | ((asked: RecordedRequest) => T | Reply | Promise<T | Reply>);
+type Handler<T> = T | Reply | ((requestsTo: RecordedRequest) => T | Reply | Promise<T | Reply>);
 
 interface Route {
   method: Method;
@@ -63,7 +63,7 @@ interface Described {
 }
 
 /** Paths whose parameter may contain slashes. */
-const SLASHED: ReadonlySet<string> = new Set(["/api/notifications/{id}/retry"]);
+const PATHS_WITH_SLASHES: ReadonlySet<string> = new Set(["/api/notifications/{id}/retry"]);
 
 const DESCRIBED = requests.paths as unknown as Record<string, Partial<Record<Method, Described>>>;
 const SCHEMAS = requests.components as Record<string, object>;
@@ -73,7 +73,7 @@ export class FakeServer {
   /** All requests of the pages, in order. */
   readonly requests: RecordedRequest[] = [];
   /** Requests without a handler, and requests that the OpenAPI document does not allow. */
-  readonly wrong: string[] = [];
+  readonly unexpected: string[] = [];
   private readonly streams = new Map<string, Set<ReadableStreamDefaultController<Uint8Array>>>();
 
   get = <P extends PathOf<"get">>(path: P, handler: Handler<AnswerOf<"get", P>>) => this.on("get", path, handler);
@@ -86,24 +86,24 @@ export class FakeServer {
 
   /** A later handler of the same operation replaces an earlier one. */
   private on(method: Method, path: string, handler: Handler<unknown>): void {
-    const one = SLASHED.has(path) ? "(.+)" : "([^/]+)";
+    const one = PATHS_WITH_SLASHES.has(path) ? "(.+)" : "([^/]+)";
     const pattern = new RegExp(`^${path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{[^}]+\}/g, one)}$`);
     this.routes.unshift({ method, path, pattern, handler });
   }
 
   /** The requests of one operation. */
-  asked<M extends Method>(method: M, path: PathOf<M>): RecordedRequest[] {
+  requestsTo<M extends Method>(method: M, path: PathOf<M>): RecordedRequest[] {
     return this.requests.filter((one) => one.method === method && one.path === path);
   }
 
   /** The bodies of these requests. */
   // biome-ignore lint/suspicious/noExplicitAny: a test knows what its page sends
-  sent<M extends Method>(method: M, path: PathOf<M>): any[] {
-    return this.asked(method, path).map((one) => one.body);
+  bodiesTo<M extends Method>(method: M, path: PathOf<M>): any[] {
+    return this.requestsTo(method, path).map((one) => one.body);
   }
 
   /** Send one server-sent event to all followers of an address, such as "/api/workflows/executions/stream". */
-  tell(address: string, event: string, data: unknown, id = ""): void {
+  sendEvent(address: string, event: string, data: unknown, id = ""): void {
     const text = `${id ? `id: ${id}\n` : ""}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
     for (const one of this.streams.get(address) ?? []) one.enqueue(new TextEncoder().encode(text));
   }
@@ -127,18 +127,18 @@ export class FakeServer {
     if (headers.get("accept") === "text/event-stream") return this.follow(url.pathname, init.signal ?? null);
     const route = this.find(method, url.pathname);
     if (route === null) {
-      this.wrong.push(`nothing answers ${method} ${url.pathname}${url.search}`);
+      this.unexpected.push(`nothing answers ${method} ${url.pathname}${url.search}`);
       return new Response(JSON.stringify({ code: "nobody", detail: "no handler" }), { status: 501 });
     }
-    const asked = understood(route, url, headers, init);
-    this.requests.push(asked);
-    this.check(asked);
+    const requestsTo = recordedRequest(route, url, headers, init);
+    this.requests.push(requestsTo);
+    this.check(requestsTo);
     const { handler } = route;
-    const told = await (typeof handler === "function"
-      ? (handler as (one: RecordedRequest) => unknown)(asked)
+    const result = await (typeof handler === "function"
+      ? (handler as (one: RecordedRequest) => unknown)(requestsTo)
       : handler);
     init.signal?.throwIfAborted();
-    return responseOf(told);
+    return responseOf(result);
   };
 
   private find(method: Method, path: string): Route | null {
@@ -162,22 +162,22 @@ export class FakeServer {
   }
 
   /** A request that the API would reject is an error of the page, whatever the test's handler answers. */
-  private check(asked: RecordedRequest): void {
-    const described = DESCRIBED[asked.path]?.[asked.method];
-    const name = `${asked.method} ${asked.path}`;
-    if (described === undefined) this.wrong.push(`the API has no ${name}`);
-    for (const key of asked.query.keys())
-      if (!described?.query.includes(key)) this.wrong.push(`${name} takes no “${key}” in its query`);
-    if (described?.body == null || typeof asked.body === "string" || asked.body === undefined) return;
+  private check(requestsTo: RecordedRequest): void {
+    const described = DESCRIBED[requestsTo.path]?.[requestsTo.method];
+    const name = `${requestsTo.method} ${requestsTo.path}`;
+    if (described === undefined) this.unexpected.push(`the API has no ${name}`);
+    for (const key of requestsTo.query.keys())
+      if (!described?.query.includes(key)) this.unexpected.push(`${name} takes no “${key}” in its query`);
+    if (described?.body == null || typeof requestsTo.body === "string" || requestsTo.body === undefined) return;
     const schema = { ...described.body, components: { schemas: SCHEMAS } } as Schema;
-    const { valid, errors } = new Validator(schema, "2020-12", false).validate(asked.body);
-    if (!valid) this.wrong.push(`${name} does not take this: ${errors.map((one) => one.error).join("; ")}`);
+    const { valid, errors } = new Validator(schema, "2020-12", false).validate(requestsTo.body);
+    if (!valid) this.unexpected.push(`${name} does not take this: ${errors.map((one) => one.error).join("; ")}`);
   }
 }
 
 const names = (route: Route) => route.path.match(/\{[^}]+\}/g) ?? [];
 
-function understood(route: Route, url: URL, headers: Headers, init: RequestInit): RecordedRequest {
+function recordedRequest(route: Route, url: URL, headers: Headers, init: RequestInit): RecordedRequest {
   const values = route.pattern.exec(url.pathname)?.slice(1) ?? [];
   const at = Object.fromEntries(names(route).map((one, n) => [one.slice(1, -1), decodeURIComponent(values[n] ?? "")]));
   const text = typeof init.body === "string" ? init.body : undefined;
@@ -186,8 +186,8 @@ function understood(route: Route, url: URL, headers: Headers, init: RequestInit)
   return { method: route.method, path: route.path, at, query: url.searchParams, headers, body };
 }
 
-function responseOf(told: unknown): Response {
-  const reply = told instanceof Reply ? told : new Reply(told === undefined ? 204 : 200, told);
+function responseOf(result: unknown): Response {
+  const reply = result instanceof Reply ? result : new Reply(result === undefined ? 204 : 200, result);
   const headers = { "content-type": "application/json", ...reply.headers };
   if (reply.status === 204) return new Response(null, { status: 204, headers: reply.headers });
   return new Response(JSON.stringify(reply.value), { status: reply.status, headers });

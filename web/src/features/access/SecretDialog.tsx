@@ -6,7 +6,7 @@ import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { PLACES, type Secret, type SecretRule, setSecret } from "./access";
+import { RULE_FIELDS, type Secret, type SecretRule, setSecret } from "./access";
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/;
 const CHARS_MIN = 8;
@@ -87,7 +87,7 @@ export function SecretDialog(props: { known: Secret | null; onSet: () => Promise
             />
           )}
         </LabelledField>
-        {PLACES.map((place) => (
+        {RULE_FIELDS.map((place) => (
           <LabelledField key={place} name={t(`secrets.rule.${place}`)} about={t(`secrets.rule.${place}About`)}>
             {(its) => (
               <input

@@ -16,7 +16,7 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { deleteSecret, type OtherSecret, type Secret, type SecretRule, secrets, secretUses } from "./access";
 import { SecretDialog } from "./SecretDialog";
 
-type Doing = { deed: "set"; known: Secret | null } | { deed: "delete"; known: Secret };
+type PendingAction = { action: "set"; known: Secret | null } | { action: "delete"; known: Secret };
 
 /** The names of stored secrets and their uses. Values are never shown. */
 export function SecretsPage() {
@@ -26,7 +26,7 @@ export function SecretsPage() {
   const known = useInfiniteQuery(secrets(search.words));
   const elsewhere = known.data?.pages[0]?.elsewhere ?? [];
   const hidden = new Set(elsewhere.map((one) => one.name));
-  const [doing, setDoing] = useState<Doing | null>(null);
+  const [doing, setDoing] = useState<PendingAction | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ["access", "secrets"] });
   return (
     <Page
@@ -35,7 +35,7 @@ export function SecretsPage() {
       actions={
         <>
           <LargeListSearch search={search} query={known} label={t("secrets.search")} />
-          <Button kind="primary" onClick={() => setDoing({ deed: "set", known: null })}>
+          <Button kind="primary" onClick={() => setDoing({ action: "set", known: null })}>
             <Plus className="size-4" aria-hidden /> {t("secrets.add")}
           </Button>
         </>
@@ -43,16 +43,18 @@ export function SecretsPage() {
     >
       <QueryResult query={known}>
         {({ pages }) => {
-          const kept = pages.flatMap((page) => page.secrets);
-          if (kept.length > 0) return <SecretTable kept={kept} hidden={hidden} onDo={setDoing} />;
+          const stored = pages.flatMap((page) => page.secrets);
+          if (stored.length > 0) return <SecretTable stored={stored} hidden={hidden} onDo={setDoing} />;
           if (search.words) return <EmptyMessage title={t("secrets.noMatch", { words: search.words })} />;
           return <EmptyMessage title={t("secrets.none")}>{t("secrets.noneHint")}</EmptyMessage>;
         }}
       </QueryResult>
       <LoadMore query={known} />
-      {elsewhere.length > 0 ? <Elsewhere all={elsewhere} /> : null}
-      {doing?.deed === "set" ? <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} /> : null}
-      {doing?.deed === "delete" ? (
+      {elsewhere.length > 0 ? <ExternalSecrets all={elsewhere} /> : null}
+      {doing?.action === "set" ? (
+        <SecretDialog known={doing.known} onSet={again} onClose={() => setDoing(null)} />
+      ) : null}
+      {doing?.action === "delete" ? (
         <Confirm
           title={t("secrets.deleteNamed", { name: doing.known.name })}
           about={t("secrets.deleteAbout")}
@@ -66,7 +68,7 @@ export function SecretsPage() {
 }
 
 /** Secrets from sources outside the store, which take precedence. */
-function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
+function ExternalSecrets({ all }: { all: readonly OtherSecret[] }) {
   const { t } = useTranslation();
   return (
     <div className="mt-8">
@@ -78,7 +80,7 @@ function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
           columns={[
             { name: t("secrets.name"), cell: (one) => <code>{one.name}</code> },
             { name: t("secrets.source"), cell: (one) => t(`secrets.from.${one.source}`) },
-            { name: t("secrets.goes"), cell: (one) => <Goes rule={one} /> },
+            { name: t("secrets.goes"), cell: (one) => <AllowedTargets rule={one} /> },
           ]}
         />
       </PageSection>
@@ -86,12 +88,16 @@ function Elsewhere({ all }: { all: readonly OtherSecret[] }) {
   );
 }
 
-function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<string>; onDo: (doing: Doing) => void }) {
+function SecretTable(props: {
+  stored: readonly Secret[];
+  hidden: ReadonlySet<string>;
+  onDo: (doing: PendingAction) => void;
+}) {
   const { t } = useTranslation();
   return (
     <Listing
       name={t("secrets.title")}
-      entries={props.kept}
+      entries={props.stored}
       keyOf={(one) => one.name}
       columns={[
         {
@@ -104,7 +110,7 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
           ),
         },
         { name: t("secrets.uses"), cell: (one) => <Uses name={one.name} /> },
-        { name: t("secrets.goes"), cell: (one) => <Goes rule={one} /> },
+        { name: t("secrets.goes"), cell: (one) => <AllowedTargets rule={one} /> },
         {
           name: t("secrets.changed"),
           cell: (one) => (
@@ -120,14 +126,14 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
           cell: (one) => (
             <span className="inline-flex gap-2">
               <Button
-                onClick={() => props.onDo({ deed: "set", known: one })}
+                onClick={() => props.onDo({ action: "set", known: one })}
                 aria-label={t("secrets.replaceThis", { name: one.name })}
               >
                 {t("secrets.replace")}
               </Button>
               <Button
                 kind="mild"
-                onClick={() => props.onDo({ deed: "delete", known: one })}
+                onClick={() => props.onDo({ action: "delete", known: one })}
                 aria-label={t("secrets.deleteThis", { name: one.name })}
               >
                 {t("secrets.delete")}
@@ -141,7 +147,7 @@ function SecretTable(props: { kept: readonly Secret[]; hidden: ReadonlySet<strin
 }
 
 /** The hosts and tools that documents may send the secret to. */
-function Goes({ rule }: { rule: SecretRule }) {
+function AllowedTargets({ rule }: { rule: SecretRule }) {
   const { t } = useTranslation();
   const allowed = [...rule.hosts, ...rule.tools];
   if (allowed.length === 0) return <span className="text-ink-faint">{t("secrets.nowhere")}</span>;

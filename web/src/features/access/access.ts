@@ -36,7 +36,8 @@ export const logins = (words: string) =>
 export const rights = () =>
   queryOptions({
     queryKey: ["rights"],
-    queryFn: ({ signal }) => apiRequest<Schemas["RightsPage"]>("/api/rights", { signal }).then((told) => told.rights),
+    queryFn: ({ signal }) =>
+      apiRequest<Schemas["RightsPage"]>("/api/rights", { signal }).then((response) => response.rights),
     staleTime: Number.POSITIVE_INFINITY,
   });
 export const endLogin = (id: string) => apiRequest<void>(`/api/logins/${at(id)}`, { method: "DELETE" });
@@ -49,9 +50,9 @@ export const secretUses = (name: string) =>
     queryKey: ["access", "uses", name],
     queryFn: ({ signal }) => apiRequest<Schemas["SecretUses"]>(`/api/secrets/${at(name)}/uses`, { signal }),
   });
-export const PLACES = ["hosts", "tools", "workflows", "groups"] as const;
+export const RULE_FIELDS = ["hosts", "tools", "workflows", "groups"] as const;
 /** The hosts and tools that a secret may be sent to, and the workflows and groups that may use it. */
-export type SecretRule = Record<(typeof PLACES)[number], string[]>;
+export type SecretRule = Record<(typeof RULE_FIELDS)[number], string[]>;
 /** Store the rule, and the value unless it is empty. `known` is the secret as it was listed, or null for a new one.
  * Throws if the secret has changed since. */
 export const setSecret = (known: Secret | null, name: string, value: string, rule: SecretRule) =>

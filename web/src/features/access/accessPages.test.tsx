@@ -48,7 +48,7 @@ describe("keys page", () => {
     await user.click(form.getByRole("button", { name: "Create key" }));
     await user.click(await form.findByRole("button", { name: "Done" }));
     expect((await screen.findByRole("row", { name: /ada/ })).textContent).toContain("desk, night");
-    expect(server.sent("post", "/api/settings/keys")).toEqual([
+    expect(server.bodiesTo("post", "/api/settings/keys")).toEqual([
       { name: "root", role: "admin", groups: [], days: null },
       { name: "ada", role: "editor", groups: ["desk", "night"], days: 30 },
     ]);
@@ -113,7 +113,7 @@ describe("people page", () => {
     await user.click(screen.getByRole("button", { name: "Log out everywhere: ada" }));
     await user.click((await dialog()).getByRole("button", { name: "Log out everywhere" }));
     await noDialog();
-    expect(server.asked("delete", "/api/logins")[0]?.query.get("name")).toBe("ada");
+    expect(server.requestsTo("delete", "/api/logins")[0]?.query.get("name")).toBe("ada");
     await waitFor(() => expect(screen.queryByRole("button", { name: "Log out everywhere: ada" })).toBeNull());
     await fill(user, screen.getByLabelText("Search operations"), "rollback");
     const row = screen.getByRole("row", { name: /POST \/api\/workflows\/\{id\}\/rollback/ });
@@ -153,8 +153,11 @@ describe("secrets page", () => {
     await fill(user, form.getByLabelText(/Value/), "canary-two-2");
     await user.click(form.getByRole("button", { name: "Save" }));
     await noDialog();
-    expect(server.sent("put", "/api/secrets/{name}").map((one) => one.value)).toEqual(["canary-one-1", "canary-two-2"]);
-    expect(server.asked("put", "/api/secrets/{name}")[1]?.headers.get("if-match")).toBe('"1"');
+    expect(server.bodiesTo("put", "/api/secrets/{name}").map((one) => one.value)).toEqual([
+      "canary-one-1",
+      "canary-two-2",
+    ]);
+    expect(server.requestsTo("put", "/api/secrets/{name}")[1]?.headers.get("if-match")).toBe('"1"');
     expect(document.body.innerHTML).not.toContain("canary");
     await user.click(screen.getByRole("button", { name: "Delete WEATHER" }));
     await user.click((await dialog()).getByRole("button", { name: "Delete" }));

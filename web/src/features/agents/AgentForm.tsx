@@ -7,7 +7,7 @@ import { LabelledField } from "@/components/LabelledField";
 import { models } from "@/features/models/models";
 import { textIn } from "@/i18n";
 import { changed, numberIn, objectOf } from "./agentFields";
-import { textOf, wordsOf } from "./agents";
+import { stringsOf, textOf } from "./agents";
 import { Guardrails } from "./Guardrails";
 import { ToolPicker } from "./ToolPicker";
 
@@ -55,21 +55,21 @@ export function AgentForm(props: Props) {
         />
       </div>
       <ToolPicker
-        names={wordsOf(agent.tools)}
+        names={stringsOf(agent.tools)}
         disabled={props.disabled}
         onChange={(names) => set(["tools"], names.length > 0 ? names : undefined)}
       />
       <Limits {...props} set={set} />
-      <Remembering {...props} set={set} />
+      <MemoryFields {...props} set={set} />
       <Guardrails value={objectOf(agent.guardrails)} onChange={(rules) => set(["guardrails"], rules)} />
       <WholeJson {...props} />
     </fieldset>
   );
 }
 
-type Sets = Props & { set: (path: readonly string[], value: Json | undefined) => void };
+type SetField = Props & { set: (path: readonly string[], value: Json | undefined) => void };
 
-function Limits({ agent, set }: Sets) {
+function Limits({ agent, set }: SetField) {
   const { t } = useTranslation();
   return (
     <div className="grid gap-5 sm:grid-cols-2 lg:grid-cols-4">
@@ -100,7 +100,7 @@ function Limits({ agent, set }: Sets) {
   );
 }
 
-function Remembering({ agent, set }: Sets) {
+function MemoryFields({ agent, set }: SetField) {
   const { t } = useTranslation();
   const memory = objectOf(agent.memory);
   return (
@@ -184,9 +184,12 @@ function Choice(props: {
 /** The whole agent as editable JSON. */
 function WholeJson({ agent, onChange }: Props) {
   const { t } = useTranslation();
-  const kept = JSON.stringify(agent, null, 2);
-  const [text, setText] = useState(kept);
-  useEffect(() => setText((now) => (JSON.stringify(jsonIn(now), null, 2) === kept ? now : kept)), [kept]);
+  const savedText = JSON.stringify(agent, null, 2);
+  const [text, setText] = useState(savedText);
+  useEffect(
+    () => setText((now) => (JSON.stringify(jsonIn(now), null, 2) === savedText ? now : savedText)),
+    [savedText],
+  );
   return (
     <details>
       <summary className="cursor-pointer font-medium">{t("agents.asJson")}</summary>

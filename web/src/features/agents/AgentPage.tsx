@@ -14,9 +14,9 @@ import { ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { AgentForm } from "./AgentForm";
-import { type Agent, agent, remove, save, uses } from "./agents";
+import { type Agent, agent, deleteAgent, saveAgent, uses } from "./agents";
 import { TryAgent } from "./TryAgent";
-import { Uses } from "./Uses";
+import { AgentUses } from "./Uses";
 import { Versions } from "./Versions";
 
 /** One agent: its settings, the workflows that use it, and its revisions. */
@@ -39,7 +39,7 @@ export function AgentPage() {
               title={t("agents.uses")}
               about={t("agents.usesAbout", { name, revision: read.value.revision })}
             >
-              <Uses name={name} />
+              <AgentUses name={name} />
             </PageSection>
             <PageSection title={t("agents.versions")}>
               <Versions read={read} />
@@ -61,7 +61,7 @@ function Editing({ read }: { read: ApiResponse<Agent> }) {
   const isChanged = JSON.stringify(draft) !== JSON.stringify(base.value.agent);
   const isBehind = read.value.revision > base.value.revision;
   const keep = useMutation<ApiResponse<Agent>, ApiError>({
-    mutationFn: () => save(base, draft),
+    mutationFn: () => saveAgent(base, draft),
     onSuccess: (saved) => {
       setBase(saved);
       setDraft(saved.value.agent as JsonObject);
@@ -130,7 +130,7 @@ function Delete({ read }: { read: ApiResponse<Agent> }) {
           title={t("agents.deleteTitle", { name })}
           about={who ? t("agents.deleteUsed", { who }) : t("agents.deleteAbout")}
           confirmLabel={t("agents.delete")}
-          action={() => remove(read)}
+          action={() => deleteAgent(read)}
           onDone={async () => {
             await navigate({ to: "/agents" });
             client.removeQueries({ queryKey: ["agents", name] });

@@ -15,7 +15,7 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { useHasRole } from "@/components/useHasRole";
 import { textIn } from "@/i18n";
-import { type Agent, agentsFound, textOf, wordsOf } from "./agents";
+import { type Agent, agentsFound, stringsOf, textOf } from "./agents";
 import { NewAgentDialog } from "./NewAgentDialog";
 
 const TOOLS_SHOWN = 4;
@@ -90,7 +90,7 @@ function AgentTable({ found }: { found: readonly Agent[] }) {
               <span className="text-ink-faint">{t("agents.usual")}</span>
             ),
         },
-        { name: t("agents.tools"), cell: (one) => <ToolChips names={wordsOf(one.agent.tools)} /> },
+        { name: t("agents.tools"), cell: (one) => <ToolChips names={stringsOf(one.agent.tools)} /> },
         {
           name: t("agents.saved"),
           cell: (one) => (

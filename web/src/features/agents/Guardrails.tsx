@@ -30,7 +30,7 @@ export function Guardrails(props: { value: JsonObject; onChange: (value: JsonObj
           <div key={side}>
             <ul className="space-y-2">
               {rules.map((rule, at) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: rules have no unique names: their position identifies them
+                // biome-ignore lint/suspicious/noArrayIndexKey: rules have no unique names, their position identifies them
                 <li key={at} className="rounded-md border border-line p-3">
                   <Rule
                     side={side}

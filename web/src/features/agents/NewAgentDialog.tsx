@@ -7,7 +7,7 @@ import { DialogActions } from "@/components/DialogActions";
 import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { agentsNamed, make } from "./agents";
+import { agentsByName, createAgent } from "./agents";
 
 /** Create an agent with a name and instructions; its page has the other settings. */
 export function NewAgentDialog(props: { onClose: () => void }) {
@@ -17,10 +17,10 @@ export function NewAgentDialog(props: { onClose: () => void }) {
   const [name, setName] = useState("");
   const [system, setSystem] = useState("");
   const wanted = useDeferredValue(name.trim());
-  const same = useQuery({ ...agentsNamed([wanted]), enabled: wanted !== "" });
+  const same = useQuery({ ...agentsByName([wanted]), enabled: wanted !== "" });
   const isTaken = same.data?.some((one) => one.name === name.trim()) ?? false;
   const begin = useMutation({
-    mutationFn: () => make(name.trim(), { system }),
+    mutationFn: () => createAgent(name.trim(), { system }),
     onSuccess: async (made) => {
       await client.invalidateQueries({ queryKey: ["agents"] });
       await navigate({ to: "/agents/$name", params: { name: made.name } });

@@ -7,7 +7,7 @@ import { Button } from "@/components/Button";
 import { LabelledField } from "@/components/LabelledField";
 import { SuggestionInput } from "@/components/SuggestionInput";
 import { useServerSearch } from "@/components/useServerSearch";
-import { type Tool, toolsNamed } from "@/features/tools/tools";
+import { type Tool, toolsByName } from "@/features/tools/tools";
 
 /** The tools of an agent, with a field to add one by name. */
 export function ToolPicker(props: {
@@ -16,7 +16,7 @@ export function ToolPicker(props: {
   onChange: (names: string[]) => void;
 }) {
   const { t } = useTranslation();
-  const known = useQuery({ ...toolsNamed(props.names), placeholderData: (before) => before });
+  const known = useQuery({ ...toolsByName(props.names), placeholderData: (before) => before });
   const { entries, note, search } = useServerSearch<Tool>("tools");
   const [wanted, setWanted] = useState("");
   const byName = new Map((known.data ?? []).map((one) => [one.name, one]));

@@ -9,11 +9,11 @@ import { money } from "@/components/amounts";
 import { Button } from "@/components/Button";
 import { PageSection } from "@/components/DescriptionList";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { type Speaker, turns } from "@/features/chat/sessions";
+import { type ChatWorkflow, turns } from "@/features/chat/sessions";
 import { Composer } from "../chat/Composer";
-import { saidIn } from "../chat/parts";
+import { messageIn } from "../chat/parts";
 import { Transcript, TurnView } from "../chat/TurnView";
-import { type SaidToAgent, sayTo } from "./agents";
+import { type StartedTurn, sendToAgent } from "./agents";
 
 const FIELD = "message";
 
@@ -30,14 +30,14 @@ export function TryAgent({ name, draft }: Props) {
   const [session, setSession] = useState<string | null>(null);
   const [words, setWords] = useState("");
   const read = useInfiniteQuery({ ...turns(session ?? "", { trials: "true" }), enabled: session !== null });
-  const said = (read.data?.pages.flatMap((page) => page.executions as ExecutionEntry[]) ?? [])
+  const turnEntries = (read.data?.pages.flatMap((page) => page.executions as ExecutionEntry[]) ?? [])
     .filter((one) => !one.parent)
     .reverse();
-  const last = said.at(-1);
+  const last = turnEntries.at(-1);
   const newest = useQuery({ ...execution(last?.executionId ?? ""), enabled: last !== undefined });
   const isBusy = last !== undefined && !ENDED.has(newest.data?.status ?? last.status);
-  const say = useMutation<SaidToAgent, ApiError, string>({
-    mutationFn: (message) => sayTo(name, { message, agent: draft, sessionId: session }),
+  const send = useMutation<StartedTurn, ApiError, string>({
+    mutationFn: (message) => sendToAgent(name, { message, agent: draft, sessionId: session }),
     onSuccess: async (began) => {
       setWords("");
       setSession(began.sessionId);
@@ -48,36 +48,36 @@ export function TryAgent({ name, draft }: Props) {
     mutationFn: (id) => control(id, "cancel", { reason: "stopped where the agent was tried" }),
     onSuccess: (_, id) => client.invalidateQueries({ queryKey: ["execution", id] }),
   });
-  const failed = say.error ?? stop.error ?? read.error;
+  const failed = send.error ?? stop.error ?? read.error;
   return (
     <PageSection
       title={t("agents.tryTitle")}
       about={t("agents.tryAbout")}
       actions={
         session === null ? null : (
-          <Button disabled={isBusy || say.isPending} onClick={() => setSession(null)}>
+          <Button disabled={isBusy || send.isPending} onClick={() => setSession(null)}>
             <RotateCcw className="size-4" aria-hidden /> {t("agents.tryAnew")}
           </Button>
         )
       }
     >
       <section aria-label={t("agents.tryTitle")} className="overflow-hidden rounded-lg border border-line bg-surface">
-        {session === null && !say.isPending ? null : (
-          <Turns version={`${said.length} ${say.isPending}`}>
+        {session === null && !send.isPending ? null : (
+          <Turns version={`${turnEntries.length} ${send.isPending}`}>
             {read.hasNextPage ? (
               <Button kind="quiet" onClick={() => void read.fetchNextPage()} className="mx-auto">
                 {t("chat.earlier")}
               </Button>
             ) : null}
-            {said.map((one) => (
+            {turnEntries.map((one) => (
               <div key={one.executionId}>
-                <TurnView entry={one} field={FIELD} to={null} onAgain={(what) => say.mutate(what)} />
-                <Spent id={one.executionId} />
+                <TurnView entry={one} field={FIELD} to={null} onRetry={(what) => send.mutate(what)} />
+                <TurnUsage id={one.executionId} />
               </div>
             ))}
-            {say.isPending ? (
+            {send.isPending ? (
               <div className="opacity-60">
-                <Transcript words={say.variables} files={[]} to={null} />
+                <Transcript words={send.variables} files={[]} to={null} />
               </div>
             ) : null}
           </Turns>
@@ -91,17 +91,17 @@ export function TryAgent({ name, draft }: Props) {
           {t(draft === null ? "agents.trySaved" : "agents.tryUnsaved")}
         </p>
         <Composer
-          speaker={speaker(name)}
+          workflow={agentAsChatWorkflow(name)}
           mayMention={false}
-          words={words}
-          onWords={setWords}
+          text={words}
+          onText={setWords}
           files={[]}
           onFiles={() => undefined}
-          last={newest.data ? saidIn(newest.data.input, FIELD) : ""}
+          last={newest.data ? messageIn(newest.data.input, FIELD) : ""}
           isBusy={isBusy}
           isSteerable={false}
-          isSending={say.isPending}
-          onSay={() => say.mutate(words.trim())}
+          isSending={send.isPending}
+          onSend={() => send.mutate(words.trim())}
           onStop={() => last && stop.mutate(last.executionId)}
         />
       </section>
@@ -109,7 +109,7 @@ export function TryAgent({ name, draft }: Props) {
   );
 }
 
-function speaker(name: string): Speaker {
+function agentAsChatWorkflow(name: string): ChatWorkflow {
   return { id: name, name, description: null, conversational: true, field: FIELD, files: [] };
 }
 
@@ -137,7 +137,7 @@ function Turns(props: { version: string; children: React.ReactNode }) {
 }
 
 /** The usage of a turn. */
-function Spent({ id }: { id: string }) {
+function TurnUsage({ id }: { id: string }) {
   const { t } = useTranslation();
   const known = useQuery(execution(id));
   const usage = known.data?.usage;

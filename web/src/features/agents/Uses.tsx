@@ -6,7 +6,7 @@ import { WorkflowLink } from "@/components/WorkflowLink";
 import { uses } from "./agents";
 
 /** The workflows that use an agent, limited to those that the user may see. */
-export function Uses({ name }: { name: string }) {
+export function AgentUses({ name }: { name: string }) {
   const { t } = useTranslation();
   const known = useQuery(uses(name));
   return (

@@ -12,7 +12,7 @@ import { QueryResult } from "@/components/QueryResult";
 import { RelativeTime } from "@/components/RelativeTime";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
-import { type Agent, save, versions } from "./agents";
+import { type Agent, saveAgent, versions } from "./agents";
 
 /** The revisions of an agent; an older one can be viewed and restored as the newest. */
 export function Versions({ read }: { read: ApiResponse<Agent> }) {
@@ -22,7 +22,7 @@ export function Versions({ read }: { read: ApiResponse<Agent> }) {
   const known = useQuery(versions(read.value.name));
   const [shown, setShown] = useState<Agent | null>(null);
   const back = useMutation({
-    mutationFn: (one: Agent) => save(read, one.agent as JsonObject),
+    mutationFn: (one: Agent) => saveAgent(read, one.agent as JsonObject),
     onSuccess: () => setShown(null),
     onSettled: () => client.invalidateQueries({ queryKey: ["agents"] }),
   });

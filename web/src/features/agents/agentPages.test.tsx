@@ -72,8 +72,10 @@ describe("agent pages", () => {
     await user.click(screen.getByRole("button", { name: "Save" }));
     await screen.findByText("saved");
     await waitFor(() => expect(rows("Revisions")).toHaveLength(3));
-    expect(server.sent("post", "/api/agents")).toEqual([{ name: "writer", agent: { system: "You write letters." } }]);
-    expect(server.sent("put", "/api/agents/{name}")).toEqual([
+    expect(server.bodiesTo("post", "/api/agents")).toEqual([
+      { name: "writer", agent: { system: "You write letters." } },
+    ]);
+    expect(server.bodiesTo("put", "/api/agents/{name}")).toEqual([
       {
         agent: {
           system: "You write letters.",
@@ -127,7 +129,10 @@ describe("agent pages", () => {
     await user.keyboard("{Enter}");
     expect((await trying.findByRole("alert")).textContent).toContain("temperature");
     expect(message.value).toBe("Hello");
-    expect(server.sent("post", "/api/agents/{name}/try")[0].agent).toEqual({ system: "You are kind.", temperature: 9 });
+    expect(server.bodiesTo("post", "/api/agents/{name}/try")[0].agent).toEqual({
+      system: "You are kind.",
+      temperature: 9,
+    });
   });
 
   it("show many agents page by page, and report that a name is taken", async () => {
@@ -205,6 +210,6 @@ describe("agent pages", () => {
     await user.click(asked.getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(address()).toBe("/agents"));
     await screen.findByText("No agents yet.");
-    expect(server.asked("delete", "/api/agents/{name}")[0]?.at).toEqual({ name: "writer" });
+    expect(server.requestsTo("delete", "/api/agents/{name}")[0]?.at).toEqual({ name: "writer" });
   });
 });

@@ -1,12 +1,12 @@
 /** Queries and mutations of saved agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { type ApiResponse, apiRequest, apiResponse, ifMatch, query } from "@/api/http";
-import { allNamed } from "@/api/named";
+import { fetchByNames } from "@/api/named";
 import { fetchAllPages } from "@/api/pages";
 import type { JsonObject, Schemas } from "@/api/views";
 
 export type Agent = Schemas["AgentView"];
-export type SaidToAgent = Schemas["StartedTurn"];
+export type StartedTurn = Schemas["StartedTurn"];
 export type Use = Schemas["AgentUse"];
 
 const path = (name: string) => `/api/agents/${encodeURIComponent(name)}`;
@@ -24,10 +24,10 @@ export const agentsFound = (words: string) =>
     placeholderData: (before) => before,
   });
 
-export const agentsNamed = (names: readonly string[]) =>
+export const agentsByName = (names: readonly string[]) =>
   queryOptions({
     queryKey: ["agents", { names }],
-    queryFn: ({ signal }) => allNamed<Agent>("/api/agents", "agents", "name", names, signal),
+    queryFn: ({ signal }) => fetchByNames<Agent>("/api/agents", "agents", "name", names, signal),
     enabled: names.length > 0,
   });
 
@@ -47,30 +47,32 @@ export const uses = (name: string) =>
   queryOptions({
     queryKey: ["agents", name, "uses"],
     queryFn: ({ signal }) => apiRequest<{ workflows: Use[] }>(`${path(name)}/uses`, { signal }),
-    select: (told) => told.workflows,
+    select: (response) => response.workflows,
   });
 
 /** Create an agent. Throws if the name is taken. */
-export const make = (name: string, said: JsonObject) =>
-  apiRequest<Agent>("/api/agents", { body: { name, agent: said }, headers: { "if-none-match": "*" } });
+export const createAgent = (name: string, agent: JsonObject) =>
+  apiRequest<Agent>("/api/agents", { body: { name, agent: agent }, headers: { "if-none-match": "*" } });
 
 /** Save changes to the agent that was loaded. Throws if it has changed since. */
-export const save = (read: ApiResponse<Agent>, said: JsonObject) =>
+export const saveAgent = (read: ApiResponse<Agent>, agent: JsonObject) =>
   apiResponse<Agent>(path(read.value.name), {
     method: "PUT",
-    body: { agent: said },
+    body: { agent: agent },
     ...ifMatch(read.etag),
   });
 
-export const remove = (read: ApiResponse<Agent>) =>
+export const deleteAgent = (read: ApiResponse<Agent>) =>
   apiRequest<void>(path(read.value.name), { method: "DELETE", ...ifMatch(read.etag) });
 
 /** Send a message. `agent` is the unsaved agent to use, or null for the saved one; `sessionId` is that of the previous
  * answer. */
-export const sayTo = (name: string, body: { message: string; agent: JsonObject | null; sessionId: string | null }) =>
-  apiRequest<SaidToAgent>(`${path(name)}/try`, { body });
+export const sendToAgent = (
+  name: string,
+  body: { message: string; agent: JsonObject | null; sessionId: string | null },
+) => apiRequest<StartedTurn>(`${path(name)}/try`, { body });
 
 export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-export const wordsOf = (value: unknown): string[] =>
+export const stringsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];

@@ -7,7 +7,7 @@ import { editRequest, type Operation } from "@/features/editor/document/operatio
 import { useEditor } from "@/features/editor/editorContext";
 import { conversationAbout, type Exchange, isBusy } from "./conversation";
 import { ExchangeView } from "./ExchangeView";
-import { Words } from "./Words";
+import { MessageInput } from "./Words";
 
 const IDEAS = ["review", "retry", "parallel"] as const;
 
@@ -17,19 +17,19 @@ export default function AssistantPanel() {
   const { t } = useTranslation();
   const { id, saved, draft } = useEditor();
   const mayEdit = useHasRole("editor");
-  const talk = useStore(conversationAbout(id));
+  const conversation = useStore(conversationAbout(id));
   const [deciding, setDeciding] = useState(false);
   const end = useRef<HTMLDivElement>(null);
-  const busy = isBusy(talk.exchanges);
-  const heard = talk.exchanges.length + (talk.exchanges.at(-1)?.rounds.length ?? 0);
+  const busy = isBusy(conversation.exchanges);
+  const messageCount = conversation.exchanges.length + (conversation.exchanges.at(-1)?.rounds.length ?? 0);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: scroll to the end whenever a message arrives
   useEffect(() => {
     end.current?.scrollIntoView({ block: "nearest" });
-  }, [heard, busy]);
+  }, [messageCount, busy]);
 
-  const say = (words: string) =>
-    void talk.ask(words, { id, shown: draft.shown, done: draft.done.flat(), revision: saved.revision });
+  const send = (words: string) =>
+    void conversation.send(words, { id, shown: draft.shown, done: draft.done.flat(), revision: saved.revision });
 
   /** If the workflow has changed since the proposal, let the server check that the proposal still applies. */
   const accept = async (one: Exchange, taken: Operation[], all: number) => {
@@ -42,10 +42,10 @@ export default function AssistantPanel() {
         await apiRequest(`/api/workflows/${encodeURIComponent(id)}/edit`, { body });
       }
       draft.act(...taken);
-      if (taken.length === all) talk.settle(one.id, "accepted");
-      else talk.settle(one.id, "accepted", { operations: taken, taken: taken.length, all });
+      if (taken.length === all) conversation.settle(one.id, "accepted");
+      else conversation.settle(one.id, "accepted", { operations: taken, taken: taken.length, all });
     } catch (why) {
-      talk.fail(one.id, why as ApiError);
+      conversation.fail(one.id, why as ApiError);
     } finally {
       setDeciding(false);
     }
@@ -55,7 +55,7 @@ export default function AssistantPanel() {
   if (!mayEdit) return <p className="text-ink-soft">{t("assistant.mayNot")}</p>;
   return (
     <div className="flex min-h-full flex-col gap-4">
-      {talk.exchanges.length === 0 ? (
+      {conversation.exchanges.length === 0 ? (
         <div>
           <p className="text-ink-soft">{t("assistant.about")}</p>
           <ul className="mt-3 space-y-1.5">
@@ -63,7 +63,7 @@ export default function AssistantPanel() {
               <li key={one}>
                 <button
                   type="button"
-                  onClick={() => say(t(`assistant.ideas.${one}`))}
+                  onClick={() => send(t(`assistant.ideas.${one}`))}
                   className="w-full rounded-md border border-line px-3 py-2 text-left hover:border-line-strong hover:bg-sunken"
                 >
                   {t(`assistant.ideas.${one}`)}
@@ -75,21 +75,21 @@ export default function AssistantPanel() {
       ) : (
         <>
           <ol aria-label={t("assistant.said")} className="space-y-5">
-            {talk.exchanges.map((one) => (
+            {conversation.exchanges.map((one) => (
               <ExchangeView
                 key={one.id}
                 exchange={one}
                 isDeciding={deciding}
                 onAccept={(taken, all) => void accept(one, taken, all)}
-                onRefuse={() => talk.settle(one.id, "refused")}
-                onAgain={() => say(one.words)}
+                onRefuse={() => conversation.settle(one.id, "refused")}
+                onRetry={() => send(one.words)}
               />
             ))}
           </ol>
           {busy ? null : (
             <button
               type="button"
-              onClick={talk.clear}
+              onClick={conversation.clear}
               className="min-h-6 self-start text-xs text-ink-faint underline hover:text-ink"
             >
               {t("assistant.clear")}
@@ -99,13 +99,13 @@ export default function AssistantPanel() {
       )}
       <div ref={end} className="scroll-mb-28" />
       <div className="sticky -bottom-4 -mx-4 -mb-4 mt-auto border-t border-line bg-surface p-3">
-        <Words
+        <MessageInput
           name={`assistant ${id}`}
           label={t("assistant.wish")}
           placeholder={t("assistant.wishHint")}
           isBusy={busy}
-          onSay={say}
-          onStop={talk.stop}
+          onSend={send}
+          onStop={conversation.stop}
         />
       </div>
     </div>

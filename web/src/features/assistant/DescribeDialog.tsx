@@ -13,12 +13,12 @@ import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { remember } from "./conversation";
 import { DesignFailed } from "./NoModel";
 import { Rounds } from "./Rounds";
-import { designed, type Round } from "./rounds";
-import { Words } from "./Words";
+import { type Round, streamDesign } from "./rounds";
+import { MessageInput } from "./Words";
 
 const Preview = lazy(() => import("./Preview"));
 
-interface Made {
+interface DesignedWorkflow {
   id?: string;
   ok: boolean;
   document: Definition | null;
@@ -32,33 +32,33 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [said, setSaid] = useState<{ words: string; rounds: Round[] }[]>([]);
+  const [messages, setMessages] = useState<{ words: string; rounds: Round[] }[]>([]);
   const [rounds, setRounds] = useState<Round[]>([]);
-  const [rested, rest] = useState("");
-  const [name, setName] = useDebouncedInput(rested, rest);
-  const known = useQuery({ ...workflowName(rested), enabled: rested !== "" });
+  const [debouncedName, setDebouncedName] = useState("");
+  const [name, setName] = useDebouncedInput(debouncedName, setDebouncedName);
+  const known = useQuery({ ...workflowName(debouncedName), enabled: debouncedName !== "" });
   const stop = useRef(new AbortController());
 
-  const design = useMutation<Made, ApiError, string>({
+  const design = useMutation<DesignedWorkflow, ApiError, string>({
     mutationFn: (words) => {
       stop.current = new AbortController();
       setRounds([]);
-      const earlier = said.map((one) => ({
+      const earlier = messages.map((one) => ({
         words: one.words,
         answer: one.rounds.at(-1)?.answer ?? "",
         accepted: null,
       }));
-      return designed<Made>(
+      return streamDesign<DesignedWorkflow>(
         "/api/workflows/generate",
         { words, earlier },
         { signal: stop.current.signal, onRound: (round) => setRounds((now) => [...now, round]) },
       );
     },
     onSuccess: async (made, words) => {
-      setSaid((now) => [...now, { words, rounds: made.rounds }]);
+      setMessages((now) => [...now, { words, rounds: made.rounds }]);
       if (!made.id) return;
       const id = await freeId(made.id);
-      rest((now) => now || id);
+      setDebouncedName((now) => now || id);
     },
   });
   const made = design.data?.document ? design.data : null;
@@ -66,7 +66,7 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
     mutationFn: (document) =>
       saveNew(JSON.stringify({ ...document, id: name.trim() }, null, 2), !design.data?.ok, { "if-none-match": "*" }),
     onSuccess: async ({ id }) => {
-      remember(id, said);
+      remember(id, messages);
       await client.invalidateQueries({ queryKey: ["workflows"] });
       await navigate({ to: "/workflows/$id", params: { id } });
     },
@@ -81,24 +81,24 @@ export function DescribeDialog({ onClose }: { onClose: () => void }) {
   return (
     <Dialog open onClose={close} title={t("describe.title")} about={t("describe.about")} wide>
       <div className="space-y-4">
-        {said.length > 0 ? <Messages texts={said.map((one) => one.words)} /> : null}
+        {messages.length > 0 ? <Messages texts={messages.map((one) => one.words)} /> : null}
         {design.isPending || rounds.length > 0 ? <Rounds rounds={rounds} isBusy={design.isPending} /> : null}
         {isStopped ? <p className="text-waiting">{t("assistant.stopped")}</p> : null}
         {design.isError && !isStopped ? (
-          <DesignFailed why={design.error} again={() => design.mutate(design.variables)} />
+          <DesignFailed error={design.error} onRetry={() => design.mutate(design.variables)} />
         ) : null}
         {design.data && !made ? <p className="text-failed">{t("describe.nothing")}</p> : null}
         {made?.document && !design.isPending ? <Result document={made.document} problems={made.problems} /> : null}
         <div className="sticky -bottom-4 -mx-4 -mb-4 space-y-3 border-line bg-raised p-4 not-first:border-t first:-mt-4">
-          <Words
-            key={said.length}
+          <MessageInput
+            key={messages.length}
             name="describe"
             autoFocus
-            rows={said.length > 0 ? 2 : 5}
-            label={said.length > 0 ? t("describe.more") : t("describe.wish")}
-            placeholder={said.length > 0 ? t("describe.moreHint") : t("describe.wishHint")}
+            rows={messages.length > 0 ? 2 : 5}
+            label={messages.length > 0 ? t("describe.more") : t("describe.wish")}
+            placeholder={messages.length > 0 ? t("describe.moreHint") : t("describe.wishHint")}
             isBusy={design.isPending}
-            onSay={(words) => design.mutate(words)}
+            onSend={(words) => design.mutate(words)}
             onStop={() => stop.current.abort()}
           />
           {made?.document && !design.isPending ? (

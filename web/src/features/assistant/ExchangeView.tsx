@@ -6,7 +6,7 @@ import { Chip } from "@/components/Chip";
 import type { Operation } from "@/features/editor/document/operations";
 import type { Exchange } from "./conversation";
 import { DesignFailed } from "./NoModel";
-import { Proposed } from "./Proposed";
+import { ProposalView } from "./Proposed";
 import { Rounds } from "./Rounds";
 
 const LOOKS = { accepted: "good", refused: "plain", stopped: "careful" } as const;
@@ -17,7 +17,7 @@ export function ExchangeView(props: {
   isDeciding: boolean;
   onAccept: (taken: Operation[], all: number) => void;
   onRefuse: () => void;
-  onAgain: () => void;
+  onRetry: () => void;
 }) {
   const { t } = useTranslation();
   const { exchange: one } = props;
@@ -31,14 +31,14 @@ export function ExchangeView(props: {
         <Rounds rounds={one.rounds} isBusy={outcome === "asked"} />
       ) : null}
       {one.proposal && outcome === "proposed" ? (
-        <Proposed
+        <ProposalView
           proposal={one.proposal}
           isDeciding={props.isDeciding}
           onAccept={props.onAccept}
           onRefuse={props.onRefuse}
         />
       ) : null}
-      {one.why ? <DesignFailed why={new ApiError(one.why.status, one.why)} /> : null}
+      {one.why ? <DesignFailed error={new ApiError(one.why.status, one.why)} /> : null}
       {outcome === "nothing" ? <p className="text-ink-soft">{t("assistant.nothing")}</p> : null}
       <div className="flex flex-wrap items-center gap-2 empty:hidden">
         {outcome === "accepted" || outcome === "refused" || outcome === "stopped" ? (
@@ -49,7 +49,7 @@ export function ExchangeView(props: {
           </Chip>
         ) : null}
         {outcome === "failed" || outcome === "stopped" || outcome === "nothing" ? (
-          <Button kind="quiet" onClick={props.onAgain}>
+          <Button kind="quiet" onClick={props.onRetry}>
             <RotateCcw className="size-4" aria-hidden /> {t("assistant.again")}
           </Button>
         ) : null}

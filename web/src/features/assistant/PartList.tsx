@@ -6,11 +6,11 @@ import { aboutOf } from "./parts";
 export function PartList(props: {
   parts: readonly Operation[];
   refused: ReadonlySet<number>;
-  fallen: ReadonlySet<number>;
+  dropped: ReadonlySet<number>;
   onRefuse: (refused: ReadonlySet<number>) => void;
 }) {
   const { t } = useTranslation();
-  const { parts, refused, fallen } = props;
+  const { parts, refused, dropped } = props;
   const turn = (at: number) => {
     const next = new Set(refused);
     if (!next.delete(at)) next.add(at);
@@ -22,7 +22,7 @@ export function PartList(props: {
       <ul className="mt-1 divide-y divide-line rounded-md border border-line">
         {parts.map((part, at) => {
           const { name, field } = aboutOf(part);
-          const isFallen = fallen.has(at);
+          const isDropped = dropped.has(at);
           return (
             // biome-ignore lint/suspicious/noArrayIndexKey: parts are identified by position
             <li key={at}>
@@ -30,14 +30,14 @@ export function PartList(props: {
                 <input
                   type="checkbox"
                   className="mt-0.5 size-4 shrink-0"
-                  checked={!refused.has(at) && !isFallen}
-                  disabled={isFallen}
+                  checked={!refused.has(at) && !isDropped}
+                  disabled={isDropped}
                   onChange={() => turn(at)}
                 />
-                <span className={`min-w-0 break-words ${refused.has(at) || isFallen ? "text-ink-faint" : ""}`}>
+                <span className={`min-w-0 break-words ${refused.has(at) || isDropped ? "text-ink-faint" : ""}`}>
                   {t(`assistant.part.${part.op}`)} <bdi className="font-medium">{name}</bdi>
                   {field ? <span className="font-mono text-xs text-ink-soft"> {field}</span> : null}
-                  {isFallen ? <span className="block text-xs">{t("assistant.falls")}</span> : null}
+                  {isDropped ? <span className="block text-xs">{t("assistant.falls")}</span> : null}
                 </span>
               </label>
             </li>

@@ -12,9 +12,9 @@ import { useEditor } from "@/features/editor/editorContext";
 import { DiffView } from "@/features/editor/panels/DiffView";
 import type { Proposal } from "./conversation";
 import { PartList } from "./PartList";
-import { partsOf, takenOf } from "./parts";
+import { acceptedParts, partsOf } from "./parts";
 
-export function Proposed(props: {
+export function ProposalView(props: {
   proposal: Proposal;
   isDeciding: boolean;
   /** `all` is the number of parts of the proposal. */
@@ -26,10 +26,13 @@ export function Proposed(props: {
   const [large, setLarge] = useState(false);
   const [refused, refuse] = useState<ReadonlySet<number>>(new Set());
   const parts = useMemo(() => partsOf(proposal.changes), [proposal]);
-  const { taken, fallen } = useMemo(() => takenOf(proposal.before, parts, refused), [proposal, parts, refused]);
+  const { accepted: taken, dropped: fallen } = useMemo(
+    () => acceptedParts(proposal.before, parts, refused),
+    [proposal, parts, refused],
+  );
   const after = useMemo(() => taken.reduce(applyOperation, proposal.before), [taken, proposal]);
   const isWhole = taken.length === parts.length;
-  const told = useBrought(proposal, taken, isWhole);
+  const told = useProblemChange(proposal, taken, isWhole);
   return (
     <>
       <section aria-label={t("assistant.proposal")} className="space-y-2">
@@ -37,7 +40,7 @@ export function Proposed(props: {
         <Button kind="quiet" onClick={() => setLarge(true)}>
           <Maximize2 className="size-4" aria-hidden /> {t("assistant.large")}
         </Button>
-        {parts.length > 1 ? <PartList parts={parts} refused={refused} fallen={fallen} onRefuse={refuse} /> : null}
+        {parts.length > 1 ? <PartList parts={parts} refused={refused} dropped={fallen} onRefuse={refuse} /> : null}
         <div aria-live="polite" className="space-y-2">
           {told.error ? <ErrorMessage error={told.error} /> : null}
           {told.data && told.data.brings.length > 0 ? (
@@ -77,16 +80,16 @@ export function Proposed(props: {
   );
 }
 
-interface Brought {
+interface ProblemChange {
   brings: Problem[];
   mends: Problem[];
 }
 
 /** The server checked the complete proposal when the model made it. */
-function useBrought(proposal: Proposal, taken: Operation[], isWhole: boolean) {
+function useProblemChange(proposal: Proposal, taken: Operation[], isWhole: boolean) {
   const { id, draft } = useEditor();
   const changes = [...draft.done, taken];
-  return useQuery<Brought>({
+  return useQuery<ProblemChange>({
     queryKey: ["brought", id, isWhole, isWhole ? proposal : changes],
     queryFn: async ({ signal }) => {
       if (isWhole) return { brings: proposal.brings, mends: proposal.mends };

@@ -6,7 +6,7 @@ import { useStoredState } from "@/components/useStoredState";
 
 /** A message field: Enter sends, Shift-Enter starts a new line. While an answer is in progress, a stop button replaces
  * the send button. */
-export function Words(props: {
+export function MessageInput(props: {
   /** Storage key of the draft, which survives a reload. */
   name: string;
   label: string;
@@ -14,28 +14,28 @@ export function Words(props: {
   isBusy: boolean;
   rows?: number;
   autoFocus?: boolean;
-  onSay: (words: string) => void;
+  onSend: (text: string) => void;
   onStop: () => void;
 }) {
   const { t } = useTranslation();
-  const [words, setWords] = useStoredState(props.name);
+  const [text, setText] = useStoredState(props.name);
   const field = useId();
-  const say = () => {
-    if (props.isBusy || !words.trim()) return;
-    props.onSay(words.trim());
-    setWords("");
+  const send = () => {
+    if (props.isBusy || !text.trim()) return;
+    props.onSend(text.trim());
+    setText("");
   };
   const press = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
-    say();
+    send();
   };
   return (
     <form
       className="flex items-end gap-2"
       onSubmit={(event) => {
         event.preventDefault();
-        say();
+        send();
       }}
     >
       <div className="min-w-0 flex-1">
@@ -46,8 +46,8 @@ export function Words(props: {
           id={field}
           // biome-ignore lint/a11y/noAutofocus: in a dialog that was opened to type into this field
           autoFocus={props.autoFocus ?? false}
-          value={words}
-          onChange={(event) => setWords(event.target.value)}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
           onKeyDown={press}
           placeholder={props.placeholder}
           maxLength={20_000}
@@ -60,7 +60,7 @@ export function Words(props: {
           <Square className="size-3.5 fill-current" aria-hidden /> {t("assistant.stop")}
         </Button>
       ) : (
-        <Button kind="primary" type="submit" disabled={!words.trim()} aria-label={t("assistant.send")}>
+        <Button kind="primary" type="submit" disabled={!text.trim()} aria-label={t("assistant.send")}>
           <Send className="size-4" aria-hidden />
         </Button>
       )}

@@ -29,7 +29,7 @@ describe("conversation with the assistant", () => {
   it("reports rounds as they arrive and then the proposal", async () => {
     asked.mockResolvedValue(told(["round", ROUND], ["done", ANSWER]));
     const talk = fresh();
-    await talk.getState().ask("Name it.", SCREEN);
+    await talk.getState().send("Name it.", SCREEN);
     const [one] = talk.getState().exchanges;
     expect([one?.outcome, one?.rounds.length]).toEqual(["proposed", 1]);
     expect(one?.proposal?.changes).toEqual([CHANGE]);
@@ -42,11 +42,11 @@ describe("conversation with the assistant", () => {
     const talk = fresh();
     for (const outcome of ["accepted", null] as const) {
       asked.mockResolvedValueOnce(told(["round", ROUND], ["done", ANSWER]));
-      await talk.getState().ask(`words ${outcome}`, SCREEN);
+      await talk.getState().send(`words ${outcome}`, SCREEN);
       if (outcome) talk.getState().settle(talk.getState().exchanges.at(-1)?.id ?? "", outcome);
     }
     asked.mockResolvedValueOnce(told(["problem", { status: 400, code: "design-failed", detail: "No.", hint: "" }]));
-    await talk.getState().ask("third", SCREEN);
+    await talk.getState().send("third", SCREEN);
     const { earlier } = JSON.parse(String(asked.mock.calls[2]?.[1]?.body));
     expect(earlier).toEqual([
       { words: "words accepted", answer: "{}", accepted: true },
@@ -60,7 +60,7 @@ describe("conversation with the assistant", () => {
   it("sends the accepted part of a partly accepted proposal", async () => {
     asked.mockResolvedValue(told(["round", ROUND], ["done", ANSWER]));
     const talk = fresh();
-    await talk.getState().ask("Name it.", SCREEN);
+    await talk.getState().send("Name it.", SCREEN);
     const operations = [CHANGE as Operation];
     talk.getState().settle(talk.getState().exchanges[0]?.id ?? "", "accepted", { operations, taken: 1, all: 3 });
     expect(earlierOf(talk.getState().exchanges)).toEqual([
@@ -71,7 +71,7 @@ describe("conversation with the assistant", () => {
   it("reports the server as away if the stream breaks off", async () => {
     asked.mockResolvedValue(told(["round", ROUND]));
     const talk = fresh();
-    await talk.getState().ask("x", SCREEN);
+    await talk.getState().send("x", SCREEN);
     expect(talk.getState().exchanges[0]?.why?.code).toBe("unreachable");
   });
 

@@ -5,7 +5,7 @@ import type { Definition } from "@/api/views";
 import { windowStorage } from "@/browserStorage";
 import { editRequest, type Operation } from "@/features/editor/document/operations";
 import { uniqueId } from "@/uniqueId";
-import { designed, type Round } from "./rounds";
+import { type Round, streamDesign } from "./rounds";
 
 /** The state of an exchange. */
 export type Outcome = "asked" | "proposed" | "nothing" | "accepted" | "refused" | "failed" | "stopped";
@@ -55,14 +55,14 @@ interface Answer {
 
 export interface Conversation {
   exchanges: readonly Exchange[];
-  ask: (words: string, screen: Screen) => Promise<void>;
+  send: (words: string, screen: Screen) => Promise<void>;
   stop: () => void;
   settle: (id: string, outcome: "accepted" | "refused", part?: Part) => void;
   fail: (id: string, why: ApiError) => void;
   clear: () => void;
 }
 
-const KEPT_AS = "pointsman.assistant.";
+const STORAGE_PREFIX = "pointsman.assistant.";
 const EARLIER_MAX = 20;
 
 export function isBusy(exchanges: readonly Exchange[]): boolean {
@@ -89,11 +89,11 @@ function makeConversation(workflow: string) {
       set(({ exchanges }) => ({
         exchanges: exchanges.map((one) => (one.id === id ? { ...one, ...to(one) } : one)),
       }));
-      keep(workflow, get().exchanges);
+      storeExchanges(workflow, get().exchanges);
     };
     return {
-      exchanges: kept(workflow),
-      ask: async (words, screen) => {
+      exchanges: storedExchanges(workflow),
+      send: async (words, screen) => {
         if (isBusy(get().exchanges)) return;
         // An open proposal counts as refused: the next message refers to the definition on the screen.
         const before = get().exchanges.map((one) =>
@@ -102,11 +102,11 @@ function makeConversation(workflow: string) {
         const id = uniqueId();
         const fresh: Exchange = { id, words, outcome: "asked", rounds: [], proposal: null, why: null };
         set({ exchanges: [...before, fresh] });
-        keep(workflow, get().exchanges);
+        storeExchanges(workflow, get().exchanges);
         stop = new AbortController();
         const { signal } = stop;
         try {
-          const answer = await designed<Answer>(
+          const answer = await streamDesign<Answer>(
             `/api/workflows/${encodeURIComponent(screen.id)}/edit`,
             { words, ...editRequest([screen.done]), earlier: earlierOf(before) },
             {
@@ -119,17 +119,17 @@ function makeConversation(workflow: string) {
           change(id, () => ({ outcome: answer.changes.length > 0 ? "proposed" : "nothing", proposal }));
         } catch (why) {
           change(id, () =>
-            signal.aborted ? { outcome: "stopped" } : { outcome: "failed", why: toldOf(why as ApiError) },
+            signal.aborted ? { outcome: "stopped" } : { outcome: "failed", why: errorFields(why as ApiError) },
           );
         }
       },
       stop: () => stop.abort(),
       settle: (id, outcome, part) => change(id, () => ({ outcome, ...(part ? { part } : {}) })),
-      fail: (id, why) => change(id, () => ({ why: toldOf(why) })),
+      fail: (id, why) => change(id, () => ({ why: errorFields(why) })),
       clear: () => {
         stop.abort();
         set({ exchanges: [] });
-        keep(workflow, []);
+        storeExchanges(workflow, []);
       },
     };
   });
@@ -147,8 +147,8 @@ export function conversationAbout(workflow: string): ConversationStore {
 }
 
 /** Start the conversation with the messages that the workflow was designed from. */
-export function remember(workflow: string, said: readonly Pick<Exchange, "words" | "rounds">[]): void {
-  const exchanges = said.map((one) => ({
+export function remember(workflow: string, messages: readonly Pick<Exchange, "words" | "rounds">[]): void {
+  const exchanges = messages.map((one) => ({
     ...one,
     id: uniqueId(),
     outcome: "accepted" as const,
@@ -156,22 +156,22 @@ export function remember(workflow: string, said: readonly Pick<Exchange, "words"
     why: null,
   }));
   open.delete(workflow);
-  keep(workflow, exchanges);
+  storeExchanges(workflow, exchanges);
 }
 
-function toldOf(why: ApiError) {
+function errorFields(why: ApiError) {
   return why instanceof ApiError
     ? { status: why.status, detail: why.message, code: why.code, hint: why.hint }
     : { status: 500, detail: String(why), code: "", hint: "" };
 }
 
-function keep(workflow: string, exchanges: readonly Exchange[]): void {
-  windowStorage.write(KEPT_AS + workflow, exchanges.length === 0 ? null : JSON.stringify(exchanges));
+function storeExchanges(workflow: string, exchanges: readonly Exchange[]): void {
+  windowStorage.write(STORAGE_PREFIX + workflow, exchanges.length === 0 ? null : JSON.stringify(exchanges));
 }
 
-function kept(workflow: string): Exchange[] {
+function storedExchanges(workflow: string): Exchange[] {
   try {
-    const found = JSON.parse(windowStorage.read(KEPT_AS + workflow) ?? "[]") as Exchange[];
+    const found = JSON.parse(windowStorage.read(STORAGE_PREFIX + workflow) ?? "[]") as Exchange[];
     return found.map((one) => (one.outcome === "asked" ? { ...one, outcome: "stopped" } : one));
   } catch {
     return [];

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Definition } from "@/api/views";
 import { applyOperation, type Operation } from "@/features/editor/document/operations";
-import { aboutOf, partsOf, takenOf } from "./parts";
+import { aboutOf, acceptedParts, partsOf } from "./parts";
 
 const BEFORE: Definition = {
   id: "w",
@@ -26,14 +26,14 @@ const REVIEW: Operation[] = [
 test("all parts together equal the proposal", () => {
   const parts = partsOf(REVIEW);
   expect(parts.length).toBe(6);
-  expect(takenOf(BEFORE, parts, new Set()).taken.reduce(applyOperation, BEFORE)).toEqual(
+  expect(acceptedParts(BEFORE, parts, new Set()).accepted.reduce(applyOperation, BEFORE)).toEqual(
     REVIEW.reduce(applyOperation, BEFORE),
   );
 });
 
 test("refusing a node drops the parts that depend on it and keeps the rest", () => {
   const parts = partsOf(REVIEW);
-  const { taken, fallen } = takenOf(BEFORE, parts, new Set([0]));
+  const { accepted: taken, dropped: fallen } = acceptedParts(BEFORE, parts, new Set([0]));
   expect([...fallen]).toEqual([1, 2]);
   const after = taken.reduce(applyOperation, BEFORE);
   expect(after.edges).toEqual(BEFORE.edges);

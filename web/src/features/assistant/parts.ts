@@ -15,28 +15,32 @@ export function partsOf(changes: readonly Operation[]): Operation[] {
   });
 }
 
-export interface Taken {
-  taken: Operation[];
+export interface AcceptedParts {
+  accepted: Operation[];
   /** Parts that were not refused but do not apply without a refused part. */
-  fallen: ReadonlySet<number>;
+  dropped: ReadonlySet<number>;
 }
 
 /** Return the operations that remain when the parts at these positions are refused. */
-export function takenOf(before: Definition, parts: readonly Operation[], refused: ReadonlySet<number>): Taken {
-  const taken: Operation[] = [];
-  const fallen = new Set<number>();
+export function acceptedParts(
+  before: Definition,
+  parts: readonly Operation[],
+  refused: ReadonlySet<number>,
+): AcceptedParts {
+  const accepted: Operation[] = [];
+  const dropped = new Set<number>();
   let shown = before;
   parts.forEach((part, at) => {
     if (refused.has(at)) return;
-    if (fits(part, shown)) {
-      taken.push(part);
+    if (isApplicable(part, shown)) {
+      accepted.push(part);
       shown = applyOperation(shown, part);
-    } else fallen.add(at);
+    } else dropped.add(at);
   });
-  return { taken, fallen };
+  return { accepted, dropped };
 }
 
-function fits(part: Operation, shown: Definition): boolean {
+function isApplicable(part: Operation, shown: Definition): boolean {
   if (clashOf(part, shown) !== null) return false;
   if (part.op !== "change_edge") return true;
   const ends = [part.set?.["/source"], part.set?.["/target"]].filter((one) => typeof one === "string");

@@ -1,6 +1,6 @@
 import { cleanup, render, screen } from "@testing-library/react";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
-import { speak, startLanguages } from "@/i18n";
+import { startLanguages, switchLanguage } from "@/i18n";
 import { Rounds } from "./Rounds";
 import type { Round } from "./rounds";
 
@@ -9,7 +9,7 @@ const round = (model: string) =>
 
 beforeAll(async () => {
   await startLanguages();
-  await speak("en");
+  await switchLanguage("en");
 });
 afterEach(cleanup);
 

@@ -15,12 +15,12 @@ export interface Round {
 
 /** Run a design until it is done. Throws `ApiError` if it fails or the stream breaks off; `signal` cancels the work on
  * the server too. */
-export async function designed<T>(
+export async function streamDesign<T>(
   path: string,
   body: object,
   options: { signal: AbortSignal; onRound: (round: Round) => void; headers?: Record<string, string> },
 ): Promise<T> {
-  const response = await asked(path, body, options);
+  const response = await openStream(path, body, options);
   if (!response.ok || !response.body) throw await errorOf(response);
   let answer: { value: T } | null = null;
   let failed: ApiError | null = null;
@@ -29,8 +29,8 @@ export async function designed<T>(
       if (event === "round") options.onRound(JSON.parse(data) as Round);
       else if (event === "done") answer = { value: JSON.parse(data) as T };
       else if (event === "problem") {
-        const told = JSON.parse(data) as { status: number; code: string; detail: string; hint: string };
-        failed = new ApiError(told.status, told);
+        const message = JSON.parse(data) as { status: number; code: string; detail: string; hint: string };
+        failed = new ApiError(message.status, message);
       }
     },
   });
@@ -48,7 +48,11 @@ export async function designed<T>(
   return (answer as { value: T }).value;
 }
 
-async function asked(path: string, body: object, options: { signal: AbortSignal; headers?: Record<string, string> }) {
+async function openStream(
+  path: string,
+  body: object,
+  options: { signal: AbortSignal; headers?: Record<string, string> },
+) {
   try {
     return await fetch(path, {
       method: "POST",

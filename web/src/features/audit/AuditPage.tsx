@@ -18,7 +18,7 @@ import { useWorkflowName } from "@/components/useWorkflowName";
 import { useServerTexts } from "@/i18n/given";
 import { rights } from "../access/access";
 
-type Deed = Schemas["AuditEntryView"];
+type AuditEntry = Schemas["AuditEntryView"];
 
 /** The filters as they stand in the address, so that a user can share the link. */
 export interface AuditSearch {
@@ -88,7 +88,7 @@ export function AuditPage() {
           <EmptyMessage title={t("audit.noMatch")}>{t("audit.noMatchHint")}</EmptyMessage>
         )
       ) : null}
-      <Deeds all={all} />
+      <AuditEntries all={all} />
       <LoadMore query={found} />
     </Page>
   );
@@ -172,7 +172,7 @@ function Field(props: { name: string; label: string; title?: string; type?: stri
   );
 }
 
-function Deeds({ all }: { all: readonly Deed[] }) {
+function AuditEntries({ all }: { all: readonly AuditEntry[] }) {
   const { t, i18n } = useTranslation();
   return (
     <Listing
@@ -204,7 +204,7 @@ function Deeds({ all }: { all: readonly Deed[] }) {
           name: t("audit.what"),
           cell: (one) => (
             <div className="sm:min-w-56">
-              <What what={one.what} />
+              <OperationCell what={one.what} />
             </div>
           ),
         },
@@ -227,7 +227,7 @@ function Deeds({ all }: { all: readonly Deed[] }) {
 }
 
 /** The description of the operation, and its method and path as programs log it. */
-function What({ what }: { what: string }) {
+function OperationCell({ what }: { what: string }) {
   const { operation } = useServerTexts();
   const known = useQuery(rights());
   const says = known.data?.find((one) => `${one.method} ${one.path}` === what)?.says;
@@ -241,9 +241,9 @@ function What({ what }: { what: string }) {
 
 /** The target, as in `id=letter, revision=2`, with the name of the workflow before it. */
 function Target({ target }: { target: string }) {
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const id = /(?:^|, )(?:id|workflow)=([^,]+)/.exec(target)?.[1] ?? "";
-  const name = called(id);
+  const name = workflowName(id);
   return (
     <>
       {name === id ? null : <bdi className="block wrap-anywhere">{name}</bdi>}

@@ -44,7 +44,7 @@ describe("audit page", () => {
     fireEvent.change(screen.getByLabelText("To"), { target: { value: "2001-12-31" } });
     await user.click(screen.getByRole("button", { name: "Search" }));
     await screen.findByText("No matching entries.");
-    const asked = server.asked("get", "/api/audit").at(-1)?.query;
+    const asked = server.requestsTo("get", "/api/audit").at(-1)?.query;
     expect(Number(asked?.get("since"))).toBe(new Date("2001-01-01T00:00:00").getTime() / 1000);
     const file = screen.getByRole("link", { name: "Export as JSONL" });
     expect([file.getAttribute("href"), file.getAttribute("download")]).toEqual(["/api/audit/export", "audit.jsonl"]);

@@ -12,11 +12,11 @@ import { EmptyMessage } from "@/components/StatusMessage";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
 import { useTitle } from "@/components/useTitle";
 import { textIn } from "@/i18n";
-import { BUILT_IN } from "../workflows/ids";
+import { BUILT_IN_PREFIX } from "../workflows/ids";
 import { Conversation } from "./Conversation";
 import { nameOf } from "./mention";
 import { SessionList } from "./SessionList";
-import { type Speaker, speakersFound, speakersNamed } from "./sessions";
+import { type ChatWorkflow, chatWorkflowsById, chatWorkflowsFound } from "./sessions";
 
 const WORDS_MAX = 200;
 
@@ -29,18 +29,21 @@ export function ChatPage() {
         <SessionList session={session ?? null} />
       </aside>
       <div className="flex min-w-0 flex-1 flex-col">
-        {workflow ? <Talk workflow={workflow} session={session ?? null} /> : <Whom />}
+        {workflow ? <OpenChat workflow={workflow} session={session ?? null} /> : <WorkflowSelection />}
       </div>
     </div>
   );
 }
 
-function Talk({ workflow, session }: { workflow: string; session: string | null }) {
+function OpenChat({ workflow, session }: { workflow: string; session: string | null }) {
   const { t, i18n } = useTranslation();
-  const known = useQuery(speakersNamed([workflow]));
-  const speaker = known.data?.[0];
-  const name = speaker ? nameOf(speaker, i18n.language) : "";
-  const namesakes = useInfiniteQuery({ ...speakersFound(name.slice(0, WORDS_MAX)), enabled: speaker !== undefined });
+  const known = useQuery(chatWorkflowsById([workflow]));
+  const chatWorkflow = known.data?.[0];
+  const name = chatWorkflow ? nameOf(chatWorkflow, i18n.language) : "";
+  const namesakes = useInfiniteQuery({
+    ...chatWorkflowsFound(name.slice(0, WORDS_MAX)),
+    enabled: chatWorkflow !== undefined,
+  });
   useTitle(name || t("shell.chat"));
   return (
     <QueryResult query={known}>
@@ -53,10 +56,10 @@ function Talk({ workflow, session }: { workflow: string; session: string | null 
             <h1 className="min-w-0 truncate font-semibold">
               <bdi>{name || workflow}</bdi>
             </h1>
-            {speaker ? <Which speaker={speaker} among={whole(namesakes.data)} /> : null}
+            {chatWorkflow ? <WorkflowHint chatWorkflow={chatWorkflow} among={whole(namesakes.data)} /> : null}
           </div>
-          {speaker ? (
-            <Conversation key={session ?? `new ${workflow}`} speaker={speaker} session={session} />
+          {chatWorkflow ? (
+            <Conversation key={session ?? `new ${workflow}`} workflow={chatWorkflow} session={session} />
           ) : (
             <div className="p-6">
               <EmptyMessage title={t("chat.gone", { name: workflow })}>{t("chat.goneHint")}</EmptyMessage>
@@ -68,25 +71,27 @@ function Talk({ workflow, session }: { workflow: string; session: string | null 
   );
 }
 
-const whole = (found: { pages: { workflows: Speaker[] }[] } | undefined) =>
+const whole = (found: { pages: { workflows: ChatWorkflow[] }[] } | undefined) =>
   found?.pages.flatMap((page) => page.workflows) ?? [];
 
 /** If workflows have the same name, their ids distinguish them. */
-function Which({ speaker, among }: { speaker: Speaker; among: readonly Speaker[] }) {
+function WorkflowHint({ chatWorkflow, among }: { chatWorkflow: ChatWorkflow; among: readonly ChatWorkflow[] }) {
   const { t, i18n } = useTranslation();
-  const name = nameOf(speaker, i18n.language);
-  const isOurs = speaker.id.startsWith(BUILT_IN);
+  const name = nameOf(chatWorkflow, i18n.language);
+  const isOurs = chatWorkflow.id.startsWith(BUILT_IN_PREFIX);
   if (isOurs) return <Chip>{t("chat.builtIn")}</Chip>;
-  const hasNamesake = among.some((one) => one.id !== speaker.id && nameOf(one, i18n.language) === name);
-  return hasNamesake ? <span className="block truncate font-mono text-xs text-ink-faint">{speaker.id}</span> : null;
+  const hasNamesake = among.some((one) => one.id !== chatWorkflow.id && nameOf(one, i18n.language) === name);
+  return hasNamesake ? (
+    <span className="block truncate font-mono text-xs text-ink-faint">{chatWorkflow.id}</span>
+  ) : null;
 }
 
 /** The workflows to chat with; on a phone also the list of conversations. */
-function Whom() {
+function WorkflowSelection() {
   const { t } = useTranslation();
   const [words, setWords] = useState("");
   const [typed, type] = useDebouncedInput(words, setWords);
-  const found = useInfiniteQuery(speakersFound(words));
+  const found = useInfiniteQuery(chatWorkflowsFound(words));
   useTitle(t("shell.chat"));
   return (
     <>
@@ -101,7 +106,8 @@ function Whom() {
           <QueryResult query={found}>
             {(told) => {
               const all = whole(told);
-              if (all.length > 0) return <Speakers all={all} isWhole={told.pages.length === 1 && !found.hasNextPage} />;
+              if (all.length > 0)
+                return <ChatWorkflowList all={all} isWhole={told.pages.length === 1 && !found.hasNextPage} />;
               return (
                 <div className="mt-4">
                   {words ? (
@@ -124,7 +130,7 @@ function Whom() {
 }
 
 /** A complete list shows conversational workflows first; a paged list keeps its order while it grows. */
-function Speakers({ all, isWhole }: { all: readonly Speaker[]; isWhole: boolean }) {
+function ChatWorkflowList({ all, isWhole }: { all: readonly ChatWorkflow[]; isWhole: boolean }) {
   const { t, i18n } = useTranslation();
   const ranked = isWhole ? [...all].sort((a, b) => Number(b.conversational) - Number(a.conversational)) : all;
   return (
@@ -142,7 +148,7 @@ function Speakers({ all, isWhole }: { all: readonly Speaker[]; isWhole: boolean 
             />
             <span className="min-w-0">
               <bdi className="block truncate font-medium">{nameOf(one, i18n.language)}</bdi>
-              <Which speaker={one} among={all} />
+              <WorkflowHint chatWorkflow={one} among={all} />
               <span className="line-clamp-2 text-sm text-ink-soft">
                 {textIn(one.description, i18n.language) || t(one.conversational ? "chat.converses" : "chat.single")}
               </span>

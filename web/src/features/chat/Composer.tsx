@@ -3,16 +3,16 @@ import { Paperclip, Send, Square, X } from "lucide-react";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
-import { begunIn, nameOf, offered } from "./mention";
-import { type Speaker, speakersFound } from "./sessions";
+import { nameOf, unfinishedMentionIn, workflowsToOffer } from "./mention";
+import { type ChatWorkflow, chatWorkflowsFound } from "./sessions";
 
 interface Props {
   /** The workflow of the conversation. */
-  speaker: Speaker;
+  workflow: ChatWorkflow;
   /** Whether a mention can address another workflow. */
   mayMention: boolean;
-  words: string;
-  onWords: (words: string) => void;
+  text: string;
+  onText: (text: string) => void;
   files: readonly File[];
   onFiles: (files: readonly File[]) => void;
   /** The last message, recalled by arrow up. */
@@ -21,30 +21,30 @@ interface Props {
   isBusy: boolean;
   isSteerable: boolean;
   isSending: boolean;
-  onSay: () => void;
+  onSend: () => void;
   onStop: () => void;
 }
 
 /** A message field: Enter sends, Shift-Enter starts a new line, Escape stops, arrow up recalls the last message. */
 export function Composer(props: Props) {
   const { t, i18n } = useTranslation();
-  const { words, isBusy } = props;
+  const { text, isBusy } = props;
   const field = useId();
   const list = useId();
   const [at, setAt] = useState(0);
-  const [hushed, hush] = useState("");
+  const [dismissed, setDismissed] = useState("");
   const box = useRef<HTMLTextAreaElement>(null);
-  const begun = props.mayMention ? begunIn(words) : null;
-  const others = useInfiniteQuery({ ...speakersFound(begun ?? ""), enabled: begun !== null });
+  const mention = props.mayMention ? unfinishedMentionIn(text) : null;
+  const others = useInfiniteQuery({ ...chatWorkflowsFound(mention ?? ""), enabled: mention !== null });
   const known = others.data?.pages.flatMap((page) => page.workflows) ?? [];
-  const found = begun === null || hushed === words ? null : offered(words, known, i18n.language);
+  const found = mention === null || dismissed === text ? null : workflowsToOffer(text, known, i18n.language);
   const choices = found ?? [];
   const chosen = Math.min(at, choices.length - 1);
-  const maySay = words.trim() !== "" && !props.isSending && (!isBusy || props.isSteerable);
+  const maySend = text.trim() !== "" && !props.isSending && (!isBusy || props.isSteerable);
 
-  const take = (one: Speaker | undefined) => {
+  const take = (one: ChatWorkflow | undefined) => {
     if (!one) return;
-    props.onWords(`@${one.id} `);
+    props.onText(`@${one.id} `);
     setAt(0);
     box.current?.focus();
   };
@@ -54,11 +54,11 @@ export function Composer(props: Props) {
     if (choices.length > 0 && (key === "ArrowDown" || key === "ArrowUp")) {
       setAt((chosen + (key === "ArrowDown" ? 1 : choices.length - 1)) % choices.length);
     } else if (choices.length > 0 && (key === "Enter" || key === "Tab")) take(choices[chosen]);
-    else if (key === "Escape" && choices.length > 0) hush(words);
+    else if (key === "Escape" && choices.length > 0) setDismissed(text);
     else if (key === "Escape" && isBusy) props.onStop();
-    else if (key === "ArrowUp" && words === "" && props.last) props.onWords(props.last);
+    else if (key === "ArrowUp" && text === "" && props.last) props.onText(props.last);
     else if (key === "Enter" && !event.shiftKey) {
-      if (maySay) props.onSay();
+      if (maySend) props.onSend();
     } else return;
     event.preventDefault();
   };
@@ -68,13 +68,13 @@ export function Composer(props: Props) {
       className="relative border-t border-line bg-surface p-3"
       onSubmit={(event) => {
         event.preventDefault();
-        if (maySay) props.onSay();
+        if (maySend) props.onSend();
       }}
     >
-      {choices.length > 0 ? <MentionList id={list} choices={choices} chosen={chosen} onTake={take} /> : null}
+      {choices.length > 0 ? <MentionList id={list} choices={choices} chosen={chosen} onChoose={take} /> : null}
       <AttachedFiles files={props.files} onFiles={props.onFiles} />
       <div className="flex items-end gap-2">
-        {props.speaker.files.length > 0 ? (
+        {props.workflow.files.length > 0 ? (
           <AttachButton onAdd={(files) => props.onFiles([...props.files, ...files])} />
         ) : null}
         <div className="min-w-0 flex-1">
@@ -84,20 +84,20 @@ export function Composer(props: Props) {
           <textarea
             id={field}
             ref={box}
-            value={words}
+            value={text}
             rows={1}
             aria-controls={choices.length > 0 ? list : undefined}
             aria-activedescendant={choices.length > 0 ? `${list}-${chosen}` : undefined}
             onChange={(event) => {
               setAt(0);
-              props.onWords(event.target.value);
+              props.onText(event.target.value);
             }}
             onKeyDown={press}
             placeholder={
               isBusy
                 ? t(props.isSteerable ? "chat.steerHint" : "chat.waitHint")
                 : t(props.mayMention ? "chat.messageHint" : "chat.messageTo", {
-                    name: nameOf(props.speaker, i18n.language),
+                    name: nameOf(props.workflow, i18n.language),
                   })
             }
             className="block field-sizing-content max-h-48 min-h-9 w-full resize-none rounded-md border border-line-strong bg-surface px-2.5 py-2"
@@ -109,7 +109,7 @@ export function Composer(props: Props) {
           </Button>
         ) : null}
         {!isBusy || props.isSteerable ? (
-          <Button kind="primary" type="submit" disabled={!maySay} aria-label={t("assistant.send")} className="h-9">
+          <Button kind="primary" type="submit" disabled={!maySend} aria-label={t("assistant.send")} className="h-9">
             <Send className="size-4" aria-hidden />
           </Button>
         ) : null}
@@ -121,9 +121,9 @@ export function Composer(props: Props) {
 /** The workflows that the user may address. */
 function MentionList(props: {
   id: string;
-  choices: readonly Speaker[];
+  choices: readonly ChatWorkflow[];
   chosen: number;
-  onTake: (speaker: Speaker) => void;
+  onChoose: (workflow: ChatWorkflow) => void;
 }) {
   const { t, i18n } = useTranslation();
   return (
@@ -142,7 +142,7 @@ function MentionList(props: {
           aria-selected={nth === props.chosen}
           onMouseDown={(event) => {
             event.preventDefault();
-            props.onTake(one);
+            props.onChoose(one);
           }}
           className="cursor-pointer rounded px-2.5 py-1.5 aria-selected:bg-accent-soft"
         >

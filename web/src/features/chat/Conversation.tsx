@@ -11,24 +11,24 @@ import { removeStoredState, useStoredState } from "@/components/useStoredState";
 import { textIn } from "@/i18n";
 import { uniqueId } from "@/uniqueId";
 import { Composer } from "./Composer";
-import { addressed, idsIn, nameOf } from "./mention";
-import { isSteerable, saidIn } from "./parts";
-import { type Speaker, say, speakersNamed, turns } from "./sessions";
+import { idsIn, nameOf, splitMention } from "./mention";
+import { isSteerable, messageIn } from "./parts";
+import { type ChatWorkflow, chatWorkflowsById, sendMessage, turns } from "./sessions";
 import { Transcript, TurnView } from "./TurnView";
 
 const OPEN: ReadonlySet<string> = new Set(["pending", "running"]);
 const NEAR_PX = 120;
 
 /** One conversation. Without a session, the first message starts one. */
-export function Conversation(props: { speaker: Speaker; session: string | null }) {
+export function Conversation(props: { workflow: ChatWorkflow; session: string | null }) {
   const { t, i18n } = useTranslation();
-  const { speaker } = props;
+  const { workflow } = props;
   const client = useQueryClient();
   const navigate = useNavigate();
   const fresh = useMemo(() => `chat-${uniqueId()}`, []);
   const session = props.session ?? fresh;
   const read = useInfiniteQuery({ ...turns(session), enabled: props.session !== null });
-  const draft = `chat ${speaker.id} ${props.session ?? ""}`;
+  const draft = `chat ${workflow.id} ${props.session ?? ""}`;
   const [words, setWords] = useStoredState(draft);
   const [files, setFiles] = useState<readonly File[]>([]);
   const key = useRef(uniqueId());
@@ -40,20 +40,20 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
     [read.data],
   );
   const last = said.at(-1);
-  const spokenTo = useMemo(
-    () => [...new Set([speaker.id, ...said.map((one) => one.workflowId)])].sort(),
-    [said, speaker],
+  const addressedWorkflow = useMemo(
+    () => [...new Set([workflow.id, ...said.map((one) => one.workflowId)])].sort(),
+    [said, workflow],
   );
-  const known = useQuery({ ...speakersNamed(spokenTo), placeholderData: (before) => before });
-  const meant = useQuery(speakersNamed(idsIn(words)));
-  const speakers = [speaker, ...(known.data ?? [])];
+  const known = useQuery({ ...chatWorkflowsById(addressedWorkflow), placeholderData: (before) => before });
+  const mentioned = useQuery(chatWorkflowsById(idsIn(words)));
+  const chatWorkflows = [workflow, ...(known.data ?? [])];
   const open = [...said].reverse().find((one) => OPEN.has(one.status));
   const steered = useQuery({ ...definition(open?.workflowId ?? ""), enabled: open !== undefined });
   const before = useQuery({ ...execution(last?.executionId ?? ""), enabled: last !== undefined });
   const maySteer = steered.data !== undefined && isSteerable(steered.data);
 
-  const speak = useMutation<{ executionId: string }, ApiError, { to: Speaker; words: string }>({
-    mutationFn: ({ to, words: what }) => say({ speaker: to, session, words: what, files, key: key.current }),
+  const speak = useMutation<{ executionId: string }, ApiError, { to: ChatWorkflow; words: string }>({
+    mutationFn: ({ to, words: what }) => sendMessage({ workflow: to, session, text: what, files, key: key.current }),
     onMutate: () => removeStoredState(draft),
     onError: () => setWords(words),
     onSuccess: async () => {
@@ -62,7 +62,7 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
       setFiles([]);
       await client.invalidateQueries({ queryKey: ["executions"] });
       if (props.session === null)
-        await navigate({ to: "/chat/$workflow/$session", params: { workflow: speaker.id, session }, replace: true });
+        await navigate({ to: "/chat/$workflow/$session", params: { workflow: workflow.id, session }, replace: true });
     },
   });
   const steer = useMutation<unknown, ApiError, string>({
@@ -75,16 +75,16 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
   });
   const send = useMutation<void, ApiError>({
     mutationFn: async () => {
-      const for_ = addressed(words, await client.ensureQueryData(speakersNamed(idsIn(words))));
-      if (open && !for_.speaker) steer.mutate(words.trim());
-      else if (for_.words) speak.mutate({ to: for_.speaker ?? speaker, words: for_.words });
+      const for_ = splitMention(words, await client.ensureQueryData(chatWorkflowsById(idsIn(words))));
+      if (open && !for_.workflow) steer.mutate(words.trim());
+      else if (for_.text) speak.mutate({ to: for_.workflow ?? workflow, words: for_.text });
     },
   });
   const failed = send.error ?? speak.error ?? steer.error ?? stop.error;
 
   return (
     <section
-      aria-label={t("chat.with", { name: nameOf(speaker, i18n.language) })}
+      aria-label={t("chat.with", { name: nameOf(workflow, i18n.language) })}
       className="flex min-h-0 flex-1 flex-col"
     >
       <Scroll version={`${said.length} ${speak.isPending}`}>
@@ -95,15 +95,15 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
         ) : null}
         {read.isError ? <ErrorMessage error={read.error} onRetry={() => void read.refetch()} /> : null}
         {props.session !== null && read.isPending ? <Loading /> : null}
-        {props.session === null && !speak.isPending ? <Greeting speaker={speaker} /> : null}
+        {props.session === null && !speak.isPending ? <Greeting workflow={workflow} /> : null}
         {said.map((one) => (
           <TurnView
             key={one.executionId}
             entry={one}
-            field={speakers.find((each) => each.id === one.workflowId)?.field ?? speaker.field}
-            to={one.workflowId === speaker.id ? null : one.workflowId}
-            onAgain={(what) =>
-              speak.mutate({ to: speakers.find((each) => each.id === one.workflowId) ?? speaker, words: what })
+            field={chatWorkflows.find((each) => each.id === one.workflowId)?.field ?? workflow.field}
+            to={one.workflowId === workflow.id ? null : one.workflowId}
+            onRetry={(what) =>
+              speak.mutate({ to: chatWorkflows.find((each) => each.id === one.workflowId) ?? workflow, words: what })
             }
           />
         ))}
@@ -112,44 +112,44 @@ export function Conversation(props: { speaker: Speaker; session: string | null }
             <Transcript
               words={speak.variables.words}
               files={files.map((file) => file.name)}
-              to={speak.variables.to.id === speaker.id ? null : speak.variables.to.id}
+              to={speak.variables.to.id === workflow.id ? null : speak.variables.to.id}
             />
           </div>
         ) : null}
       </Scroll>
-      <Announced entry={last} name={nameOf(speaker, i18n.language)} />
+      <Announced entry={last} name={nameOf(workflow, i18n.language)} />
       {failed ? (
         <div className="px-3 pb-2">
           <ErrorMessage error={failed} />
         </div>
       ) : null}
       <Composer
-        speaker={speaker}
+        workflow={workflow}
         mayMention
-        words={words}
-        onWords={setWords}
+        text={words}
+        onText={setWords}
         files={files}
         onFiles={setFiles}
-        last={before.data ? saidIn(before.data.input, speaker.field) : ""}
+        last={before.data ? messageIn(before.data.input, workflow.field) : ""}
         isBusy={open !== undefined}
-        isSteerable={maySteer || addressed(words, meant.data ?? []).speaker !== null}
+        isSteerable={maySteer || splitMention(words, mentioned.data ?? []).workflow !== null}
         isSending={send.isPending || speak.isPending || steer.isPending}
-        onSay={() => send.mutate()}
+        onSend={() => send.mutate()}
         onStop={() => open && stop.mutate(open.executionId)}
       />
     </section>
   );
 }
 
-function Greeting({ speaker }: { speaker: Speaker }) {
+function Greeting({ workflow }: { workflow: ChatWorkflow }) {
   const { t, i18n } = useTranslation();
   return (
     <div className="m-auto max-w-md text-center">
       <p className="line-clamp-3 text-lg font-semibold wrap-anywhere">
-        <bdi>{nameOf(speaker, i18n.language)}</bdi>
+        <bdi>{nameOf(workflow, i18n.language)}</bdi>
       </p>
-      <p className="mt-1 text-ink-soft">{textIn(speaker.description, i18n.language) || t("chat.begin")}</p>
-      {speaker.conversational ? null : <p className="mt-1 text-ink-faint">{t("chat.single")}</p>}
+      <p className="mt-1 text-ink-soft">{textIn(workflow.description, i18n.language) || t("chat.begin")}</p>
+      {workflow.conversational ? null : <p className="mt-1 text-ink-faint">{t("chat.single")}</p>}
     </div>
   );
 }

@@ -15,7 +15,7 @@ import { StatusIcon } from "@/components/Status";
 import { ErrorMessage } from "@/components/StatusMessage";
 import { ago } from "@/components/times";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { entitle, removeSession, type Session, sessions } from "./sessions";
+import { removeSession, renameSession, type Session, sessions } from "./sessions";
 
 const SHOWN: ReadonlySet<Session["status"]> = new Set([
   "running",
@@ -53,7 +53,7 @@ export function SessionList({ session }: { session: string | null }) {
                 ) : null}
                 <ul className="space-y-0.5">
                   {all.map((one) => (
-                    <Row key={one.sessionId} talk={one} isShown={one.sessionId === session} />
+                    <Row key={one.sessionId} session={one} isShown={one.sessionId === session} />
                   ))}
                 </ul>
               </>
@@ -70,15 +70,15 @@ export function SessionList({ session }: { session: string | null }) {
   );
 }
 
-function Row({ talk, isShown }: { talk: Session; isShown: boolean }) {
-  const called = useWorkflowName();
+function Row({ session, isShown }: { session: Session; isShown: boolean }) {
+  const workflowName = useWorkflowName();
   const { t, i18n } = useTranslation();
   const [doing, setDoing] = useState<"rename" | "delete" | null>(null);
   const client = useQueryClient();
   const navigate = useNavigate();
-  const title = talk.title || t("chat.untitled");
+  const title = session.title || t("chat.untitled");
   const forget = async () => {
-    await removeSession(talk.sessionId);
+    await removeSession(session.sessionId);
     await client.invalidateQueries({ queryKey: ["executions"] });
     if (isShown) await navigate({ to: "/chat" });
   };
@@ -86,17 +86,17 @@ function Row({ talk, isShown }: { talk: Session; isShown: boolean }) {
     <li className="group flex items-center rounded-md hover:bg-sunken has-[[aria-current=page]]:bg-accent-soft">
       <Link
         to="/chat/$workflow/$session"
-        params={{ workflow: talk.workflowId, session: talk.sessionId }}
+        params={{ workflow: session.workflowId, session: session.sessionId }}
         aria-current={isShown ? "page" : undefined}
         className="min-w-0 flex-1 px-2.5 py-1.5"
       >
         <span className="flex items-center gap-1.5">
           <bdi className="min-w-0 flex-1 truncate">{title}</bdi>
-          {SHOWN.has(talk.status) ? <StatusIcon status={talk.status} className="size-3.5" /> : null}
-          {SHOWN.has(talk.status) ? <span className="sr-only">{t(`status.${talk.status}`)}</span> : null}
+          {SHOWN.has(session.status) ? <StatusIcon status={session.status} className="size-3.5" /> : null}
+          {SHOWN.has(session.status) ? <span className="sr-only">{t(`status.${session.status}`)}</span> : null}
         </span>
         <span className="block truncate text-xs text-ink-faint">
-          <bdi>{called(talk.workflowId)}</bdi> · {ago(talk.updatedAt, i18n.language)}
+          <bdi>{workflowName(session.workflowId)}</bdi> · {ago(session.updatedAt, i18n.language)}
         </span>
       </Link>
       <DropdownMenu.Root>
@@ -118,7 +118,7 @@ function Row({ talk, isShown }: { talk: Session; isShown: boolean }) {
           </DropdownMenu.Content>
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
-      {doing === "rename" ? <Rename talk={talk} onClose={() => setDoing(null)} /> : null}
+      {doing === "rename" ? <Rename session={session} onClose={() => setDoing(null)} /> : null}
       {doing === "delete" ? (
         <Confirm
           title={t("chat.deleteTitle", { title })}
@@ -143,14 +143,14 @@ function Item(props: { icon: React.ReactNode; onSelect: () => void; children: Re
   );
 }
 
-function Rename({ talk, onClose }: { talk: Session; onClose: () => void }) {
+function Rename({ session, onClose }: { session: Session; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
-  const [title, setTitle] = useState(talk.title);
+  const [title, setTitle] = useState(session.title);
   const [why, setWhy] = useState<unknown>(null);
   const save = async () => {
     try {
-      await entitle(talk, title);
+      await renameSession(session, title);
       await client.invalidateQueries({ queryKey: ["executions", "talks"] });
       onClose();
     } catch (failed) {

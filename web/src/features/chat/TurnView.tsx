@@ -16,7 +16,7 @@ import { useExecutionLog } from "../execution/log";
 import { Value } from "../execution/Value";
 import { Gates } from "../inbox/Gates";
 import { Calls } from "./Calls";
-import { filesIn, isConversational, type Part, partsOf, saidIn } from "./parts";
+import { filesIn, isConversational, messageIn, type Part, partsOf } from "./parts";
 
 const Markdown = lazy(() => import("@/components/Markdown"));
 
@@ -26,36 +26,36 @@ export function TurnView(props: {
   field: string;
   /** The workflow that a mention addressed, if it is not that of the conversation. */
   to: string | null;
-  onAgain: (words: string) => void;
+  onRetry: (words: string) => void;
 }) {
   const { t } = useTranslation();
   const id = props.entry.executionId;
   const client = useQueryClient();
   const log = useExecutionLog(id);
-  const heard = useLiveOutput(log.live);
+  const liveVersion = useLiveOutput(log.live);
   const known = useQuery(execution(id));
   const native = useQuery(executionDefinition(id));
   // Refetch what only the server computes (open gates, output) when the journal grows.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: refetch for each row
+  // biome-ignore lint/correctness/useExhaustiveDependencies: refetch per row
   useEffect(() => {
     void client.invalidateQueries({ queryKey: ["execution", id], exact: true });
   }, [client, id, log.timeline.seq]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the list of events and the live output are objects that are updated in place; their versions change
   const parts = useMemo(
     () => (native.data ? partsOf(native.data, log.timeline, log.events, log.live) : []),
-    [native.data, log.version, heard],
+    [native.data, log.version, liveVersion],
   );
   const now = known.data;
   const why = log.error ?? known.error ?? native.error;
   if (why) return <ErrorMessage error={why} />;
-  const words = now ? saidIn(now.input, props.field) : "";
+  const words = now ? messageIn(now.input, props.field) : "";
   return (
     <article aria-label={words.slice(0, 80)} className="space-y-3">
       <ScriptedOutput scripted={now?.scripted} />
       {now ? <Transcript words={words} files={filesIn(now.input)} to={props.to} /> : null}
       <Steps parts={parts} definition={native.data} isOver={ENDED.has(log.status)} id={id} />
       {parts.map((part) => (
-        <PartView key={part.step} part={part} isAlone={countSpeaking(parts) < 2} />
+        <PartView key={part.step} part={part} isAlone={countWriting(parts) < 2} />
       ))}
       {log.connection === "away" && log.isRead && !ENDED.has(log.status) ? (
         <p role="status" className="text-sm text-waiting">
@@ -66,13 +66,13 @@ export function TurnView(props: {
       {now ? (
         <Gates execution={now} className="rounded-lg border border-waiting/50 bg-surface p-4" onDone={log.refresh} />
       ) : null}
-      {now ? <Ended now={now} onAgain={() => props.onAgain(words)} onDone={log.refresh} /> : null}
+      {now ? <Ended now={now} onRetry={() => props.onRetry(words)} onDone={log.refresh} /> : null}
       {now === undefined ? <p className="text-ink-faint">{t("told.loading")}</p> : null}
     </article>
   );
 }
 
-function countSpeaking(parts: readonly Part[]): number {
+function countWriting(parts: readonly Part[]): number {
   return new Set(parts.filter((part) => part.text).map((part) => part.node.id)).size;
 }
 
@@ -180,7 +180,7 @@ const GOES_ON: Partial<Record<Execution["status"], Verb>> = {
   failed: "retry",
 };
 
-function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void }) {
+function Ended(props: { now: Execution; onRetry: () => void; onDone: () => void }) {
   const { t } = useTranslation();
   const { now } = props;
   const client = useQueryClient();
@@ -196,7 +196,7 @@ function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void 
   const Icon = verb === "resume" ? Play : RotateCcw;
   return (
     <div className="space-y-2">
-      {now.status === "failed" ? now.errors.slice(-1).map((one) => <Trouble key={one.message} why={one} />) : null}
+      {now.status === "failed" ? now.errors.slice(-1).map((one) => <TurnError key={one.message} why={one} />) : null}
       <div className="flex flex-wrap items-center gap-2">
         <Status status={now.status} />
         {verb ? (
@@ -205,7 +205,7 @@ function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void 
           </Button>
         ) : null}
         {now.status === "cancelled" || now.status === "failed" ? (
-          <Button kind="quiet" onClick={props.onAgain}>
+          <Button kind="quiet" onClick={props.onRetry}>
             {t("chat.again")}
           </Button>
         ) : null}
@@ -215,7 +215,7 @@ function Ended(props: { now: Execution; onAgain: () => void; onDone: () => void 
   );
 }
 
-function Trouble({ why }: { why: Failure }) {
+function TurnError({ why }: { why: Failure }) {
   return (
     <div role="alert" className="rounded-md border border-failed/40 bg-failed-soft p-3">
       <ErrorDetail code={why.code} message={why.message} hint={why.hint} look="text-failed" />

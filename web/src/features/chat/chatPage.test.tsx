@@ -120,7 +120,7 @@ describe("chat", () => {
     await fill(user, renamed.getByLabelText("Title"), "Greetings");
     await user.click(renamed.getByRole("button", { name: "Save" }));
     await list.findByRole("link", { name: /Greetings/ });
-    expect(server.asked("patch", "/api/sessions/{id}")[0]?.headers.get("if-match")).toBe('"t1"');
+    expect(server.requestsTo("patch", "/api/sessions/{id}")[0]?.headers.get("if-match")).toBe('"t1"');
     await fill(user, list.getByRole("searchbox"), "nothing like it");
     await list.findByText("No matching conversations.");
     await fill(user, list.getByRole("searchbox"), "greet");
@@ -148,7 +148,7 @@ describe("chat", () => {
     await user.type(await message(), "Good morning{Enter}");
     const turn = await screen.findByRole("article", { name: "Good morning" });
     within(turn).getByText("@talk-59");
-    const [asked] = server.asked("post", "/api/workflows/{id}/execute");
+    const [asked] = server.requestsTo("post", "/api/workflows/{id}/execute");
     expect([asked?.at.id, asked?.body.input]).toEqual(["talk-59", { message: "Good morning" }]);
   });
 
@@ -188,9 +188,9 @@ describe("chat", () => {
     await screen.findByPlaceholderText("Send a message to the running agents…");
     await user.type(await message(), "Keep it short{Enter}");
     await waitFor(async () => expect((await message()).value).toBe(""));
-    expect(server.sent("post", `${EXECUTIONS}/{eid}/steer`)).toEqual([{ messages: ["Keep it short"] }]);
+    expect(server.bodiesTo("post", `${EXECUTIONS}/{eid}/steer`)).toEqual([{ messages: ["Keep it short"] }]);
     await user.click(screen.getByRole("button", { name: "Stop" }));
-    await waitFor(() => expect(server.sent("post", `${EXECUTIONS}/{eid}/cancel`)).toHaveLength(1));
+    await waitFor(() => expect(server.bodiesTo("post", `${EXECUTIONS}/{eid}/cancel`)).toHaveLength(1));
     await screen.findByText("The answer was cancelled.");
   });
 
@@ -222,7 +222,7 @@ describe("chat", () => {
     await user.upload(await screen.findByLabelText("Attach file"), new File(["png"], "harbour.png"));
     await screen.findByText("harbour.png");
     await user.type(await message(), "What is this?{Enter}");
-    await waitFor(() => expect(server.asked("post", "/api/workflows/{id}/execute/files")).toHaveLength(1));
+    await waitFor(() => expect(server.requestsTo("post", "/api/workflows/{id}/execute/files")).toHaveLength(1));
     await waitFor(() => expect(screen.queryByRole("button", { name: /Remove|Detach/ })).toBeNull());
   });
 

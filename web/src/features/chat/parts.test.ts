@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Definition, JournalEvent } from "@/api/views";
 import { timelineOf } from "@/features/execution/timelineModel";
-import { addressed, offered } from "./mention";
-import { filesIn, partsOf, saidIn } from "./parts";
+import { splitMention, workflowsToOffer } from "./mention";
+import { filesIn, messageIn, partsOf } from "./parts";
 
 const DEFINITION: Definition = {
   id: "talk",
@@ -63,8 +63,8 @@ describe("parts of a turn", () => {
   });
 
   it("start with the user's message and files", () => {
-    expect(saidIn({ goal: "tides" }, "goal")).toBe("tides");
-    expect(saidIn("tides", "goal")).toBe("tides");
+    expect(messageIn({ goal: "tides" }, "goal")).toBe("tides");
+    expect(messageIn("tides", "goal")).toBe("tides");
     expect(filesIn({ q: "x", picture: { data: "", mediaType: "image/png", name: "a.png" } })).toEqual(["a.png"]);
   });
 });
@@ -72,15 +72,15 @@ describe("parts of a turn", () => {
 describe("mention", () => {
   const one = { id: "letter", name: "Briefe", description: null, conversational: false, field: "goal", files: [] };
   it("offers workflows while it is typed", () => {
-    expect(offered("@", [one], "en")).toEqual([one]);
-    expect(offered("@brie", [one], "en")).toEqual([one]);
-    expect(offered("@none", [one], "en")).toEqual([]);
-    expect(offered("a @", [one], "en")).toBeNull();
-    expect(offered("@letter now", [one], "en")).toBeNull();
+    expect(workflowsToOffer("@", [one], "en")).toEqual([one]);
+    expect(workflowsToOffer("@brie", [one], "en")).toEqual([one]);
+    expect(workflowsToOffer("@none", [one], "en")).toEqual([]);
+    expect(workflowsToOffer("a @", [one], "en")).toBeNull();
+    expect(workflowsToOffer("@letter now", [one], "en")).toBeNull();
   });
   it("determines the addressed workflow", () => {
-    expect(addressed("@letter about tides", [one])).toEqual({ speaker: one, words: "about tides" });
-    expect(addressed("@nobody hello", [one])).toEqual({ speaker: null, words: "@nobody hello" });
-    expect(addressed(" hello ", [one])).toEqual({ speaker: null, words: "hello" });
+    expect(splitMention("@letter about tides", [one])).toEqual({ workflow: one, text: "about tides" });
+    expect(splitMention("@nobody hello", [one])).toEqual({ workflow: null, text: "@nobody hello" });
+    expect(splitMention(" hello ", [one])).toEqual({ workflow: null, text: "hello" });
   });
 });

@@ -5,7 +5,7 @@ import type { ExecutionTimeline, StepRecord, StepStatus } from "@/features/execu
 import type { StepOutput } from "../execution/live";
 
 export interface Call {
-  /** Its place among the calls of the step: the same while it is under way and when the step is told as a whole. */
+  /** Position among the calls of the step: the same for a live call and for the recorded one. */
   id: string;
   tool: string;
   arguments: Json | undefined;
@@ -24,7 +24,7 @@ export interface Part {
 }
 
 /** Control nodes, which the chat does not show. */
-const SILENT: ReadonlySet<string> = new Set(["start", "end", "join", "note"]);
+const HIDDEN_TYPES: ReadonlySet<string> = new Set(["start", "end", "join", "note"]);
 
 export function isConversational(definition: Definition): boolean {
   return (definition.config as JsonObject | undefined)?.conversational === true;
@@ -42,7 +42,7 @@ export function partsOf(
 ): Part[] {
   const shown = new Map(
     definition.nodes
-      .filter((node) => node.chatVisible !== false && !SILENT.has(node.type))
+      .filter((node) => node.chatVisible !== false && !HIDDEN_TYPES.has(node.type))
       .map((node) => [node.id, node]),
   );
   const calls = callsOf(events);
@@ -110,7 +110,7 @@ function callsOf(events: readonly JournalEvent[]): Map<string, Call[]> {
 }
 
 /** The user's message: the input itself, or the field of the input that holds it. */
-export function saidIn(input: Json, field: string): string {
+export function messageIn(input: Json, field: string): string {
   if (typeof input === "string") return input;
   const fields = (input ?? {}) as JsonObject;
   const text = fields[field] ?? fields.message ?? fields.goal;

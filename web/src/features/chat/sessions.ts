@@ -1,22 +1,22 @@
 /** Queries and mutations of the chat. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ApiError, apiRequest, errorOf, ifMatch, query } from "@/api/http";
-import { allNamed } from "@/api/named";
+import { fetchByNames } from "@/api/named";
 import type { Schemas } from "@/api/views";
 
-export type Speaker = Pick<
+export type ChatWorkflow = Pick<
   Schemas["ChatWorkflowView"],
   "id" | "name" | "description" | "conversational" | "field" | "files"
 >;
 export type Session = Schemas["ConversationEntry"];
 
 /** Search chat workflows by id, name, description or tag, page by page. */
-export const speakersFound = (words: string) =>
+export const chatWorkflowsFound = (text: string) =>
   infiniteQueryOptions({
-    queryKey: ["speakers", { words }],
+    queryKey: ["speakers", { words: text }],
     queryFn: ({ pageParam, signal }) =>
       apiRequest<Schemas["ChatWorkflowPage"]>(
-        `/api/chat/workflows${query({ search: words, after: pageParam, limit: 50 })}`,
+        `/api/chat/workflows${query({ search: text, after: pageParam, limit: 50 })}`,
         {
           signal,
         },
@@ -28,21 +28,21 @@ export const speakersFound = (words: string) =>
   });
 
 /** Those of the given workflows that offer a chat. */
-export const speakersNamed = (ids: readonly string[]) =>
+export const chatWorkflowsById = (ids: readonly string[]) =>
   queryOptions({
     queryKey: ["speakers", { ids }],
-    queryFn: ({ signal }) => allNamed<Speaker>("/api/chat/workflows", "workflows", "id", ids, signal),
+    queryFn: ({ signal }) => fetchByNames<ChatWorkflow>("/api/chat/workflows", "workflows", "id", ids, signal),
     enabled: ids.length > 0,
     staleTime: 30_000,
   });
 
 /** Keyed under `executions`, so that the board refetches it. */
-export const sessions = (words: string) =>
+export const sessions = (text: string) =>
   infiniteQueryOptions({
-    queryKey: ["executions", "talks", words],
+    queryKey: ["executions", "talks", text],
     queryFn: ({ pageParam, signal }) =>
       apiRequest<{ sessions: Session[]; next: string | null }>(
-        `/api/sessions${query({ q: words, before: pageParam, limit: 30 })}`,
+        `/api/sessions${query({ q: text, before: pageParam, limit: 30 })}`,
         {
           signal,
         },
@@ -67,25 +67,31 @@ export const turns = (session: string, also: { trials?: "true" } = {}) =>
     getNextPageParam: (page) => page.next,
   });
 
-export interface Saying {
-  speaker: Speaker;
+export interface NewMessage {
+  workflow: ChatWorkflow;
   session: string;
-  words: string;
+  text: string;
   files: readonly File[];
   /** Idempotency key of the message. */
   key: string;
 }
 
 /** Start a turn, which is an execution of its own. */
-export async function say({ speaker, session, words, files, key }: Saying): Promise<{ executionId: string }> {
-  const path = `/api/workflows/${encodeURIComponent(speaker.id)}/execute`;
-  const input = { [speaker.field]: words };
+export async function sendMessage({
+  workflow,
+  session,
+  text,
+  files,
+  key,
+}: NewMessage): Promise<{ executionId: string }> {
+  const path = `/api/workflows/${encodeURIComponent(workflow.id)}/execute`;
+  const input = { [workflow.field]: text };
   const headers = { "idempotency-key": key };
   if (files.length === 0) return apiRequest(path, { body: { input, sessionId: session }, headers });
   const form = new FormData();
   form.set("input", JSON.stringify(input));
   form.set("sessionId", session);
-  for (const file of files) form.append(speaker.files[0] ?? "files", file);
+  for (const file of files) form.append(workflow.files[0] ?? "files", file);
   let response: Response;
   try {
     response = await fetch(`${path}/files`, { method: "POST", body: form, headers, credentials: "same-origin" });
@@ -98,7 +104,7 @@ export async function say({ speaker, session, words, files, key }: Saying): Prom
 
 const at = (session: string) => `/api/sessions/${encodeURIComponent(session)}`;
 
-export const entitle = (talk: Session, title: string) =>
+export const renameSession = (talk: Session, title: string) =>
   apiRequest<Session>(at(talk.sessionId), { method: "PATCH", body: { title }, ...ifMatch(talk.etag) });
 
 export const removeSession = (session: string) => apiRequest<void>(at(session), { method: "DELETE" });

@@ -9,14 +9,14 @@ import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { BUILT_IN } from "../workflows/ids";
+import { BUILT_IN_PREFIX } from "../workflows/ids";
 
 /** Clone the workflow under another id and open the copy. */
 export function CloneDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [as, setAs] = useState(id.startsWith(BUILT_IN) ? `my-${id.slice(BUILT_IN.length)}` : `${id}-2`);
+  const [as, setAs] = useState(id.startsWith(BUILT_IN_PREFIX) ? `my-${id.slice(BUILT_IN_PREFIX.length)}` : `${id}-2`);
   const copy = useMutation<{ id: string }, ApiError>({
     mutationFn: () => clone(id, as.trim()),
     onSuccess: async (made) => {

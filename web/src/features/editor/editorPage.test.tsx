@@ -1,7 +1,7 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AT, noModels, noTools, workflowEntry } from "@/testing/answers";
-import { dialog, fill, noDialog, open, says, server } from "@/testing/page";
+import { dialog, expectText, fill, noDialog, open, server } from "@/testing/page";
 import { Reply, refusal, tagged } from "@/testing/server";
 
 type Document = { id: string; tags?: string[]; description?: string; nodes: object[]; edges: object[] };
@@ -88,7 +88,7 @@ describe("the editor", () => {
     await user.click(cloned.getByRole("button", { name: "Duplicate" }));
     await waitFor(() => expect(address()).toBe("/workflows/second"));
     await fill(user, await tags(), "tides");
-    await says("1 unsaved change");
+    await expectText("1 unsaved change");
     await user.click(screen.getByRole("link", { name: "Inbox" }));
     await user.click((await dialog("Leave without saving?")).getByRole("button", { name: "Cancel" }));
     await noDialog();
@@ -97,7 +97,7 @@ describe("the editor", () => {
     await user.click((await dialog("Leave without saving?")).getByRole("button", { name: "Leave" }));
     await screen.findByRole("heading", { name: "Inbox" });
     await go("/workflows/second");
-    await says("1 unsaved change");
+    await expectText("1 unsaved change");
     await user.click(screen.getByRole("button", { name: "Delete" }));
     await user.click((await dialog("Delete second?")).getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(address()).toBe("/workflows"));
@@ -107,16 +107,16 @@ describe("the editor", () => {
   it("rebases changes on a newer revision and lists the conflicts", async () => {
     const { user } = await open("/workflows/chain");
     await fill(user, await tags(), "mine");
-    await says("1 unsaved change");
+    await expectText("1 unsaved change");
     save("chain", { tags: ["theirs"], description: "Longer." });
     await user.click(saveButton());
     const moved = within(await screen.findByRole("region", { name: "Changed elsewhere" }));
-    await says("saved revision 2");
+    await expectText("saved revision 2");
     await user.click(moved.getByRole("button", { name: "Apply my changes on top" }));
     await waitFor(() =>
       expect(screen.getByRole("region", { name: "Changed elsewhere" }).textContent).toContain("tags"),
     );
-    await says("1 unsaved change");
+    await expectText("1 unsaved change");
     await user.click(saveButton());
     await waitFor(() => expect(revisions.chain).toHaveLength(3));
     expect(revisions.chain?.[2]).toMatchObject({ tags: ["mine"], description: "Longer." });
@@ -125,14 +125,14 @@ describe("the editor", () => {
   it("offers stored changes of an older revision", async () => {
     const one = await open("/workflows/chain");
     await fill(one.user, await tags(), "stored");
-    await says("1 unsaved change");
+    await expectText("1 unsaved change");
     save("chain", { description: "Longer." });
     document.body.innerHTML = "";
     const { user } = await open("/workflows/chain");
     const moved = within(await screen.findByRole("region", { name: "Changed elsewhere" }));
-    await says("This browser has one unsaved change based on revision 1");
+    await expectText("This browser has one unsaved change based on revision 1");
     await user.click(moved.getByRole("button", { name: "Apply my changes on top" }));
-    await says("1 unsaved change");
+    await expectText("1 unsaved change");
     await user.click(saveButton());
     await waitFor(() => expect(revisions.chain).toHaveLength(3));
     expect(revisions.chain?.[2]).toMatchObject({ tags: ["stored"], description: "Longer." });

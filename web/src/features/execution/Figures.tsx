@@ -6,14 +6,14 @@ import type { Execution } from "@/api/views";
 import { amount, money } from "@/components/amounts";
 import { ExecutionLink } from "@/components/ExecutionLink";
 import { span } from "@/components/times";
-import { speakersNamed } from "@/features/chat/sessions";
+import { chatWorkflowsById } from "@/features/chat/sessions";
 import type { ExecutionTimeline } from "./timelineModel";
 
 /** Usage, duration and origin of an execution. */
 export function Figures(props: { execution: Execution; timeline: ExecutionTimeline }) {
   const { t } = useTranslation();
   const { execution: one, timeline } = props;
-  const chatWorkflows = useQuery({ ...speakersNamed([one.workflowId]), enabled: one.sessionId !== null });
+  const chatWorkflows = useQuery({ ...chatWorkflowsById([one.workflowId]), enabled: one.sessionId !== null });
   // A session does not imply a chat: agents with memory have sessions too.
   const hasChat = (chatWorkflows.data?.length ?? 0) > 0;
   const { usage, trigger } = one;

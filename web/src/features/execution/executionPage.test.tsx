@@ -57,7 +57,7 @@ describe("execution page", () => {
     await fill(user, field, "9");
     await user.click(asked.getByRole("button", { name: "Raise and resume" }));
     await noDialog();
-    expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { steps: 9 } }]);
+    expect(server.bodiesTo("post", `${ONE}/resume`)).toEqual([{ limits: { steps: 9 } }]);
   });
 
   it("grants more tries after a stall without asking for a number", async () => {
@@ -70,7 +70,7 @@ describe("execution page", () => {
     expect(asked.queryByRole("spinbutton")).toBeNull();
     await user.click(asked.getByRole("button", { name: "Continue" }));
     await noDialog();
-    expect(server.sent("post", `${ONE}/resume`)).toEqual([{ limits: { "no-progress": 6 } }]);
+    expect(server.bodiesTo("post", `${ONE}/resume`)).toEqual([{ limits: { "no-progress": 6 } }]);
   });
 
   it("steers with changed data only, even if the data change meanwhile", async () => {
@@ -87,7 +87,7 @@ describe("execution page", () => {
     await user.selectOptions(asked.getByLabelText(/Continue at/), "write");
     await user.click(asked.getByRole("button", { name: "Steer" }));
     await noDialog();
-    expect(server.sent("post", `${ONE}/steer`)).toEqual([{ set: { tone: "warm" }, goto: "write" }]);
+    expect(server.bodiesTo("post", `${ONE}/steer`)).toEqual([{ set: { tone: "warm" }, goto: "write" }]);
   });
 
   it("exports an execution, and deletes it after a confirmation", async () => {
@@ -99,7 +99,7 @@ describe("execution page", () => {
     await user.click(screen.getByRole("button", { name: "Delete" }));
     await user.click((await dialog()).getByRole("button", { name: "Delete" }));
     await waitFor(() => expect(address()).toBe("/executions"));
-    expect(server.asked("delete", ONE)).toHaveLength(1);
+    expect(server.requestsTo("delete", ONE)).toHaveLength(1);
   });
 
   it("explains in German why a failed execution cannot migrate", async () => {

@@ -107,7 +107,7 @@ describe("list of executions", () => {
     await user.click(screen.getByRole("button", { name: "Pause (2)" }));
     await screen.findByText(/executions paused\./);
     await screen.findByText("One failed:");
-    const [paused] = server.sent("post", "/api/workflows/executions/bulk");
+    const [paused] = server.bodiesTo("post", "/api/workflows/executions/bulk");
     expect([paused.verb, paused.executions.length]).toEqual(["pause", 5]);
     const told = screen.getAllByRole("status").find((one) => one.textContent?.includes("exec-done"));
     expect(told?.textContent).toContain("there is nothing to pause");
@@ -115,7 +115,7 @@ describe("list of executions", () => {
     await user.click(await screen.findByRole("button", { name: "Cancel (2)" }));
     await user.click((await dialog()).getByRole("button", { name: "Cancel 2 executions" }));
     await screen.findByText("2 executions cancelled.");
-    expect(server.sent("post", "/api/workflows/executions/bulk")[1]).toEqual({
+    expect(server.bodiesTo("post", "/api/workflows/executions/bulk")[1]).toEqual({
       verb: "cancel",
       executions: ["exec-2", "exec-1"],
     });
@@ -138,7 +138,7 @@ describe("list of executions", () => {
     await user.click(screen.getByLabelText("Select exec-4"));
     await user.click(await screen.findByRole("button", { name: "Retry (1)" }));
     await screen.findByText("One execution retried.");
-    expect(server.sent("post", "/api/workflows/executions/bulk")).toEqual([
+    expect(server.bodiesTo("post", "/api/workflows/executions/bulk")).toEqual([
       { verb: "resume", executions: ["exec-3"] },
       { verb: "retry", executions: ["exec-4"] },
     ]);
@@ -187,7 +187,7 @@ describe("list of executions", () => {
     await fill(user, field, "what is not chosen");
     await user.tab();
     await waitFor(() => expect(field).toHaveProperty("value", ""));
-    const asked = server.asked("get", "/api/workflows").map((one) => one.query);
+    const asked = server.requestsTo("get", "/api/workflows").map((one) => one.query);
     expect(asked.every((one) => one.get("limit") === "20" || one.has("id"))).toBe(true);
   });
 });

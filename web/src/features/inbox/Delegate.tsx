@@ -13,7 +13,7 @@ import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage } from "@/components/StatusMessage";
 
-export function Delegate(props: { execution: string; gate: Gate; onDone?: () => void }) {
+export function DelegateButton(props: { execution: string; gate: Gate; onDone?: () => void }) {
   const { t } = useTranslation();
   const [isOpen, open] = useState(false);
   return (
@@ -21,19 +21,19 @@ export function Delegate(props: { execution: string; gate: Gate; onDone?: () => 
       <Button kind="quiet" onClick={() => open(true)}>
         <Forward className="size-4" aria-hidden /> {t("gate.passOn")}
       </Button>
-      {isOpen ? <PassOnDialog {...props} onClose={() => open(false)} /> : null}
+      {isOpen ? <DelegateDialog {...props} onClose={() => open(false)} /> : null}
     </>
   );
 }
 
-function PassOnDialog(props: { execution: string; gate: Gate; onDone?: () => void; onClose: () => void }) {
+function DelegateDialog(props: { execution: string; gate: Gate; onDone?: () => void; onClose: () => void }) {
   const { t } = useTranslation();
   const { gate } = props;
   const client = useQueryClient();
   const names = useId();
   const [to, setTo] = useState("");
   const [comment, setComment] = useState("");
-  const pass = useMutation<Execution, ApiError>({
+  const delegateGate = useMutation<Execution, ApiError>({
     mutationFn: () => delegate(props.execution, { gateId: gate.gateId, to: to.trim(), comment }),
     onSuccess: (next) => {
       props.onClose();
@@ -48,7 +48,7 @@ function PassOnDialog(props: { execution: string; gate: Gate; onDone?: () => voi
         className="space-y-3"
         onSubmit={(event) => {
           event.preventDefault();
-          pass.mutate();
+          delegateGate.mutate();
         }}
       >
         <LabelledField name={t("gate.passTo")} about={t("gate.passToAbout")}>
@@ -72,9 +72,9 @@ function PassOnDialog(props: { execution: string; gate: Gate; onDone?: () => voi
         <LabelledField name={t("gate.why")}>
           {(its) => <input {...its} value={comment} onChange={(event) => setComment(event.target.value)} />}
         </LabelledField>
-        {pass.isError ? <ErrorMessage error={pass.error} /> : null}
+        {delegateGate.isError ? <ErrorMessage error={delegateGate.error} /> : null}
         <DialogActions onClose={props.onClose}>
-          <Button kind="primary" type="submit" disabled={pass.isPending || !to.trim()}>
+          <Button kind="primary" type="submit" disabled={delegateGate.isPending || !to.trim()}>
             {t("gate.passOn")}
           </Button>
         </DialogActions>

@@ -10,7 +10,7 @@ import { ScriptedOutput } from "@/components/Scripted";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { ExecutionNodes } from "../execution/ExecutionNodes";
-import { useClosing } from "./closedGate";
+import { useClosedReason } from "./closedGate";
 import { GateForm } from "./GateForm";
 
 /** `readAt` is the time at which the inbox was loaded. If it is newer than the execution, votes or delegations may have
@@ -23,36 +23,36 @@ export function GateCard(props: {
   onNext: () => void;
 }) {
   const { t } = useTranslation();
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const client = useQueryClient();
-  const over = useClosing();
+  const closedReason = useClosedReason();
   const { entry, isListed, readAt } = props;
-  const asks = entry.inside ?? entry.executionId;
-  const known = useQuery(execution(asks));
+  const executionId = entry.inside ?? entry.executionId;
+  const known = useQuery(execution(executionId));
   useEffect(() => {
-    if (readAt > (client.getQueryState(["execution", asks])?.dataUpdatedAt ?? readAt))
-      void client.invalidateQueries({ queryKey: ["execution", asks], exact: true });
-  }, [client, asks, readAt]);
+    if (readAt > (client.getQueryState(["execution", executionId])?.dataUpdatedAt ?? readAt))
+      void client.invalidateQueries({ queryKey: ["execution", executionId], exact: true });
+  }, [client, executionId, readAt]);
   const open = known.data?.waiting.find((one) => one.gateId === entry.gateId);
-  const [kept, keep] = useState<Gate>();
-  if (open && open !== kept) keep(open);
-  const gate = open ?? kept;
+  const [lastGate, setLastGate] = useState<Gate>();
+  if (open && open !== lastGate) setLastGate(open);
+  const gate = open ?? lastGate;
   const isOver = !isListed || (known.isSuccess && !open);
   if (!gate && !isOver) return known.isError ? <ErrorMessage error={known.error} /> : <Loading />;
   return (
     <>
       <p className="mb-3 line-clamp-2 wrap-anywhere text-sm">
         <Link to="/executions/$id" params={{ id: entry.executionId }} className="text-accent underline">
-          {t("inbox.open", { workflow: called(entry.workflowId) })}
+          {t("inbox.open", { workflow: workflowName(entry.workflowId) })}
         </Link>
       </p>
       <ScriptedOutput scripted={known.data?.scripted} />
       {gate ? (
-        <ExecutionNodes execution={asks}>
+        <ExecutionNodes execution={executionId}>
           <GateForm
-            execution={asks}
+            execution={executionId}
             gate={gate}
-            over={(open && !known.isError) || !known.data ? null : (over(gate, known.data) ?? "")}
+            closedReason={(open && !known.isError) || !known.data ? null : (closedReason(gate, known.data) ?? "")}
             onDone={props.onDone}
             hasKeys={isListed}
           />

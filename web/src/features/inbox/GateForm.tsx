@@ -16,32 +16,32 @@ import { changesIn } from "@/values/changes";
 import { Value } from "../execution/Value";
 import {
   asText,
-  changed,
   type DraftAnswer,
   dataOf,
-  isOff,
-  isWritten,
-  lookedAt,
+  EMPTY_DRAFT,
+  hasOption,
+  isDisabled,
+  isDraftFilled,
   mayEdit,
-  NOTHING,
-  offers,
-  takenOver,
+  shownData,
+  withEdits,
+  withVoteData,
 } from "./answer";
-import { isNamed } from "./assignees";
+import { isRestricted } from "./assignees";
 import { callsAt } from "./calls";
-import { Delegate } from "./Delegate";
+import { DelegateButton } from "./Delegate";
 import { GateHead } from "./GateHead";
 import { keyPressed, keysFor } from "./listKeys";
 import { ToolApprovals } from "./ToolApprovals";
-import { useBarred } from "./useBarred";
+import { useBarredReason } from "./useBarred";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
 /** Statuses that a proxy sends while the server is unreachable, or the server while it shuts down. */
-const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+const UNREACHABLE_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** Error code: the gate has changed since the user saw it. */
-const MOVED = "gate-changed";
+const GATE_CHANGED = "gate-changed";
 
 /** The question of a gate, with the form to answer it. */
 export function GateForm(props: {
@@ -49,85 +49,85 @@ export function GateForm(props: {
   gate: Gate;
   onDone?: () => void;
   /** Called once there is a draft or a rejected answer, which must not disappear. */
-  onKept?: () => void;
+  onDraftKept?: () => void;
   /** Set if the gate is closed: the reason if known, shown instead of the buttons. The draft stays. */
-  over?: string | null;
+  closedReason?: string | null;
   /** Enable a keyboard shortcut for each action; for pages with a single gate. */
   hasKeys?: boolean;
 }) {
   const { t } = useTranslation();
   const { gate } = props;
   const name = useId();
-  const [written, setWritten] = useState<DraftAnswer>(NOTHING);
-  const write = (change: Partial<DraftAnswer>) => setWritten((before) => ({ ...before, ...change }));
+  const [draft, setDraft] = useState<DraftAnswer>(EMPTY_DRAFT);
+  const write = (change: Partial<DraftAnswer>) => setDraft((before) => ({ ...before, ...change }));
   const fits = useRef<FormValidity>(null);
-  // The answer carries the digest of what the user saw. If the gate changes, the user must confirm to have seen the
-  // change first.
+  // The answer carries the digest of what the user saw; after a change of the gate the user must confirm first.
   const [seen, setSeen] = useState(gate.digest);
-  const barred = useBarred(gate);
+  const barredReason = useBarredReason(gate);
   const answer = useAnswer(props.execution, props.onDone);
   // The gate closes through the user's own answer too: that is not reported as closed by another user.
-  const over = answer.isPending || answer.isSuccess ? null : (props.over ?? null);
-  const hasMoved = over === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
-  const isRefused = answer.isError && !(answer.error.code === MOVED && hasMoved);
-  const mayAnswer = barred === null && over === null && !hasMoved;
-  const isKept = isWritten(written) || answer.isError;
-  const { onKept } = props;
+  const closedReason = answer.isPending || answer.isSuccess ? null : (props.closedReason ?? null);
+  const hasChanged = closedReason === null && !answer.isPending && !answer.isSuccess && gate.digest !== seen;
+  const isRefused = answer.isError && !(answer.error.code === GATE_CHANGED && hasChanged);
+  const mayAnswer = barredReason === null && closedReason === null && !hasChanged;
+  const isFilled = isDraftFilled(draft);
+  const hasDraft = isFilled || answer.isError;
+  const { onDraftKept } = props;
   // biome-ignore lint/correctness/useExhaustiveDependencies: report the change to true only
   useEffect(() => {
-    if (isKept) onKept?.();
-  }, [isKept]);
+    if (hasDraft) onDraftKept?.();
+  }, [hasDraft]);
 
   const calls = callsAt(gate);
-  function say(action: string) {
-    const data = dataFor(gate, action, written, fits.current);
+  function submit(action: string) {
+    const data = dataFor(gate, action, draft, fits.current);
     if (data === undefined) return;
     answer.mutate({
       gateId: gate.gateId,
       action,
       ...(data === null ? {} : { data }),
-      ...(written.comment ? { comment: written.comment } : {}),
+      ...(draft.comment ? { comment: draft.comment } : {}),
       key: uniqueId(),
       ...(seen === "" ? {} : { digest: seen }),
     });
   }
 
-  function lookAgain() {
+  function acceptChange() {
     setSeen(gate.digest);
     answer.reset();
   }
 
   const press = (action: string) => {
-    if (!answer.isPending && !isOff(gate, action, written)) say(action);
+    if (!answer.isPending && !isDisabled(gate, action, draft)) submit(action);
   };
   const keys = useAnswerKeys(gate, Boolean(props.hasKeys && mayAnswer), press);
 
   return (
     <section aria-labelledby={name}>
-      {hasMoved ? <ChangedNotice isWritten={isWritten(written)} onSeen={lookAgain} /> : null}
+      {hasChanged ? <ChangedNotice isWritten={isFilled} onSeen={acceptChange} /> : null}
       <GateHead
         id={name}
         gate={gate}
-        onTake={mayAnswer ? (data) => setWritten(takenOver(gate, data, written)) : null}
+        onCopyVote={mayAnswer ? (data) => setDraft(withVoteData(gate, data, draft)) : null}
       />
       {calls.length > 0 ? (
         <ToolApprovals
           calls={calls}
-          decisions={written.decisions}
+          decisions={draft.decisions}
           onDecide={mayAnswer ? (decisions) => write({ decisions }) : null}
           wantsResults={gate.about === "client"}
-          isEach={offers(gate, "edit")}
+          isDecidedSeparately={hasOption(gate, "edit")}
         />
       ) : (
-        <Shown gate={gate} written={written} onWrite={barred === null ? write : null} />
+        <ShownData gate={gate} draft={draft} onWrite={barredReason === null ? write : null} />
       )}
-      {gate.form && barred === null ? (
-        <FormFields gate={gate} written={written} onWrite={write} busy={answer.isPending} fits={fits} />
+      {gate.form && barredReason === null ? (
+        <FormFields gate={gate} draft={draft} onWrite={write} busy={answer.isPending} fits={fits} />
       ) : null}
-      {barred === null || written.comment ? (
-        <CommentField value={written.comment} onChange={(comment) => write({ comment })} />
+      {barredReason === null || draft.comment ? (
+        <CommentField value={draft.comment} onChange={(comment) => write({ comment })} />
       ) : null}
-      {over === null && barred === null ? (
+      {closedReason === null && barredReason === null ? (
         <div className="mt-3 flex flex-wrap gap-2">
           {gate.options.map((option, at) => (
             <AnswerButton
@@ -136,20 +136,24 @@ export function GateForm(props: {
               gate={gate}
               isFirst={at === 0}
               shortcut={keys.get(option.value)}
-              disabled={answer.isPending || hasMoved || isOff(gate, option.value, written)}
-              onPress={() => say(option.value)}
+              disabled={answer.isPending || hasChanged || isDisabled(gate, option.value, draft)}
+              onPress={() => submit(option.value)}
             />
           ))}
-          {isNamed(gate) && gate.approvers?.delegable ? (
-            <Delegate execution={props.execution} gate={gate} {...(props.onDone ? { onDone: props.onDone } : {})} />
+          {isRestricted(gate) && gate.approvers?.delegable ? (
+            <DelegateButton
+              execution={props.execution}
+              gate={gate}
+              {...(props.onDone ? { onDone: props.onDone } : {})}
+            />
           ) : null}
         </div>
-      ) : over === null ? (
-        <p className="mt-3 text-ink-soft wrap-anywhere">{barred}</p>
+      ) : closedReason === null ? (
+        <p className="mt-3 text-ink-soft wrap-anywhere">{barredReason}</p>
       ) : null}
       <div role="status">
-        {over ? <p className="mt-3 font-medium wrap-anywhere">{over}</p> : null}
-        {over !== null && isWritten(written) ? <p className="mt-1 text-ink-soft">{t("gate.notSent")}</p> : null}
+        {closedReason ? <p className="mt-3 font-medium wrap-anywhere">{closedReason}</p> : null}
+        {closedReason !== null && isFilled ? <p className="mt-1 text-ink-soft">{t("gate.notSent")}</p> : null}
         {answer.failureCount > 0 && answer.isPending ? <p className="mt-2 text-waiting">{t("gate.kept")}</p> : null}
       </div>
       {isRefused ? (
@@ -163,10 +167,10 @@ export function GateForm(props: {
 
 /** The data of an answer, or undefined if the form is invalid (it then shows why). A rejection does not need a valid
  * form. */
-function dataFor(gate: Gate, action: string, written: DraftAnswer, fits: FormValidity | null): Json | undefined {
-  if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, written);
-  if (action === "reject") return fits?.isValid() ? written.form : null;
-  return fits?.showProblems() === false ? undefined : written.form;
+function dataFor(gate: Gate, action: string, draft: DraftAnswer, fits: FormValidity | null): Json | undefined {
+  if (gate.form === null || (action === "edit" && mayEdit(gate))) return dataOf(gate, action, draft);
+  if (action === "reject") return fits?.isValid() ? draft.form : null;
+  return fits?.showProblems() === false ? undefined : draft.form;
 }
 
 /** Send the answer. The idempotency key makes a repeated answer count once, so it is retried while the server is
@@ -174,8 +178,8 @@ function dataFor(gate: Gate, action: string, written: DraftAnswer, fits: FormVal
 function useAnswer(execution: string, onDone: (() => void) | undefined) {
   const client = useQueryClient();
   return useMutation<Execution, ApiError, GateAnswer>({
-    mutationFn: (given) => respond(execution, given),
-    retry: (_, why) => why.isAway || AWAY.has(why.status),
+    mutationFn: (answer) => respond(execution, answer),
+    retry: (_, why) => why.isAway || UNREACHABLE_STATUSES.has(why.status),
     retryDelay: (failures) => Math.min(500 * 2 ** failures, 10_000),
     onSuccess: (next) => {
       onDone?.();
@@ -183,7 +187,7 @@ function useAnswer(execution: string, onDone: (() => void) | undefined) {
       void client.invalidateQueries({ queryKey: ["inbox"] });
     },
     onError: (why) => {
-      if (why.code === MOVED) void client.invalidateQueries({ queryKey: ["execution"] });
+      if (why.code === GATE_CHANGED) void client.invalidateQueries({ queryKey: ["execution"] });
     },
   });
 }
@@ -218,7 +222,7 @@ function ChangedNotice({ isWritten, onSeen }: { isWritten: boolean; onSeen: () =
 
 function FormFields(props: {
   gate: Gate;
-  written: DraftAnswer;
+  draft: DraftAnswer;
   onWrite: (change: Partial<DraftAnswer>) => void;
   busy: boolean;
   fits: RefObject<FormValidity | null>;
@@ -228,7 +232,7 @@ function FormFields(props: {
       <Suspense fallback={<Loading />}>
         <SchemaForm
           schema={props.gate.form ?? {}}
-          value={props.written.form}
+          value={props.draft.form}
           onChange={(form) => props.onWrite({ form })}
           busy={props.busy}
           validity={props.fits}
@@ -289,13 +293,17 @@ function labelOf(gate: Gate, option: GateOption, language: string, t: TFunction)
 }
 
 /** The shown data, with inputs for the editable fields. */
-function Shown(props: { gate: Gate; written: DraftAnswer; onWrite: ((change: Partial<DraftAnswer>) => void) | null }) {
+function ShownData(props: {
+  gate: Gate;
+  draft: DraftAnswer;
+  onWrite: ((change: Partial<DraftAnswer>) => void) | null;
+}) {
   const { t } = useTranslation();
-  const { gate, written, onWrite } = props;
-  const shown = lookedAt(gate);
+  const { gate, draft, onWrite } = props;
+  const shown = shownData(gate);
   if (Object.keys(shown).length === 0) return null;
-  const { edits } = written;
-  const changes = Object.keys(edits).length > 0 ? changesIn(shown, changed(gate, written)) : [];
+  const { edits } = draft;
+  const changes = Object.keys(edits).length > 0 ? changesIn(shown, withEdits(gate, draft)) : [];
   return (
     <>
       <dl className="mt-2 space-y-2">

@@ -7,23 +7,23 @@ import { Button } from "@/components/Button";
 import { ago, moment } from "@/components/times";
 import { stepName, useNodeName } from "@/graph/model/nodeNames";
 import { Value } from "../execution/Value";
-import { offers } from "./answer";
+import { hasOption } from "./answer";
 import { questionOf } from "./question";
 
 /** `onTake` copies the data of another vote into the draft; null if the user may not answer. */
-export function GateHead(props: { id: string; gate: Gate; onTake: ((data: Json) => void) | null }) {
+export function GateHead(props: { id: string; gate: Gate; onCopyVote: ((data: Json) => void) | null }) {
   const { t, i18n } = useTranslation();
-  const called = useNodeName();
+  const nodeName = useNodeName();
   const { gate } = props;
   // The first line is the question; the rest, such as a draft to review, is shown as text.
-  const [question, ...rest] = questionOf(gate, called(gate.nodeId), i18n.language, t).split("\n");
+  const [question, ...rest] = questionOf(gate, nodeName(gate.nodeId), i18n.language, t).split("\n");
   return (
     <>
       <h2 id={props.id} className="max-h-[50vh] overflow-y-auto font-semibold wrap-anywhere">
         {question}
       </h2>
       <p className="flex flex-wrap gap-x-3 text-xs text-ink-faint">
-        <bdi className="max-w-full truncate">{stepName(gate.step, called)}</bdi>
+        <bdi className="max-w-full truncate">{stepName(gate.step, nodeName)}</bdi>
         {gate.deadline ? (
           <span className="flex items-center gap-1 text-waiting">
             <Clock className="size-3" />{" "}
@@ -51,8 +51,8 @@ export function GateHead(props: { id: string; gate: Gate; onTake: ((data: Json) 
               {vote.data === null || vote.data === undefined ? null : (
                 <div className="mt-1 space-y-1">
                   <Value value={vote.data} />
-                  {props.onTake && offers(gate, vote.action) ? (
-                    <Button onClick={() => props.onTake?.(vote.data ?? null)}>
+                  {props.onCopyVote && hasOption(gate, vote.action) ? (
+                    <Button onClick={() => props.onCopyVote?.(vote.data ?? null)}>
                       <span className="truncate">{t("gate.take", { by: vote.by })}</span>
                     </Button>
                   ) : null}

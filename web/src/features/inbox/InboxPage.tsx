@@ -9,7 +9,7 @@ import { ago, moment } from "@/components/times";
 import { useTitle } from "@/components/useTitle";
 import { useWorkflowName } from "@/components/useWorkflowName";
 import { textIn } from "@/i18n";
-import { type Assignee, choices, isFor } from "./assignees";
+import { type Assignee, choices, isAssignedTo } from "./assignees";
 import { GateCard } from "./GateCard";
 import { keyPressed, nextOf } from "./listKeys";
 import { questionOf } from "./question";
@@ -17,17 +17,20 @@ import { questionOf } from "./question";
 /** The gates that the user can answer. After an answer the next gate opens. */
 export function InboxPage() {
   const { t } = useTranslation();
-  const called = useWorkflowName();
-  const [whose, setWhose] = useState<Assignee>("you");
+  const workflowName = useWorkflowName();
+  const [assignee, setAssignee] = useState<Assignee>("you");
   const [workflow, setWorkflow] = useState("");
   const [isDone, setDone] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<InboxGate | null>(null);
-  const who = useQuery(me()).data;
-  const open = useQuery(inbox(true, whose === "every"));
+  const user = useQuery(me()).data;
+  const open = useQuery(inbox(true, assignee === "every"));
   const all = open.data ?? [];
   const workflows = [...new Set(all.map((one) => one.workflowId))].sort();
   const gates = all.filter(
-    (one) => !isDone.has(one.cursor) && (!workflow || one.workflowId === workflow) && (!who || isFor(whose, one, who)),
+    (one) =>
+      !isDone.has(one.cursor) &&
+      (!workflow || one.workflowId === workflow) &&
+      (!user || isAssignedTo(assignee, one, user)),
   );
   // A gate that is opened again has another cursor, but stays selected.
   const shown = gates.find((one) => chosen !== null && gateOf(one) === gateOf(chosen)) ?? chosen ?? gates[0] ?? null;
@@ -65,19 +68,19 @@ export function InboxPage() {
       <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
         <h1 className="text-xl font-semibold">{t("inbox.title")}</h1>
         <div className="ml-auto flex flex-wrap gap-x-4 gap-y-2">
-          {who ? (
+          {user ? (
             <Choice
               name={t("inbox.whose")}
-              value={whose}
-              options={choices(who).map((one) => [one, t(`inbox.${one}`)])}
-              onChange={filter((one) => setWhose(one as Assignee))}
+              value={assignee}
+              options={choices(user).map((one) => [one, t(`inbox.${one}`)])}
+              onChange={filter((one) => setAssignee(one as Assignee))}
             />
           ) : null}
           {workflows.length > 1 || workflow ? (
             <Choice
               name={t("inbox.workflow")}
               value={workflow}
-              options={[["", t("inbox.any")], ...workflows.map((one): [string, string] => [one, called(one)])]}
+              options={[["", t("inbox.any")], ...workflows.map((one): [string, string] => [one, workflowName(one)])]}
               onChange={filter(setWorkflow)}
             />
           ) : null}
@@ -87,7 +90,7 @@ export function InboxPage() {
         {open.isPending ? <Loading /> : null}
         {open.isError ? <ErrorMessage error={open.error} onRetry={() => void open.refetch()} /> : null}
         {open.isSuccess && shown === null ? (
-          all.length > 0 || whose !== "you" ? (
+          all.length > 0 || assignee !== "you" ? (
             <EmptyMessage title={t("inbox.noneSuch")}>{t("inbox.noneSuchHint")}</EmptyMessage>
           ) : (
             <EmptyMessage title={t("inbox.none")}>{t("inbox.noneHint")}</EmptyMessage>
@@ -145,7 +148,7 @@ function Choice(props: {
 }
 
 function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: (gate: InboxGate) => void }) {
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const { t, i18n } = useTranslation();
   // Only the first line is the question; the rest is shown with the gate.
   const questionIn = (one: InboxGate) =>
@@ -164,7 +167,7 @@ function List(props: { gates: readonly InboxGate[]; shown: InboxGate; onChoose: 
             >
               <span className="block truncate font-medium">{questionIn(one)}</span>
               <span className="block truncate text-xs text-ink-faint">
-                <bdi>{called(one.workflowId)}</bdi> · {ago(one.openedAt, i18n.language)}
+                <bdi>{workflowName(one.workflowId)}</bdi> · {ago(one.openedAt, i18n.language)}
               </span>
               {one.deadline ? <Due at={one.deadline} /> : null}
             </button>

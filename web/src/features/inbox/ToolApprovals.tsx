@@ -23,10 +23,10 @@ interface Props {
   /** The calls are client tools: the form asks for their results. */
   wantsResults: boolean;
   /** Whether each call can be decided separately. */
-  isEach: boolean;
+  isDecidedSeparately: boolean;
 }
 
-export function ToolApprovals({ calls, decisions, onDecide, wantsResults, isEach }: Props) {
+export function ToolApprovals({ calls, decisions, onDecide, wantsResults, isDecidedSeparately }: Props) {
   const { t } = useTranslation();
   const decide = (call: ProposedCall, change: Partial<Decision>) =>
     onDecide?.({ ...decisions, [call.number]: { ...decisionOn(call, decisions), ...change } });
@@ -39,13 +39,13 @@ export function ToolApprovals({ calls, decisions, onDecide, wantsResults, isEach
             <Value value={call.arguments} />
           </div>
           {onDecide === null ? null : wantsResults ? (
-            <Written
+            <TextInput
               name={t("gate.result", { tool: call.tool, number: at + 1 })}
               text={decisions[call.number]?.text ?? ""}
               onText={(text) => decide(call, { text })}
             />
-          ) : isEach ? (
-            <Choosing
+          ) : isDecidedSeparately ? (
+            <DecisionInput
               legend={t("gate.call", { tool: call.tool, number: at + 1 })}
               call={call}
               decision={decisionOn(call, decisions)}
@@ -58,7 +58,7 @@ export function ToolApprovals({ calls, decisions, onDecide, wantsResults, isEach
   );
 }
 
-function Choosing(props: {
+function DecisionInput(props: {
   legend: string;
   call: ProposedCall;
   decision: Decision;
@@ -93,7 +93,7 @@ function Choosing(props: {
       </div>
       {choice === "change" ? (
         <>
-          <Written
+          <TextInput
             name={t("gate.otherArguments")}
             text={text}
             onText={(next) => props.onDecide({ text: next })}
@@ -110,7 +110,7 @@ function Choosing(props: {
   );
 }
 
-function Written(props: { name: string; text: string; onText: (text: string) => void; wrong?: string }) {
+function TextInput(props: { name: string; text: string; onText: (text: string) => void; wrong?: string }) {
   const id = useId();
   return (
     <div className="mt-2">

@@ -11,9 +11,9 @@ export interface DraftAnswer {
   decisions: Decisions;
 }
 
-export const NOTHING: DraftAnswer = { comment: "", form: {}, edits: {}, decisions: {} };
+export const EMPTY_DRAFT: DraftAnswer = { comment: "", form: {}, edits: {}, decisions: {} };
 
-export function isWritten({ comment, form, edits, decisions }: DraftAnswer): boolean {
+export function isDraftFilled({ comment, form, edits, decisions }: DraftAnswer): boolean {
   const isFilled = isObject(form) ? Object.keys(form).length > 0 : form !== null;
   return comment !== "" || isFilled || Object.keys(edits).length + Object.keys(decisions).length > 0;
 }
@@ -23,67 +23,67 @@ export function asText(value: Json): string {
 }
 
 export function mayEdit(gate: Pick<Gate, "editable" | "options">): boolean {
-  return gate.editable.length > 0 && offers(gate, "edit");
+  return gate.editable.length > 0 && hasOption(gate, "edit");
 }
 
-export function offers(gate: Pick<Gate, "options">, action: string): boolean {
+export function hasOption(gate: Pick<Gate, "options">, action: string): boolean {
   return gate.options.some((option: GateOption) => option.value === action);
 }
 
 /** Return whether an action is disabled: the draft contains data that this action would drop or the server would
  * reject. */
-export function isOff(gate: Gate, action: string, written: DraftAnswer): boolean {
+export function isDisabled(gate: Gate, action: string, draft: DraftAnswer): boolean {
   const calls = callsAt(gate);
-  if (gate.about === "client") return action === "return" && resultsOf(calls, written.decisions) === null;
+  if (gate.about === "client") return action === "return" && resultsOf(calls, draft.decisions) === null;
   if (gate.about === "calls") {
-    const decided = isDecided(calls, written.decisions);
-    if (action === "edit") return !decided || verdictsOn(calls, written.decisions) === null;
+    const decided = isDecided(calls, draft.decisions);
+    if (action === "edit") return !decided || verdictsOn(calls, draft.decisions) === null;
     return action !== "reject" && decided;
   }
-  const hasEdits = Object.keys(written.edits).length > 0;
+  const hasEdits = Object.keys(draft.edits).length > 0;
   if (action === "edit" && mayEdit(gate)) return !hasEdits && !gate.votes.some((vote) => vote.action === "edit");
   return hasEdits && action !== "reject";
 }
 
 /** The data that an action sends, apart from a form; null if none. */
-export function dataOf(gate: Gate, action: string, written: DraftAnswer): Json {
+export function dataOf(gate: Gate, action: string, draft: DraftAnswer): Json {
   const calls = callsAt(gate);
-  if (gate.about === "client") return action === "return" ? resultsOf(calls, written.decisions) : null;
-  if (gate.about === "calls") return action === "edit" ? verdictsOn(calls, written.decisions) : null;
+  if (gate.about === "client") return action === "return" ? resultsOf(calls, draft.decisions) : null;
+  if (gate.about === "calls") return action === "edit" ? verdictsOn(calls, draft.decisions) : null;
   if (action !== "edit") return null;
-  const found = edited(gate, written);
+  const found = parsedEdits(gate, draft);
   if (Object.keys(found).length > 0) return found;
   return gate.votes.find((vote) => vote.action === "edit")?.data ?? null; // The vote that the page shows.
 }
 
 /** The shown data and the editable fields. */
-export function lookedAt(gate: Gate): JsonObject {
+export function shownData(gate: Gate): JsonObject {
   return { ...(isObject(gate.shown) ? gate.shown : {}), ...(mayEdit(gate) ? gate.values : {}) };
 }
 
 /** The shown data with the draft's changes. */
-export function changed(gate: Gate, written: DraftAnswer): Json {
-  return { ...lookedAt(gate), ...edited(gate, { ...written, form: null }) };
+export function withEdits(gate: Gate, draft: DraftAnswer): Json {
+  return { ...shownData(gate), ...parsedEdits(gate, { ...draft, form: null }) };
 }
 
 /** Copy the data of another vote into the draft. */
-export function takenOver(gate: Gate, data: Json, written: DraftAnswer): DraftAnswer {
-  if (gate.about === "calls") return { ...written, decisions: decisionsIn(callsAt(gate), data) };
-  if (!isObject(data)) return written;
+export function withVoteData(gate: Gate, data: Json, draft: DraftAnswer): DraftAnswer {
+  if (gate.about === "calls") return { ...draft, decisions: decisionsIn(callsAt(gate), data) };
+  if (!isObject(data)) return draft;
   const edits = Object.entries(data).filter(([path]) => gate.editable.includes(path));
   const form = Object.entries(data).filter(([path]) => !gate.editable.includes(path));
   return {
-    ...written,
+    ...draft,
     edits: Object.fromEntries(edits.map(([path, value]) => [path, asText(value ?? null)])),
-    form: gate.form === null ? written.form : Object.fromEntries(form),
+    form: gate.form === null ? draft.form : Object.fromEntries(form),
   };
 }
 
 /** The changed editable fields with their original types: text stays text, anything else is parsed as JSON. */
-function edited(gate: Gate, { form, edits }: DraftAnswer): JsonObject {
+function parsedEdits(gate: Gate, { form, edits }: DraftAnswer): JsonObject {
   const filled = Object.entries(isObject(form) ? form : {}).filter(([path]) => gate.editable.includes(path));
   const found: JsonObject = Object.fromEntries(filled);
-  const shown = lookedAt(gate);
+  const shown = shownData(gate);
   for (const [path, text] of Object.entries(edits)) {
     if (typeof shown[path] === "string") found[path] = text;
     else {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { choices, holders, isFor, mayAnswer } from "./assignees";
+import { choices, holders, isAssignedTo, mayAnswer } from "./assignees";
 
 const ada = { name: "ada", role: "operator" as const, groups: ["desk"] };
 
@@ -10,10 +10,10 @@ describe("assignees", () => {
     const anyone = { users: ["*"], groups: [] };
     const ben = { users: ["ben"], groups: ["night"] };
     const all = [named, group, anyone, ben];
-    expect(all.filter((one) => isFor("mine", one, ada))).toEqual([named]);
-    expect(all.filter((one) => isFor("ours", one, ada))).toEqual([group]);
-    expect(all.filter((one) => isFor("anyone", one, ada))).toEqual([anyone]);
-    expect(all.filter((one) => isFor("you", one, ada))).toEqual(all);
+    expect(all.filter((one) => isAssignedTo("mine", one, ada))).toEqual([named]);
+    expect(all.filter((one) => isAssignedTo("ours", one, ada))).toEqual([group]);
+    expect(all.filter((one) => isAssignedTo("anyone", one, ada))).toEqual([anyone]);
+    expect(all.filter((one) => isAssignedTo("you", one, ada))).toEqual(all);
   });
 
   it("offers the filters that apply to the user", () => {

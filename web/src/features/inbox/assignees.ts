@@ -1,13 +1,17 @@
 /** The assignees of a gate: persons, groups, or anyone. */
 import type { Gate, InboxGate, Me } from "@/api/views";
 
-export const WHOSE = ["you", "mine", "ours", "anyone", "every"] as const;
-export type Assignee = (typeof WHOSE)[number];
+export const ASSIGNEES = ["you", "mine", "ours", "anyone", "every"] as const;
+export type Assignee = (typeof ASSIGNEES)[number];
 
 const ANYONE = "*";
 
-export function isFor(whose: Assignee, gate: Pick<InboxGate, "users" | "groups">, me: Pick<Me, "name" | "groups">) {
-  switch (whose) {
+export function isAssignedTo(
+  assignee: Assignee,
+  gate: Pick<InboxGate, "users" | "groups">,
+  me: Pick<Me, "name" | "groups">,
+) {
+  switch (assignee) {
     case "mine":
       return gate.users.includes(me.name);
     case "ours":
@@ -21,11 +25,11 @@ export function isFor(whose: Assignee, gate: Pick<InboxGate, "users" | "groups">
 
 /** The filters that apply to a user. */
 export function choices(me: Pick<Me, "role" | "groups">): Assignee[] {
-  return WHOSE.filter((one) => (one === "ours" ? me.groups.length > 0 : one !== "every" || me.role === "admin"));
+  return ASSIGNEES.filter((one) => (one === "ours" ? me.groups.length > 0 : one !== "every" || me.role === "admin"));
 }
 
 /** Return whether the gate is restricted to named persons or groups. */
-export function isNamed(gate: Pick<Gate, "approvers">): boolean {
+export function isRestricted(gate: Pick<Gate, "approvers">): boolean {
   return Boolean(gate.approvers?.users?.length || gate.approvers?.groups?.length);
 }
 
@@ -39,7 +43,7 @@ export function holders(gate: Pick<Gate, "approvers" | "delegated">): { users: s
 
 /** Return whether the user may answer. The server enforces it; this only hides buttons. */
 export function mayAnswer(gate: Pick<Gate, "approvers" | "delegated">, me: Pick<Me, "name" | "groups">): boolean {
-  if (!isNamed(gate)) return true;
+  if (!isRestricted(gate)) return true;
   const { users, groups } = holders(gate);
   if (users.includes(me.name)) return true;
   return !(me.name in gate.delegated) && groups.some((one) => me.groups.includes(one));

@@ -24,8 +24,8 @@ export type Decisions = Readonly<Record<string, Decision>>;
 export function callsAt(gate: Pick<Gate, "about" | "shown">): ProposedCall[] {
   if ((gate.about !== "calls" && gate.about !== "client") || !isObject(gate.shown)) return [];
   return Object.entries(gate.shown).map(([number, call]) => {
-    const told: JsonObject = isObject(call) ? call : {};
-    return { number, tool: String(told.tool ?? ""), arguments: told.arguments ?? null };
+    const parsedCall: JsonObject = isObject(call) ? call : {};
+    return { number, tool: String(parsedCall.tool ?? ""), arguments: parsedCall.arguments ?? null };
   });
 }
 
@@ -66,9 +66,9 @@ export function decisionsIn(calls: readonly ProposedCall[], data: Json): Decisio
   if (!isObject(data)) return {};
   const found: Record<string, Decision> = {};
   for (const { number } of calls) {
-    const said = data[number];
-    if (said === false) found[number] = { choice: "reject", text: "" };
-    else if (isObject(said)) found[number] = { choice: "change", text: JSON.stringify(said, null, 2) };
+    const verdict = data[number];
+    if (verdict === false) found[number] = { choice: "reject", text: "" };
+    else if (isObject(verdict)) found[number] = { choice: "change", text: JSON.stringify(verdict, null, 2) };
   }
   return found;
 }

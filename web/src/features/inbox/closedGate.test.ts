@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { closingOf } from "./closedGate";
+import { closingAnswerOf } from "./closedGate";
 
 it("finds the answer to the gate that was open, not to an earlier gate of its step", () => {
   const closing = (action: string, at: number, step = "pay:1") => ({
@@ -11,6 +11,6 @@ it("finds the answer to the gate that was open, not to an earlier gate of its st
     at,
   });
   const answers = [closing("approve", 5), closing("reject", 9, "send:1")];
-  expect(closingOf({ step: "pay:1", openedAt: 1 }, answers)?.action).toBe("approve");
-  expect(closingOf({ step: "pay:1", openedAt: 7 }, answers)).toBeUndefined();
+  expect(closingAnswerOf({ step: "pay:1", openedAt: 1 }, answers)?.action).toBe("approve");
+  expect(closingAnswerOf({ step: "pay:1", openedAt: 7 }, answers)).toBeUndefined();
 });

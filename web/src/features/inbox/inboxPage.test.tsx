@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Execution, Gate } from "@/api/views";
 import { BOARD } from "@/stream/subscribe";
 import { AT, execution, gate, keyed, listed } from "@/testing/answers";
-import { dialog, fill, noDialog, open, says, server } from "@/testing/page";
+import { dialog, expectText, fill, noDialog, open, server } from "@/testing/page";
 import { type RecordedRequest, type Reply, refusal } from "@/testing/server";
 
 const RESPOND = "/api/workflows/executions/{eid}/respond";
@@ -38,7 +38,7 @@ function executionOf(id: string) {
 /** Report a change elsewhere through the board stream. */
 async function heard() {
   await waitFor(() => expect(server.followers(BOARD)).toBeGreaterThan(0));
-  await act(async () => server.tell(BOARD, "workflow.execution.changed", {}));
+  await act(async () => server.sendEvent(BOARD, "workflow.execution.changed", {}));
 }
 
 const link = () => screen.findByRole("link", { name: /Open execution of/ });
@@ -91,7 +91,7 @@ describe("inbox", () => {
     wait("exec-3");
     await heard();
     await leadsTo("exec-3");
-    expect(server.asked("post", RESPOND).map((one) => [one.at.eid, one.body.action])).toEqual([
+    expect(server.requestsTo("post", RESPOND).map((one) => [one.at.eid, one.body.action])).toEqual([
       ["exec-1", "approve"],
       ["exec-2", "approve"],
     ]);
@@ -112,11 +112,11 @@ describe("inbox", () => {
     const { user } = await open("/inbox");
     await screen.findByText("Look it over");
     await fill(user, await screen.findByLabelText("Edit text"), "Better words");
-    await says("+ After: Better words");
+    await expectText("+ After: Better words");
     expect(await button("Approve")).toHaveProperty("disabled", true);
     await user.click(await button("Edit"));
     await screen.findByText(NOTHING);
-    expect(server.sent("post", RESPOND)[0]).toMatchObject({ action: "edit", data: { text: "Better words" } });
+    expect(server.bodiesTo("post", RESPOND)[0]).toMatchObject({ action: "edit", data: { text: "Better words" } });
   });
 
   it("validates a form before it is sent, except for a rejection", async () => {
@@ -133,14 +133,14 @@ describe("inbox", () => {
     await fill(user, await copies(), "1");
     await user.click(await button("Approve"));
     await screen.findByText("must be at least 2");
-    expect(server.sent("post", RESPOND)).toEqual([]);
+    expect(server.bodiesTo("post", RESPOND)).toEqual([]);
     await fill(user, await copies(), "3");
     await user.click(await button("Approve"));
     await leadsTo("exec-2");
     await copies();
     await user.click(await button("Reject"));
     await screen.findByText(NOTHING);
-    const [approved, rejected] = server.sent("post", RESPOND);
+    const [approved, rejected] = server.bodiesTo("post", RESPOND);
     expect(approved.data).toEqual({ copies: 3 });
     expect([rejected.action, rejected.data]).toEqual(["reject", undefined]);
   });
@@ -194,10 +194,10 @@ describe("inbox", () => {
     };
     const { user } = await open("/inbox");
     await user.click(await button("again"));
-    await says("Your answer is kept and will be sent again.");
+    await expectText("Your answer is kept and will be sent again.");
     await screen.findByText(NOTHING);
     expect(screen.queryByRole("alert")).toBeNull();
-    const keys = server.sent("post", RESPOND).map((one) => one.key);
+    const keys = server.bodiesTo("post", RESPOND).map((one) => one.key);
     expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
   });
 
@@ -224,8 +224,8 @@ describe("inbox", () => {
     expect(screen.queryByText(MOVED)).toBeNull();
     await user.click(await button("Edit"));
     await screen.findByText(NOTHING);
-    expect(server.sent("post", RESPOND)).toHaveLength(1);
-    expect(server.sent("post", RESPOND)[0]).toMatchObject({
+    expect(server.bodiesTo("post", RESPOND)).toHaveLength(1);
+    expect(server.bodiesTo("post", RESPOND)[0]).toMatchObject({
       digest: "digest-2",
       data: { letter: "mine" },
       comment: "shorter",
@@ -270,7 +270,7 @@ describe("inbox", () => {
     await fill(user, form.getByLabelText(/^Reason/), "She knows the tides");
     await user.click(form.getByRole("button", { name: "Delegate" }));
     await noDialog();
-    expect(server.sent("post", "/api/workflows/executions/{eid}/delegate")).toEqual([
+    expect(server.bodiesTo("post", "/api/workflows/executions/{eid}/delegate")).toEqual([
       { gateId: "review", to: "dora", comment: "She knows the tides" },
     ]);
     await waitFor(() => expect(screen.queryByRole("button", { name: "Approve" })).toBeNull());
@@ -384,11 +384,11 @@ describe("tool approvals", () => {
     await screen.findByText(/Not valid arguments/);
     expect(send).toHaveProperty("disabled", true);
     await fill(user, args, '{"to": "bob", "amount": 1}');
-    await says("+ After: 1");
+    await expectText("+ After: 1");
     await fill(user, screen.getByLabelText(/^Comment/), "Ann has hers");
     await user.click(send);
     await screen.findByText(NOTHING);
-    expect(server.sent("post", RESPOND)[0]).toMatchObject({
+    expect(server.bodiesTo("post", RESPOND)[0]).toMatchObject({
       action: "edit",
       comment: "Ann has hers",
       data: { 1: false, 2: { to: "bob", amount: 1 }, 3: true },

@@ -7,16 +7,16 @@ import { useHasRole } from "@/components/useHasRole";
 import { holders, mayAnswer } from "./assignees";
 
 /** Null if the user may answer, or is not known yet. */
-export function useBarred(gate: Gate): string | null {
+export function useBarredReason(gate: Gate): string | null {
   const { t, i18n } = useTranslation();
-  const who = useQuery(me()).data;
+  const user = useQuery(me()).data;
   const isOperator = useHasRole("operator");
-  if (!who) return null;
+  if (!user) return null;
   if (!isOperator) return t("gate.onlyLook");
-  if (mayAnswer(gate, who)) return null;
+  if (mayAnswer(gate, user)) return null;
   const { users, groups } = holders(gate);
-  const asked = [...users, ...groups.map((group) => t("gate.group", { group }))];
-  const names = new Intl.ListFormat(i18n.language, { type: "disjunction" }).format(asked);
-  const to = gate.delegated[who.name];
+  const holderNames = [...users, ...groups.map((group) => t("gate.group", { group }))];
+  const names = new Intl.ListFormat(i18n.language, { type: "disjunction" }).format(holderNames);
+  const to = gate.delegated[user.name];
   return to ? t("gate.passedOn", { to }) : t("gate.asks", { names });
 }

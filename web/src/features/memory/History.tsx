@@ -13,15 +13,15 @@ import { brief, changesIn } from "@/values/changes";
 import type { Change } from "./memory";
 import { Writer, WriterName } from "./Writer";
 
-type Asked = UseInfiniteQueryResult<{ pages: { changes: Change[] }[] }>;
+type HistoryQuery = UseInfiniteQueryResult<{ pages: { changes: Change[] }[] }>;
 
 /** The history of a value, latest first: author, time, and changes. */
-export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: Change) => void }) {
+export function History({ query, onPutBack }: { query: HistoryQuery; onPutBack: (one: Change) => void }) {
   const { t } = useTranslation();
   return (
     <section className="mt-5">
       <h3 className="mb-1.5 font-semibold">{t("memory.history")}</h3>
-      <QueryResult query={asked}>
+      <QueryResult query={query}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.changes);
           if (all.length === 1) return <p className="text-ink-soft">{t("memory.firstKnown")}</p>;
@@ -33,7 +33,7 @@ export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: C
                   one={one}
                   before={all[at + 1]}
                   isNow={at === 0}
-                  isFirst={!asked.hasNextPage && at === all.length - 1}
+                  isFirst={!query.hasNextPage && at === all.length - 1}
                   onPutBack={onPutBack}
                 />
               ))}
@@ -41,7 +41,7 @@ export function History({ asked, onPutBack }: { asked: Asked; onPutBack: (one: C
           );
         }}
       </QueryResult>
-      <LoadMore query={asked} />
+      <LoadMore query={query} />
     </section>
   );
 }

@@ -15,7 +15,7 @@ import { bytes, type Owner, owners, SCOPES } from "./memory";
 /** The owners of memory with its size: people, conversations, workflows, executions, and the shared memory. */
 export function MemoryPage() {
   const { t } = useTranslation();
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const known = useInfiniteQuery(owners());
   const [wanted, setWanted] = useState("");
   const words = useDeferredValue(wanted.trim().toLowerCase());
@@ -28,7 +28,7 @@ export function MemoryPage() {
       <QueryResult query={known}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.owners);
-          const found = all.filter((one) => `${one.owner} ${called(one.owner)}`.toLowerCase().includes(words));
+          const found = all.filter((one) => `${one.owner} ${workflowName(one.owner)}`.toLowerCase().includes(words));
           if (all.length === 0) return <EmptyMessage title={t("memory.none")}>{t("memory.noneHint")}</EmptyMessage>;
           if (found.length === 0) return <EmptyMessage title={t("memory.noOwner", { words: wanted })} />;
           return SCOPES.map((scope) => {
@@ -48,7 +48,7 @@ export function MemoryPage() {
 
 function OwnerTable(props: { name: string; found: readonly Owner[] }) {
   const { t, i18n } = useTranslation();
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   return (
     <Listing
       name={props.name}
@@ -63,7 +63,7 @@ function OwnerTable(props: { name: string; found: readonly Owner[] }) {
               params={{ scope: one.scope, owner: one.owner }}
               className="hover:underline"
             >
-              <bdi title={one.owner}>{one.scope === "workflow" ? called(one.owner) : one.owner}</bdi>
+              <bdi title={one.owner}>{one.scope === "workflow" ? workflowName(one.owner) : one.owner}</bdi>
             </Link>
           ),
         },

@@ -14,7 +14,7 @@ import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { forgetAll, type Place, type Value, values } from "./memory";
+import { forgetAll, type OwnerKey, type Value, values } from "./memory";
 import { ValueDialog } from "./ValueDialog";
 
 const PREVIEW = 160;
@@ -22,26 +22,26 @@ const PREVIEW = 160;
 /** The memory of one owner: search, view, correct, delete. */
 export function OwnerPage() {
   const { t } = useTranslation();
-  const called = useWorkflowName();
-  const place = useParams({ from: "/memory/$scope/$owner" });
+  const workflowName = useWorkflowName();
+  const owner = useParams({ from: "/memory/$scope/$owner" });
   const [wanted, setWanted] = useState("");
   const words = useDeferredValue(wanted.trim());
   const [namespace, setNamespace] = useState("");
-  const known = useInfiniteQuery(values(place, words, namespace));
+  const known = useInfiniteQuery(values(owner, words, namespace));
   const [shown, setShown] = useState<Value | "new" | null>(null);
   return (
     <Page
-      title={place.scope === "workflow" ? called(place.owner) : place.owner}
+      title={owner.scope === "workflow" ? workflowName(owner.owner) : owner.owner}
       back={{ to: "/memory", name: t("memory.title") }}
-      about={t(`memory.scopesAbout.${place.scope}`, place.scope)}
+      about={t(`memory.scopesAbout.${owner.scope}`, owner.scope)}
       actions={
         <>
           <SearchBox value={wanted} onChange={setWanted} label={t("memory.search")} />
-          <Actions place={place} namespace={namespace} onNew={() => setShown("new")} />
+          <Actions owner={owner} namespace={namespace} onNew={() => setShown("new")} />
         </>
       }
     >
-      <Whose place={place} />
+      <OwnerLink owner={owner} />
       {namespace ? (
         <p className="mb-3">
           <Button onClick={() => setNamespace("")} aria-label={t("memory.leaveNamespace", { namespace })}>
@@ -70,27 +70,27 @@ export function OwnerPage() {
       </QueryResult>
       <LoadMore query={known} />
       {shown === null ? null : (
-        <ValueDialog place={place} value={shown === "new" ? null : shown} onClose={() => setShown(null)} />
+        <ValueDialog owner={owner} value={shown === "new" ? null : shown} onClose={() => setShown(null)} />
       )}
     </Page>
   );
 }
 
 /** A link to the owner, if it has a page. */
-function Whose({ place }: { place: Place }) {
+function OwnerLink({ owner }: { owner: OwnerKey }) {
   const { t } = useTranslation();
-  if (place.scope === "execution")
+  if (owner.scope === "execution")
     return (
       <p className="mb-3">
-        <Link to="/executions/$id" params={{ id: place.owner }} className="text-accent underline">
+        <Link to="/executions/$id" params={{ id: owner.owner }} className="text-accent underline">
           {t("memory.openExecution")}
         </Link>
       </p>
     );
-  if (place.scope === "workflow")
+  if (owner.scope === "workflow")
     return (
       <p className="mb-3">
-        <Link to="/workflows/$id" params={{ id: place.owner }} className="text-accent underline">
+        <Link to="/workflows/$id" params={{ id: owner.owner }} className="text-accent underline">
           {t("memory.openWorkflow")}
         </Link>
       </p>
@@ -98,14 +98,14 @@ function Whose({ place }: { place: Place }) {
   return null;
 }
 
-function Actions(props: { place: Place; namespace: string; onNew: () => void }) {
+function Actions(props: { owner: OwnerKey; namespace: string; onNew: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const navigate = useNavigate();
   const mayChange = useHasRole("operator");
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const [asking, setAsking] = useState(false);
-  const { scope, owner } = props.place;
+  const { scope, owner } = props.owner;
   if (!mayChange) return null;
   return (
     <>
@@ -117,10 +117,10 @@ function Actions(props: { place: Place; namespace: string; onNew: () => void }) 
       </Button>
       {asking ? (
         <Confirm
-          title={t("memory.forgetAllTitle", { owner: scope === "workflow" ? called(owner) : owner })}
+          title={t("memory.forgetAllTitle", { owner: scope === "workflow" ? workflowName(owner) : owner })}
           about={props.namespace ? t("memory.forgetUnder", { namespace: props.namespace }) : t("memory.forgetAllAbout")}
           confirmLabel={t("memory.forgetAll")}
-          action={() => forgetAll(props.place, props.namespace)}
+          action={() => forgetAll(props.owner, props.namespace)}
           onDone={async () => {
             await client.invalidateQueries({ queryKey: ["memory"] });
             if (!props.namespace) await navigate({ to: "/memory" });

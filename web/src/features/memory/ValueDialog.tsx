@@ -15,13 +15,13 @@ import { ago, moment } from "@/components/times";
 import { useHasRole } from "@/components/useHasRole";
 import { brief } from "@/values/changes";
 import { History } from "./History";
-import { type Change, forget, history, type Place, putBack, remember, type Value } from "./memory";
+import { type Change, forget, history, type OwnerKey, putBack, remember, type Value } from "./memory";
 import { Writer } from "./Writer";
 
 const TTLS = [0, 3_600, 86_400, 604_800, 2_592_000] as const;
 
 /** View and correct one value; without a value: add a new one. */
-export function ValueDialog(props: { place: Place; value: Value | null; onClose: () => void }) {
+export function ValueDialog(props: { owner: OwnerKey; value: Value | null; onClose: () => void }) {
   const { t } = useTranslation();
   const [editing, setEditing] = useState(props.value === null);
   const [forgetting, setForgetting] = useState(false);
@@ -34,7 +34,7 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
         title={t("memory.forgetTitle", { key: one.key })}
         about={t("memory.forgetAbout")}
         confirmLabel={t("memory.forget")}
-        action={() => forget(props.place, one.namespace, one.key)}
+        action={() => forget(props.owner, one.namespace, one.key)}
         onDone={() => client.invalidateQueries({ queryKey: ["memory"] })}
         onClose={props.onClose}
       />
@@ -46,7 +46,7 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
         about={t("memory.putBackAbout", { value: brief(back.value as Json) })}
         confirmLabel={t("memory.putBack")}
         isHarmless
-        action={() => putBack(props.place, one.namespace, one.key, back.number)}
+        action={() => putBack(props.owner, one.namespace, one.key, back.number)}
         onDone={() => client.invalidateQueries({ queryKey: ["memory"] })}
         onClose={props.onClose}
       />
@@ -54,10 +54,10 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
   return (
     <DraftDialog open wide onClose={props.onClose} title={one ? one.key : t("memory.new")}>
       {editing ? (
-        <Edit {...props} />
+        <EditValue {...props} />
       ) : one ? (
-        <Look
-          place={props.place}
+        <ViewValue
+          owner={props.owner}
           value={one}
           onEdit={() => setEditing(true)}
           onForget={() => setForgetting(true)}
@@ -68,8 +68,8 @@ export function ValueDialog(props: { place: Place; value: Value | null; onClose:
   );
 }
 
-function Look(props: {
-  place: Place;
+function ViewValue(props: {
+  owner: OwnerKey;
   value: Value;
   onEdit: () => void;
   onForget: () => void;
@@ -78,7 +78,7 @@ function Look(props: {
   const { t, i18n } = useTranslation();
   const mayChange = useHasRole("operator");
   const one = props.value;
-  const known = useInfiniteQuery(history(props.place, one));
+  const known = useInfiniteQuery(history(props.owner, one));
   const now = known.data?.pages[0]?.changes[0];
   const when = (at: number | null | undefined) =>
     at ? `${moment(at, i18n.language)} (${ago(at, i18n.language)})` : null;
@@ -96,7 +96,7 @@ function Look(props: {
       <div className="mt-3">
         <JsonTree value={one.value as Json} />
       </div>
-      <History asked={known} onPutBack={props.onPutBack} />
+      <History query={known} onPutBack={props.onPutBack} />
       {mayChange ? (
         <DialogActions>
           <Button kind="danger" onClick={props.onForget}>
@@ -109,7 +109,7 @@ function Look(props: {
   );
 }
 
-function Edit(props: { place: Place; value: Value | null; onClose: () => void }) {
+function EditValue(props: { owner: OwnerKey; value: Value | null; onClose: () => void }) {
   const { t } = useTranslation();
   const client = useQueryClient();
   const [key, setKey] = useState(props.value?.key ?? "");
@@ -118,7 +118,7 @@ function Edit(props: { place: Place; value: Value | null; onClose: () => void })
   const [ttl, setTtl] = useState<number>(0);
   const value = jsonIn(text);
   const keep = useMutation({
-    mutationFn: (given: Json) => remember(props.place, namespace.trim(), key, given, ttl || null),
+    mutationFn: (given: Json) => remember(props.owner, namespace.trim(), key, given, ttl || null),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: ["memory"] });
       props.onClose();

@@ -12,12 +12,12 @@ export const SCOPES = ["user", "session", "workflow", "execution", "shared"] as 
 export type Scope = (typeof SCOPES)[number];
 
 /** A scope, and the owner in it. */
-export interface Place {
+export interface OwnerKey {
   scope: string;
   owner: string;
 }
 
-const path = (place: Place, value = "") => `/api/memory/${encodeURIComponent(place.scope)}${value}`;
+const path = (ownerKey: OwnerKey, value = "") => `/api/memory/${encodeURIComponent(ownerKey.scope)}${value}`;
 
 export const owners = () =>
   infiniteQueryOptions({
@@ -28,33 +28,33 @@ export const owners = () =>
     getNextPageParam: (page) => page.next,
   });
 
-export const values = (place: Place, words: string, namespace: string) =>
+export const values = (ownerKey: OwnerKey, words: string, namespace: string) =>
   infiniteQueryOptions({
-    queryKey: ["memory", place.scope, place.owner, words, namespace],
+    queryKey: ["memory", ownerKey.scope, ownerKey.owner, words, namespace],
     queryFn: ({ pageParam, signal }) =>
       apiRequest<Schemas["ValuePage"]>(
-        `${path(place)}${query({ owner: place.owner, q: words, namespace, after: pageParam, limit: 50 })}`,
+        `${path(ownerKey)}${query({ owner: ownerKey.owner, q: words, namespace, after: pageParam, limit: 50 })}`,
         { signal },
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
 
-const at = (place: Place, namespace: string, key: string) =>
-  path(place, `/value${query({ owner: place.owner, namespace, key })}`);
+const at = (ownerKey: OwnerKey, namespace: string, key: string) =>
+  path(ownerKey, `/value${query({ owner: ownerKey.owner, namespace, key })}`);
 
-export const remember = (place: Place, namespace: string, key: string, value: Json, ttl: number | null) =>
-  apiRequest<Value>(at(place, namespace, key), { method: "PUT", body: { value, ...(ttl === null ? {} : { ttl }) } });
+export const remember = (ownerKey: OwnerKey, namespace: string, key: string, value: Json, ttl: number | null) =>
+  apiRequest<Value>(at(ownerKey, namespace, key), { method: "PUT", body: { value, ...(ttl === null ? {} : { ttl }) } });
 
 /** The present value of a key and the earlier ones, with authors. */
-export const history = (place: Place, one: Pick<Value, "namespace" | "key">) =>
+export const history = (ownerKey: OwnerKey, one: Pick<Value, "namespace" | "key">) =>
   infiniteQueryOptions({
-    queryKey: ["memory", place.scope, place.owner, "history", one.namespace, one.key],
+    queryKey: ["memory", ownerKey.scope, ownerKey.owner, "history", one.namespace, one.key],
     queryFn: ({ pageParam, signal }) =>
       apiRequest<Schemas["HistoryPage"]>(
         path(
-          place,
-          `/history${query({ owner: place.owner, namespace: one.namespace, key: one.key, after: pageParam, limit: 50 })}`,
+          ownerKey,
+          `/history${query({ owner: ownerKey.owner, namespace: one.namespace, key: one.key, after: pageParam, limit: 50 })}`,
         ),
         { signal },
       ),
@@ -62,17 +62,19 @@ export const history = (place: Place, one: Pick<Value, "namespace" | "key">) =>
     getNextPageParam: (page) => page.next,
   });
 
-export const putBack = (place: Place, namespace: string, key: string, number: number) =>
-  apiRequest<Value>(path(place, `/history${query({ owner: place.owner, namespace, key })}`), {
+export const putBack = (ownerKey: OwnerKey, namespace: string, key: string, number: number) =>
+  apiRequest<Value>(path(ownerKey, `/history${query({ owner: ownerKey.owner, namespace, key })}`), {
     method: "POST",
     body: { number },
   });
 
-export const forget = (place: Place, namespace: string, key: string) =>
-  apiRequest<void>(at(place, namespace, key), { method: "DELETE" });
+export const forget = (ownerKey: OwnerKey, namespace: string, key: string) =>
+  apiRequest<void>(at(ownerKey, namespace, key), { method: "DELETE" });
 
-export const forgetAll = (place: Place, namespace: string) =>
-  apiRequest<{ forgotten: number }>(`${path(place)}${query({ owner: place.owner, namespace })}`, { method: "DELETE" });
+export const forgetAll = (ownerKey: OwnerKey, namespace: string) =>
+  apiRequest<{ forgotten: number }>(`${path(ownerKey)}${query({ owner: ownerKey.owner, namespace })}`, {
+    method: "DELETE",
+  });
 
 /** Format a size, as in `1.2 kB`. */
 export function bytes(count: number, language: string): string {

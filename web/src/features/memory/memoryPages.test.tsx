@@ -80,7 +80,7 @@ describe("memory pages", () => {
     await user.selectOptions(shown.getByLabelText("Expires"), "in a day");
     await user.click(shown.getByRole("button", { name: "Save" }));
     await noDialog();
-    const put = server.asked("put", "/api/memory/{scope}/value")[0];
+    const put = server.requestsTo("put", "/api/memory/{scope}/value")[0];
     expect(put?.body).toEqual({ value: { places: ["hills"] }, ttl: 86_400 });
     expect(put?.query.get("owner")).toBe("ada");
     await fill(user, screen.getByLabelText("Search memories"), "");
@@ -100,12 +100,12 @@ describe("memory pages", () => {
     await fill(user, form.getByLabelText(/^Value \(JSON\)/), '"ship"');
     await user.click(form.getByRole("button", { name: "Save" }));
     await screen.findByRole("button", { name: "goal" });
-    expect(server.sent("put", "/api/memory/{scope}/value")).toEqual([{ value: "ship" }]);
+    expect(server.bodiesTo("put", "/api/memory/{scope}/value")).toEqual([{ value: "ship" }]);
     await user.click(screen.getByRole("button", { name: "Delete all" }));
     await user.click((await dialog()).getByRole("button", { name: "Delete all" }));
     await waitFor(() => expect(address()).toBe("/memory"));
     await screen.findByText("No memories yet.");
-    expect(server.asked("delete", "/api/memory/{scope}")[0]?.query.get("owner")).toBe("team");
+    expect(server.requestsTo("delete", "/api/memory/{scope}")[0]?.query.get("owner")).toBe("team");
   });
 
   it("show the authors and earlier values, and restore one", async () => {
@@ -134,7 +134,7 @@ describe("memory pages", () => {
     await noDialog();
     const table = await screen.findByRole("table", { name: "Memories" });
     await waitFor(() => expect(table.textContent).toContain('["the sea","maps"]'));
-    expect(server.sent("post", "/api/memory/{scope}/history")).toEqual([{ number: 2 }]);
+    expect(server.bodiesTo("post", "/api/memory/{scope}/history")).toEqual([{ number: 2 }]);
   });
 
   it("do not offer to restore the present value, also in German", async () => {
@@ -162,7 +162,7 @@ describe("memory pages", () => {
     await user.click(await screen.findByRole("link", { name: hostile }));
     await user.click(await screen.findByRole("button", { name: hostile }));
     expect((await (await dialog()).findAllByText(hostile, { exact: false })).length).toBeGreaterThan(0);
-    expect(server.asked("get", "/api/memory/{scope}")[0]?.query.get("owner")).toBe(hostile);
+    expect(server.requestsTo("get", "/api/memory/{scope}")[0]?.query.get("owner")).toBe(hostile);
     expect(document.querySelector("img[src=x]")).toBeNull();
   });
 });

@@ -7,7 +7,7 @@ import { Listing } from "@/components/Listing";
 import { Meter } from "@/components/Meter";
 import { QueryResult } from "@/components/QueryResult";
 import { ago, moment } from "@/components/times";
-import { type PayingKey, type PayingProvider, part, paying, type Share, shares } from "./keys";
+import { type KeyProvider, modelKeys, type ProviderKey, part, type Share, shares } from "./keys";
 
 const LOOKS = {
   free: "good",
@@ -20,7 +20,7 @@ const LOOKS = {
 
 export function Keys() {
   const { t } = useTranslation();
-  const known = useQuery(paying());
+  const known = useQuery(modelKeys());
   if (known.data?.providers.length === 0) return null;
   return (
     <PageSection title={t("models.live.title")} about={t("models.live.about")}>
@@ -38,7 +38,7 @@ export function Keys() {
   );
 }
 
-function Pool({ of, at }: { of: PayingProvider; at: number }) {
+function Pool({ of, at }: { of: KeyProvider; at: number }) {
   const { t } = useTranslation();
   const terms = [
     of.keys.length > 1 ? t(`models.live.strategy.${of.strategy}`) : "",
@@ -83,7 +83,7 @@ function Pool({ of, at }: { of: PayingProvider; at: number }) {
   );
 }
 
-function KeyName({ of }: { of: PayingKey }) {
+function KeyName({ of }: { of: ProviderKey }) {
   const { t } = useTranslation();
   return (
     <span>
@@ -95,7 +95,7 @@ function KeyName({ of }: { of: PayingKey }) {
   );
 }
 
-function Condition({ of, at }: { of: PayingKey; at: number }) {
+function Condition({ of, at }: { of: ProviderKey; at: number }) {
   const { t, i18n } = useTranslation();
   const hint = of.condition === "spent" && of.until === null ? "spentHere" : of.condition;
   return (
@@ -113,7 +113,7 @@ function Condition({ of, at }: { of: PayingKey; at: number }) {
   );
 }
 
-function Today({ of }: { of: PayingKey }) {
+function Today({ of }: { of: ProviderKey }) {
   const { t } = useTranslation();
   const bounded = shares(of);
   if (bounded.length === 0)

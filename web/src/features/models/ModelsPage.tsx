@@ -12,7 +12,7 @@ import { QueryResult } from "@/components/QueryResult";
 import { EmptyMessage, ErrorMessage } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { Keys } from "./Keys";
-import { type Model, type Models, models, type Pinged, type Provider, ping } from "./models";
+import { type Model, type ModelPing, type Models, models, type Provider, ping } from "./models";
 
 /** The models with uses, prices and keys, and a check whether they respond. */
 export function ModelsPage() {
@@ -38,13 +38,13 @@ export function ModelsPage() {
           <ErrorMessage error={asked.error} />
         </div>
       ) : null}
-      <QueryResult query={known}>{(all) => <Told all={all} pinged={asked.data} />}</QueryResult>
+      <QueryResult query={known}>{(all) => <PingResult all={all} pinged={asked.data} />}</QueryResult>
       {maySeeKeys ? <Keys /> : null}
     </Page>
   );
 }
 
-function Told({ all, pinged }: { all: Models; pinged: Map<string, Pinged> | undefined }) {
+function PingResult({ all, pinged }: { all: Models; pinged: Map<string, ModelPing> | undefined }) {
   const { t } = useTranslation();
   return (
     <>
@@ -98,7 +98,11 @@ function Prices({ all }: { all: Models }) {
   );
 }
 
-function ModelTable(props: { found: readonly Model[]; usual: string | null; pinged: Map<string, Pinged> | undefined }) {
+function ModelTable(props: {
+  found: readonly Model[];
+  usual: string | null;
+  pinged: Map<string, ModelPing> | undefined;
+}) {
   const { t, i18n } = useTranslation();
   const price = (usd: number | null) =>
     usd === null ? null : new Intl.NumberFormat(i18n.language, { style: "currency", currency: "USD" }).format(usd);
@@ -136,21 +140,23 @@ function ModelTable(props: { found: readonly Model[]; usual: string | null; ping
             ),
         },
         ...(props.pinged
-          ? [{ name: t("models.answers"), cell: (one: Model) => <Ping told={props.pinged?.get(one.name)} /> }]
+          ? [{ name: t("models.answers"), cell: (one: Model) => <Ping error={props.pinged?.get(one.name)} /> }]
           : []),
       ]}
     />
   );
 }
 
-function Ping({ told }: { told: Pinged | undefined }) {
+function Ping({ error }: { error: ModelPing | undefined }) {
   const { t } = useTranslation();
-  if (told === undefined) return null;
-  if (told.ok)
+  if (error === undefined) return null;
+  if (error.ok)
     return (
-      <Chip look="good">{t("models.answered", { seconds: told.seconds == null ? "?" : amount(told.seconds, 2) })}</Chip>
+      <Chip look="good">
+        {t("models.answered", { seconds: error.seconds == null ? "?" : amount(error.seconds, 2) })}
+      </Chip>
     );
-  const why = told.failure as { code?: string; message?: string; hint?: string } | null | undefined;
+  const why = error.failure as { code?: string; message?: string; hint?: string } | null | undefined;
   return (
     <span>
       <Chip look="bad">{why?.code ?? t("models.silent")}</Chip>

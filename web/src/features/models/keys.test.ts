@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type PayingKey, part, shares } from "./keys";
+import { type ProviderKey, part, shares } from "./keys";
 
-const key = (mostToday: PayingKey["mostToday"]) =>
-  ({ today: { calls: 9, tokens: 50, costUsd: 1 }, mostToday }) as unknown as PayingKey;
+const key = (mostToday: ProviderKey["mostToday"]) =>
+  ({ today: { calls: 9, tokens: 50, costUsd: 1 }, mostToday }) as unknown as ProviderKey;
 
 describe("daily limits of a key", () => {
   it("are ordered by the used share", () => {

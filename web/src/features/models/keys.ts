@@ -3,17 +3,17 @@ import { queryOptions } from "@tanstack/react-query";
 import { apiRequest } from "@/api/http";
 import type { Schemas } from "@/api/views";
 
-export type Paying = Schemas["ModelKeys"];
-export type PayingProvider = Paying["providers"][number];
-export type PayingKey = PayingProvider["keys"][number];
-type Measure = keyof PayingKey["today"];
+export type ModelKeys = Schemas["ModelKeys"];
+export type KeyProvider = ModelKeys["providers"][number];
+export type ProviderKey = KeyProvider["keys"][number];
+type Measure = keyof ProviderKey["today"];
 
 const LOOKS_MS = 3_000;
 
-export const paying = () =>
+export const modelKeys = () =>
   queryOptions({
     queryKey: ["models", "keys"],
-    queryFn: ({ signal }) => apiRequest<Paying>("/api/models/keys", { signal }),
+    queryFn: ({ signal }) => apiRequest<ModelKeys>("/api/models/keys", { signal }),
     refetchInterval: LOOKS_MS,
   });
 
@@ -24,7 +24,7 @@ export interface Share {
 }
 
 /** Today's usage of a key as shares of its limits, the largest share first. */
-export function shares(key: PayingKey): Share[] {
+export function shares(key: ProviderKey): Share[] {
   const found: Share[] = [];
   for (const measure of ["costUsd", "calls", "tokens"] as const) {
     const most = key.mostToday?.[measure];

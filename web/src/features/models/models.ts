@@ -6,7 +6,7 @@ import type { Schemas } from "@/api/views";
 export type Models = Schemas["ModelCatalogue"];
 export type Model = Models["models"][number];
 export type Provider = Models["providers"][number];
-export type Pinged = Schemas["ModelPing"];
+export type ModelPing = Schemas["ModelPing"];
 
 export const models = () =>
   queryOptions({
@@ -16,6 +16,6 @@ export const models = () =>
   });
 
 export const ping = () =>
-  apiRequest<{ models: Pinged[] }>("/api/models/ping", { method: "POST" }).then(
+  apiRequest<{ models: ModelPing[] }>("/api/models/ping", { method: "POST" }).then(
     (told) => new Map(told.models.map((one) => [one.name, one])),
   );

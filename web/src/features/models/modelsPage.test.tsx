@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { AT, keyed, noModels } from "@/testing/answers";
 import { open, server } from "@/testing/page";
 import { refusal } from "@/testing/server";
-import type { PayingKey, PayingProvider } from "./keys";
+import type { KeyProvider, ProviderKey } from "./keys";
 import type { Model, Models } from "./models";
 
 const model = (name: string, more: Partial<Model> = {}): Model => ({
@@ -37,7 +37,7 @@ const OWN: Models = {
   ],
 };
 
-const key = (id: string, calls: number): PayingKey => ({
+const key = (id: string, calls: number): ProviderKey => ({
   id,
   name: null,
   condition: calls ? "spent" : "free",
@@ -51,7 +51,7 @@ const key = (id: string, calls: number): PayingKey => ({
   today: { calls, tokens: 0, costUsd: 0 },
   mostToday: { calls: 1, tokens: null, costUsd: null },
 });
-const provider = (...keys: PayingKey[]): PayingProvider => ({
+const provider = (...keys: ProviderKey[]): KeyProvider => ({
   name: "own",
   missing: null,
   strategy: "fixed",

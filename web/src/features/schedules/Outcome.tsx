@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Chip } from "@/components/Chip";
 import { ErrorDetail, ServerText } from "@/components/ErrorDetail";
-import type { Fired } from "./schedules";
+import type { FiredTime } from "./schedules";
 
 const LOOKS = {
   started: "good",
@@ -13,7 +13,7 @@ const LOOKS = {
 } as const;
 
 /** The outcome of one due time, with a link to the execution it started. */
-export function Outcome({ fired }: { fired: Fired }) {
+export function Outcome({ fired }: { fired: FiredTime }) {
   const { t } = useTranslation();
   const chip = (
     <Chip look={LOOKS[fired.outcome]}>{t(`schedules.outcome.${fired.outcome}`, { count: fired.count })}</Chip>

@@ -11,7 +11,15 @@ import { DraftDialog } from "@/components/DraftDialog";
 import { LabelledField } from "@/components/LabelledField";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { WorkflowPicker } from "@/components/WorkflowPicker";
-import { type Missed, make, type Overlap, revise, type Said, type Schedule, tried } from "./schedules";
+import {
+  createSchedule,
+  type Missed,
+  type Overlap,
+  previewTimes,
+  type Schedule,
+  type ScheduleFields,
+  updateSchedule,
+} from "./schedules";
 import { Times } from "./Times";
 import { TimingFields } from "./TimingFields";
 import { draftOf, newDraft, ownZone, timingOf } from "./timing";
@@ -37,9 +45,9 @@ export function ScheduleDialog(props: { read?: ApiResponse<Schedule>; onClose: (
   const [input, setInput] = useState<Json>((known?.input as Json | undefined) ?? {});
   const wanted = timingOf(timing);
   const asked = useDeferredValue(wanted);
-  const ahead = useQuery(tried(asked));
-  const keep = useMutation<Schedule, ApiError, Said>({
-    mutationFn: (said) => (props.read ? revise(props.read, said) : make(id.trim(), said)),
+  const ahead = useQuery(previewTimes(asked));
+  const keep = useMutation<Schedule, ApiError, ScheduleFields>({
+    mutationFn: (said) => (props.read ? updateSchedule(props.read, said) : createSchedule(id.trim(), said)),
     onSuccess: async (kept) => {
       await client.invalidateQueries({ queryKey: ["schedules"] });
       props.onClose();

@@ -18,11 +18,11 @@ import { WorkflowLink } from "@/components/WorkflowLink";
 import { Value } from "@/features/execution/Value";
 import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
-import { remove, rest, rests, runNow, type Schedule, schedule, timesOf } from "./schedules";
+import { deleteSchedule, isResting, runNow, type Schedule, schedule, setPaused, timesOf } from "./schedules";
 import { Times } from "./Times";
 import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
-import { Words } from "./Words";
+import { TimingText } from "./Words";
 
 /** One schedule: workflow, next due time, and the outcomes of the latest ones. */
 export function SchedulePage() {
@@ -36,7 +36,7 @@ export function SchedulePage() {
       back={{ to: "/schedules", name: t("schedules.title") }}
       actions={known.data ? <Actions read={known.data} /> : null}
     >
-      <QueryResult query={known}>{(read) => <Told one={read.value} />}</QueryResult>
+      <QueryResult query={known}>{(read) => <ScheduleFacts one={read.value} />}</QueryResult>
     </Page>
   );
 }
@@ -50,7 +50,7 @@ function Actions({ read }: { read: ApiResponse<Schedule> }) {
   const [asking, setAsking] = useState<"edit" | "delete" | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ["schedules"] });
   const run = useMutation({ mutationFn: () => runNow(one.id), onSettled: again });
-  const change = useMutation({ mutationFn: () => rest(one.id, !rests(one)), onSettled: again });
+  const change = useMutation({ mutationFn: () => setPaused(one.id, !isResting(one)), onSettled: again });
   const isOwn = one.trigger === null;
   return (
     <>
@@ -60,8 +60,8 @@ function Actions({ read }: { read: ApiResponse<Schedule> }) {
             <Zap className="size-4" aria-hidden /> {t("schedules.runNow")}
           </Button>
           <Button onClick={() => change.mutate()} disabled={change.isPending || !one.enabled}>
-            {rests(one) ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
-            {t(rests(one) ? "schedules.resume" : "schedules.pause")}
+            {isResting(one) ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
+            {t(isResting(one) ? "schedules.resume" : "schedules.pause")}
           </Button>
         </>
       ) : null}
@@ -86,7 +86,7 @@ function Actions({ read }: { read: ApiResponse<Schedule> }) {
           title={t("schedules.deleteTitle", { name: one.id })}
           about={t("schedules.deleteAbout")}
           confirmLabel={t("schedules.delete")}
-          action={() => remove(read)}
+          action={() => deleteSchedule(read)}
           onDone={async () => {
             client.removeQueries({ queryKey: ["schedules", one.id] });
             await navigate({ to: "/schedules" });
@@ -98,7 +98,7 @@ function Actions({ read }: { read: ApiResponse<Schedule> }) {
   );
 }
 
-function Told({ one }: { one: Schedule }) {
+function ScheduleFacts({ one }: { one: Schedule }) {
   const { t, i18n } = useTranslation();
   const times = useQuery(timesOf(one.id, 5));
   return (
@@ -107,7 +107,7 @@ function Told({ one }: { one: Schedule }) {
         <DescriptionList
           facts={{
             [t("schedules.state")]: one.enabled ? (
-              rests(one) ? (
+              isResting(one) ? (
                 <Chip look="careful">{t(one.paused ? "schedules.paused" : "schedules.stopped")}</Chip>
               ) : (
                 <Chip look="good">{t("schedules.active")}</Chip>
@@ -117,7 +117,7 @@ function Told({ one }: { one: Schedule }) {
             ),
             [t("schedules.whyStopped")]: one.stopped,
             [t("schedules.owner")]: one.owner,
-            [t("schedules.when")]: <Words cron={one.cron} every={one.every} at={one.at} />,
+            [t("schedules.when")]: <TimingText cron={one.cron} every={one.every} at={one.at} />,
             [t("schedules.zone")]: one.cron === null ? null : one.timezone,
             [t("schedules.workflow")]: <WorkflowLink id={one.workflowId} className="text-accent underline" />,
             [t("schedules.overlap")]: t(`schedules.overlaps.${one.overlap}`),

@@ -16,10 +16,10 @@ import { useWorkflowName } from "@/components/useWorkflowName";
 import { WorkflowLink } from "@/components/WorkflowLink";
 import { Outcome } from "./Outcome";
 import { ScheduleDialog } from "./ScheduleDialog";
-import { rest, rests, type Schedule, schedules } from "./schedules";
+import { isResting, type Schedule, schedules, setPaused } from "./schedules";
 import { onClocks, ownZone } from "./timing";
 import { useScheduleName } from "./useScheduleName";
-import { Words } from "./Words";
+import { TimingText } from "./Words";
 
 /** The list of schedules with the next due time and the last outcome of each. */
 export function SchedulesPage() {
@@ -69,7 +69,7 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
   const mayRest = useHasRole("operator");
   const named = useScheduleName();
   const change = useMutation({
-    mutationFn: (one: Schedule) => rest(one.id, !rests(one)),
+    mutationFn: (one: Schedule) => setPaused(one.id, !isResting(one)),
     onSettled: () => client.invalidateQueries({ queryKey: ["schedules"] }),
   });
   return (
@@ -85,7 +85,7 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
         keyOf={(one) => one.id}
         columns={[
           { name: t("schedules.name"), cell: (one) => <Named schedule={one} /> },
-          { name: t("schedules.when"), cell: (one) => <Words cron={one.cron} every={one.every} at={one.at} /> },
+          { name: t("schedules.when"), cell: (one) => <TimingText cron={one.cron} every={one.every} at={one.at} /> },
           {
             name: t("schedules.next"),
             cell: (one) =>
@@ -104,12 +104,16 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
                       kind="quiet"
                       disabled={change.isPending || !one.enabled}
                       onClick={() => change.mutate(one)}
-                      aria-label={t(rests(one) ? "schedules.resumeNamed" : "schedules.pauseNamed", {
+                      aria-label={t(isResting(one) ? "schedules.resumeNamed" : "schedules.pauseNamed", {
                         name: named(one),
                       })}
                     >
-                      {rests(one) ? <Play className="size-4" aria-hidden /> : <Pause className="size-4" aria-hidden />}
-                      {t(rests(one) ? "schedules.resume" : "schedules.pause")}
+                      {isResting(one) ? (
+                        <Play className="size-4" aria-hidden />
+                      ) : (
+                        <Pause className="size-4" aria-hidden />
+                      )}
+                      {t(isResting(one) ? "schedules.resume" : "schedules.pause")}
                     </Button>
                   ),
                 },
@@ -123,7 +127,7 @@ function ScheduleTable({ found }: { found: readonly Schedule[] }) {
 
 function Named({ schedule: one }: { schedule: Schedule }) {
   const { t } = useTranslation();
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const named = useScheduleName();
   return (
     <>
@@ -131,7 +135,7 @@ function Named({ schedule: one }: { schedule: Schedule }) {
         <bdi>{named(one)}</bdi>
       </Link>
       <span className="flex flex-wrap gap-1 font-normal">
-        {one.trigger !== null || called(one.workflowId) === one.id ? null : (
+        {one.trigger !== null || workflowName(one.workflowId) === one.id ? null : (
           <WorkflowLink id={one.workflowId} className="text-xs text-ink-faint hover:underline" />
         )}
         {one.enabled ? null : <Chip>{t("schedules.disabled")}</Chip>}

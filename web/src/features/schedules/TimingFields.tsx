@@ -4,7 +4,7 @@ import { ApiError } from "@/api/http";
 import { ErrorDetail } from "@/components/ErrorDetail";
 import { LabelledField } from "@/components/LabelledField";
 import { type Kind, ownZone, type TimingDraft, UNITS, type Unit } from "./timing";
-import { Words } from "./Words";
+import { TimingText } from "./Words";
 
 const KINDS: readonly Kind[] = ["cron", "every", "at"];
 
@@ -14,7 +14,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
   const { draft } = props;
   const change = (part: Partial<TimingDraft>) => props.onChange({ ...draft, ...part });
   const why = props.wrong instanceof ApiError ? props.wrong : null;
-  const told = why ? <ErrorDetail code={why.code} message={why.message} hint={why.hint} /> : undefined;
+  const errorDetail = why ? <ErrorDetail code={why.code} message={why.message} hint={why.hint} /> : undefined;
   const isZone = why?.code === "zone-unknown";
   return (
     <fieldset className="space-y-3">
@@ -38,7 +38,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
           <LabelledField
             name={t("schedules.cron")}
             about={t("schedules.cronAbout")}
-            error={isZone ? undefined : told}
+            error={isZone ? undefined : errorDetail}
             required
           >
             {(its) => (
@@ -50,9 +50,9 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
                   spellCheck={false}
                   onChange={(event) => change({ cron: event.target.value })}
                 />
-                {told ? null : (
+                {errorDetail ? null : (
                   <p className="mt-0.5 text-sm text-ink-soft">
-                    <Words cron={draft.cron} every={null} at={null} isPlain />
+                    <TimingText cron={draft.cron} every={null} at={null} isPlain />
                   </p>
                 )}
               </>
@@ -60,14 +60,14 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
           </LabelledField>
           <ZoneField
             value={draft.timezone}
-            wrong={isZone ? told : undefined}
+            wrong={isZone ? errorDetail : undefined}
             onChange={(timezone) => change({ timezone })}
           />
         </div>
       ) : null}
       {draft.kind === "every" ? (
         <div className="grid grid-cols-2 gap-4 sm:max-w-sm">
-          <LabelledField name={t("schedules.every")} error={told} required>
+          <LabelledField name={t("schedules.every")} error={errorDetail} required>
             {(its) => (
               <input
                 {...its}
@@ -97,7 +97,7 @@ export function TimingFields(props: { draft: TimingDraft; onChange: (draft: Timi
           <LabelledField
             name={t("schedules.at")}
             about={t("schedules.atAbout", { zone: ownZone() })}
-            error={told}
+            error={errorDetail}
             required
           >
             {(its) => (

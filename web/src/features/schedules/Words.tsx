@@ -1,17 +1,17 @@
 import { useTranslation } from "react-i18next";
-import { cronWords } from "./cronWords";
+import { describeCron } from "./cronWords";
 import { amountOf, onClocks, ownZone } from "./timing";
 
 /** The timing of a schedule in words, with the cron expression beside them. */
-export function Words(props: { cron: string | null; every: number | null; at: number | null; isPlain?: boolean }) {
+export function TimingText(props: { cron: string | null; every: number | null; at: number | null; isPlain?: boolean }) {
   const { t, i18n } = useTranslation();
   if (props.cron !== null) {
-    const said = cronWords(props.cron, i18n.language, (word, values) => t(`cron.${word}`, values ?? {}));
+    const description = describeCron(props.cron, i18n.language, (word, values) => t(`cron.${word}`, values ?? {}));
     return (
       <span>
-        {said ? <span className="mr-2">{said}</span> : null}
-        {said && props.isPlain ? null : (
-          <code className={said ? "inline-block text-xs text-ink-faint" : ""}>{props.cron}</code>
+        {description ? <span className="mr-2">{description}</span> : null}
+        {description && props.isPlain ? null : (
+          <code className={description ? "inline-block text-xs text-ink-faint" : ""}>{props.cron}</code>
         )}
       </span>
     );

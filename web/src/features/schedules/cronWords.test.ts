@@ -1,18 +1,18 @@
 // @vitest-environment happy-dom
 import i18next from "i18next";
 import { beforeAll, describe, expect, it } from "vitest";
-import { LANGUAGES, speak, startLanguages } from "@/i18n";
-import { cronWords } from "./cronWords";
+import { LANGUAGES, startLanguages, switchLanguage } from "@/i18n";
+import { describeCron } from "./cronWords";
 
 function words(cron: string, language: "en" | "de" = "en"): string | null {
   const t = i18next.getFixedT(language);
-  return cronWords(cron, language, (word, values) => t(`cron.${word}`, values ?? {}));
+  return describeCron(cron, language, (word, values) => t(`cron.${word}`, values ?? {}));
 }
 
 describe("cron expression in words", () => {
   beforeAll(async () => {
     await startLanguages();
-    for (const one of LANGUAGES) await speak(one);
+    for (const one of LANGUAGES) await switchLanguage(one);
   });
 
   it.each([

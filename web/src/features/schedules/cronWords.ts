@@ -1,7 +1,7 @@
 /** Describe a cron expression in the language of the page; null if the description would be longer than the
  * expression. */
 
-export type Say = (word: string, values?: Record<string, string | number>) => string;
+export type Translate = (word: string, values?: Record<string, string | number>) => string;
 
 const MACROS: Record<string, string> = {
   "@hourly": "0 * * * *",
@@ -23,8 +23,8 @@ type Part =
   | { is: "range"; from: number; to: number }
   | { is: "some"; values: number[] };
 
-/** `say` returns the translation of a key, such as `at` or `everyMinutes`. */
-export function cronWords(text: string, language: string, say: Say): string | null {
+/** `translate` returns the translation of a key, such as `at` or `everyMinutes`. */
+export function describeCron(text: string, language: string, translate: Translate): string | null {
   const fields = (MACROS[text.trim().toLowerCase()] ?? text).trim().split(/\s+/);
   if (fields.length !== 5) return null;
   const [minute, hour, date, month, day] = [
@@ -35,61 +35,62 @@ export function cronWords(text: string, language: string, say: Say): string | nu
     partOf(fields[4], DAYS, 0),
   ];
   if (!minute || !hour || !date || !month || !day) return null;
-  const time = timeWords(minute, hour, language, say);
-  const days = dayWords(date, day, language, say);
-  const months = monthWords(month, language, say);
+  const time = timeWords(minute, hour, language, translate);
+  const days = dayWords(date, day, language, translate);
+  const months = monthWords(month, language, translate);
   if (time === null || days === null || months === null) return null;
   const isOnClock = minute.is === "some" && hour.is === "some";
-  const everyDay = isOnClock && !days && !months ? say("everyDay") : "";
+  const everyDay = isOnClock && !days && !months ? translate("everyDay") : "";
   return [everyDay, time, days, months].filter(Boolean).join(" ");
 }
 
-function timeWords(minute: Part, hour: Part, language: string, say: Say): string | null {
+function timeWords(minute: Part, hour: Part, language: string, translate: Translate): string | null {
   if (minute.is === "some" && hour.is === "some") {
     const clocks = hour.values.flatMap((h) => minute.values.map((m) => clock(h, m)));
-    return clocks.length <= CLOCKS_MAX ? say("at", { times: listed(clocks, language) }) : null;
+    return clocks.length <= CLOCKS_MAX ? translate("at", { times: listed(clocks, language) }) : null;
   }
-  const within = hour.is === "range" ? say("between", { from: clock(hour.from, 0), to: clock(hour.to, 59) }) : "";
+  const within = hour.is === "range" ? translate("between", { from: clock(hour.from, 0), to: clock(hour.to, 59) }) : "";
   if (minute.is === "some") {
     const at = listed(minute.values.map(String), language);
-    const often = hour.is === "step" ? say("everyHours", { hours: hour.step }) : say("everyHour");
-    return [often, say("atMinute", { minutes: at }), within].filter(Boolean).join(" ");
+    const often = hour.is === "step" ? translate("everyHours", { hours: hour.step }) : translate("everyHour");
+    return [often, translate("atMinute", { minutes: at }), within].filter(Boolean).join(" ");
   }
   if (hour.is !== "all" && hour.is !== "range") return null;
-  if (minute.is === "all") return [say("everyMinute"), within].filter(Boolean).join(" ");
-  if (minute.is === "step") return [say("everyMinutes", { minutes: minute.step }), within].filter(Boolean).join(" ");
+  if (minute.is === "all") return [translate("everyMinute"), within].filter(Boolean).join(" ");
+  if (minute.is === "step")
+    return [translate("everyMinutes", { minutes: minute.step }), within].filter(Boolean).join(" ");
   return null;
 }
 
 /** Cron fires if either the day of the month or the day of the week matches. */
-function dayWords(date: Part, day: Part, language: string, say: Say): string | null {
+function dayWords(date: Part, day: Part, language: string, translate: Translate): string | null {
   if (date.is === "step" || day.is === "step") return null;
   const dates =
     date.is === "all"
       ? ""
       : date.is === "range"
-        ? say("fromDate", { from: date.from, to: date.to })
-        : say("onDate", { dates: listed(date.values.map(String), language) });
+        ? translate("fromDate", { from: date.from, to: date.to })
+        : translate("onDate", { dates: listed(date.values.map(String), language) });
   const days =
     day.is === "all"
       ? ""
       : day.is === "range"
-        ? say("fromDay", { from: dayName(day.from, language), to: dayName(day.to, language) })
-        : say("onDay", {
+        ? translate("fromDay", { from: dayName(day.from, language), to: dayName(day.to, language) })
+        : translate("onDay", {
             days: listed(
               day.values.map((one) => dayName(one, language)),
               language,
             ),
           });
-  return dates && days ? say("either", { one: dates, other: days }) : dates || days;
+  return dates && days ? translate("either", { one: dates, other: days }) : dates || days;
 }
 
-function monthWords(month: Part, language: string, say: Say): string | null {
+function monthWords(month: Part, language: string, translate: Translate): string | null {
   if (month.is === "all") return "";
   if (month.is === "step") return null;
   if (month.is === "range")
-    return say("fromMonth", { from: monthName(month.from, language), to: monthName(month.to, language) });
-  return say("inMonth", {
+    return translate("fromMonth", { from: monthName(month.from, language), to: monthName(month.to, language) });
+  return translate("inMonth", {
     months: listed(
       month.values.map((one) => monthName(one, language)),
       language,

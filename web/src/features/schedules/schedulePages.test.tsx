@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { AT, workflowEntry } from "@/testing/answers";
 import { dialog, fill, open, rows, server } from "@/testing/page";
 import { refusal, tagged } from "@/testing/server";
-import type { Fired, Schedule } from "./schedules";
+import type { FiredTime, Schedule } from "./schedules";
 
 const PAGE = 50;
 
@@ -84,7 +84,7 @@ beforeEach(() => {
   server.post("/api/schedules/{sid}/pause", ({ at }) => change(at.sid, { paused: true }));
   server.post("/api/schedules/{sid}/resume", ({ at }) => change(at.sid, { paused: false }));
   server.post("/api/schedules/{sid}/run", ({ at }) => {
-    const fired: Fired = {
+    const fired: FiredTime = {
       due: AT,
       at: AT,
       outcome: "started",
@@ -119,7 +119,7 @@ describe("schedule pages", () => {
     await user.click(form.getByRole("button", { name: "Save schedule" }));
     await waitFor(() => expect(address()).toBe("/schedules/morning"));
     await screen.findByText(/at 07:30 from Monday to Friday/);
-    expect(server.sent("post", "/api/schedules")[0]).toMatchObject({
+    expect(server.bodiesTo("post", "/api/schedules")[0]).toMatchObject({
       id: "morning",
       workflow: "letter",
       cron: "30 7 * * 1-5",
@@ -137,7 +137,7 @@ describe("schedule pages", () => {
     await user.click(screen.getByRole("link", { name: "often" }));
     await user.click(await screen.findByRole("button", { name: "Run now" }));
     await within(await screen.findByRole("table", { name: "Last runs" })).findByText("started");
-    await waitFor(() => expect(server.asked("get", "/api/schedules/{sid}").length).toBeGreaterThan(1));
+    await waitFor(() => expect(server.requestsTo("get", "/api/schedules/{sid}").length).toBeGreaterThan(1));
     await user.click(screen.getByRole("button", { name: "Edit" }));
     const form = await dialog();
     const every = form.getByRole("spinbutton", { name: "Every" });

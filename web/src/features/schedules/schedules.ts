@@ -5,12 +5,12 @@ import type { Json, Schemas } from "@/api/views";
 import type { Timing } from "./timing";
 
 export type Schedule = Schemas["ScheduleView"];
-export type Fired = Schemas["FiredView"];
+export type FiredTime = Schemas["FiredView"];
 export type Missed = Schedule["missed"];
 export type Overlap = Schedule["overlap"];
 
 /** The fields of a schedule that a user sets. */
-export type Said = Timing & { workflow: string; input: Json; missed: Missed; overlap: Overlap };
+export type ScheduleFields = Timing & { workflow: string; input: Json; missed: Missed; overlap: Overlap };
 
 const path = (id: string) => `/api/schedules/${encodeURIComponent(id)}`;
 
@@ -39,39 +39,39 @@ export const timesOf = (id: string, count: number) =>
   queryOptions({
     queryKey: ["schedules", id, "times", count],
     queryFn: ({ signal }) => apiRequest<{ times: number[] }>(`${path(id)}/times?count=${count}`, { signal }),
-    select: (told) => told.times,
+    select: (response) => response.times,
   });
 
 /** The due times of a schedule that is not saved yet. */
-export const tried = (timing: Timing | null) =>
+export const previewTimes = (timing: Timing | null) =>
   queryOptions({
     enabled: timing !== null,
     queryKey: ["schedules", "tried", timing],
     queryFn: ({ signal }) => apiRequest<{ times: number[] }>("/api/schedules/times", { body: timing, signal }),
-    select: (told) => told.times,
+    select: (response) => response.times,
     retry: false,
   });
 
-export const make = (id: string, said: Said) =>
-  apiRequest<Schedule>("/api/schedules", { body: { ...said, ...(id ? { id } : {}) } });
+export const createSchedule = (id: string, fields: ScheduleFields) =>
+  apiRequest<Schedule>("/api/schedules", { body: { ...fields, ...(id ? { id } : {}) } });
 
 /** Change a schedule. Throws if it has changed since it was loaded. */
-export const revise = (read: ApiResponse<Schedule>, said: Said) =>
+export const updateSchedule = (read: ApiResponse<Schedule>, fields: ScheduleFields) =>
   apiRequest<Schedule>(path(read.value.id), {
     method: "PUT",
-    body: said,
+    body: fields,
     ...ifMatch(read.etag),
   });
 
-export const rest = (id: string, rests: boolean) =>
-  apiRequest<Schedule>(`${path(id)}/${rests ? "pause" : "resume"}`, { method: "POST" });
+export const setPaused = (id: string, isResting: boolean) =>
+  apiRequest<Schedule>(`${path(id)}/${isResting ? "pause" : "resume"}`, { method: "POST" });
 
-export const runNow = (id: string) => apiRequest<Fired>(`${path(id)}/run`, { method: "POST" });
+export const runNow = (id: string) => apiRequest<FiredTime>(`${path(id)}/run`, { method: "POST" });
 
-export const remove = (read: ApiResponse<Schedule>) =>
+export const deleteSchedule = (read: ApiResponse<Schedule>) =>
   apiRequest<void>(path(read.value.id), { method: "DELETE", ...ifMatch(read.etag) });
 
 /** Return whether a schedule starts nothing until it is resumed: it was paused, or its owner lost the right. */
-export function rests(one: Schedule): boolean {
+export function isResting(one: Schedule): boolean {
   return one.paused || one.stopped !== null;
 }

@@ -4,6 +4,9 @@ import type { Schedule } from "./schedules";
 
 /** A trigger in a document is named after its workflow; a schedule that a user created has an id. */
 export function useScheduleName(): (one: Schedule) => string {
-  const called = useWorkflowName();
-  return useCallback((one) => (one.trigger === null ? one.id : `${called(one.workflowId)} / ${one.trigger}`), [called]);
+  const workflowName = useWorkflowName();
+  return useCallback(
+    (one) => (one.trigger === null ? one.id : `${workflowName(one.workflowId)} / ${one.trigger}`),
+    [workflowName],
+  );
 }

@@ -69,7 +69,7 @@ function Table({ all }: { all: readonly Setting[] }) {
   const words = wanted.trim().toLowerCase();
   const found = all.filter(
     (one) =>
-      (!onlySet || one.source !== "default") && `${one.name} ${written(one.value)}`.toLowerCase().includes(words),
+      (!onlySet || one.source !== "default") && `${one.name} ${formatValue(one.value)}`.toLowerCase().includes(words),
   );
   return (
     <>
@@ -95,7 +95,7 @@ function Table({ all }: { all: readonly Setting[] }) {
           {
             name: t("settings.value"),
             cell: (one) => (
-              <code className="block text-xs whitespace-pre-wrap wrap-anywhere">{written(one.value)}</code>
+              <code className="block text-xs whitespace-pre-wrap wrap-anywhere">{formatValue(one.value)}</code>
             ),
           },
           {
@@ -113,6 +113,6 @@ function Table({ all }: { all: readonly Setting[] }) {
   );
 }
 
-function written(value: unknown): string {
+function formatValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }

@@ -7,7 +7,7 @@ import { ServerText } from "@/components/ErrorDetail";
 import { Page } from "@/components/Page";
 import { QueryResult } from "@/components/QueryResult";
 import { SchemaTable } from "@/components/SchemaTable";
-import { Described } from "./Described";
+import { ToolDescription } from "./Described";
 import { TryTool } from "./TryTool";
 import { type Tool, tool } from "./tools";
 
@@ -20,7 +20,7 @@ export function ToolPage() {
     <Page
       title={name}
       back={{ to: "/tools", name: t("tools.title") }}
-      about={known.data ? <Described tool={known.data} /> : undefined}
+      about={known.data ? <ToolDescription tool={known.data} /> : undefined}
     >
       <QueryResult query={known}>
         {(one) => (

@@ -11,7 +11,7 @@ import { SearchBox } from "@/components/SearchBox";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { ToggleChip } from "@/components/ToggleChip";
 import { useDebouncedInput } from "@/components/useDebouncedInput";
-import { Described } from "./Described";
+import { ToolDescription } from "./Described";
 import { Servers } from "./Servers";
 import { ToolChips } from "./ToolChips";
 import { byOrigin, type Tool, toolsFound } from "./tools";
@@ -99,7 +99,7 @@ function ToolTable(props: { name: string; found: readonly Tool[] }) {
             </Link>
           ),
         },
-        { name: t("tools.does"), cell: (one) => <Does tool={one} /> },
+        { name: t("tools.does"), cell: (one) => <ToolSummary tool={one} /> },
         { name: t("tools.says"), cell: (one) => <ToolChips tool={one} /> },
       ]}
     />
@@ -107,10 +107,10 @@ function ToolTable(props: { name: string; found: readonly Tool[] }) {
 }
 
 /** The description of a tool; for a disabled tool also how to enable it. */
-function Does({ tool: one }: { tool: Tool }) {
+function ToolSummary({ tool: one }: { tool: Tool }) {
   return (
     <>
-      <Described tool={one} look="line-clamp-2" />
+      <ToolDescription tool={one} look="line-clamp-2" />
       {one.enabled ? null : <ServerText text={one.off ?? ""} look="mt-0.5 text-xs text-ink-soft" />}
     </>
   );

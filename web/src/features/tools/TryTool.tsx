@@ -8,7 +8,7 @@ import { ErrorDetail, ServerText } from "@/components/ErrorDetail";
 import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { useHasRole } from "@/components/useHasRole";
 import { Value } from "@/features/execution/Value";
-import { type Tool, type Tried, tryTool } from "./tools";
+import { type Tool, type TriedTool, tryTool } from "./tools";
 
 const SchemaForm = lazy(() => import("@/forms/SchemaForm").then((part) => ({ default: part.SchemaForm })));
 
@@ -17,7 +17,7 @@ export function TryTool({ tool }: { tool: Tool }) {
   const { t } = useTranslation();
   const mayTry = useHasRole("editor");
   const [given, setGiven] = useState<Json>({});
-  const call = useMutation<Tried, ApiError, JsonObject>({ mutationFn: (said) => tryTool(tool.name, said) });
+  const call = useMutation<TriedTool, ApiError, JsonObject>({ mutationFn: (said) => tryTool(tool.name, said) });
   if (!tool.enabled)
     return (
       <p className="text-ink-soft">
@@ -47,28 +47,28 @@ export function TryTool({ tool }: { tool: Tool }) {
       </Suspense>
       <div aria-live="polite" className="mt-3 empty:hidden">
         {call.isError ? <ErrorMessage error={call.error} /> : null}
-        {call.data ? <Answer told={call.data} /> : null}
+        {call.data ? <Answer result={call.data} /> : null}
       </div>
     </Card>
   );
 }
 
-function Answer({ told }: { told: Tried }) {
+function Answer({ result }: { result: TriedTool }) {
   const { t } = useTranslation();
-  if (told.ok)
+  if (result.ok)
     return (
       <>
         <p className="mb-1 font-medium text-done">{t("tools.result")}</p>
-        <Value value={told.result as Json} />
+        <Value value={result.result as Json} />
       </>
     );
   return (
     <div className="rounded-md border border-failed/40 bg-failed-soft p-3">
-      <p className="font-medium text-failed">{t("tools.failed", { code: told.failure?.code ?? "" })}</p>
+      <p className="font-medium text-failed">{t("tools.failed", { code: result.failure?.code ?? "" })}</p>
       <ErrorDetail
-        code={told.failure?.code ?? ""}
-        message={told.failure?.message ?? ""}
-        hint={told.failure?.hint ?? ""}
+        code={result.failure?.code ?? ""}
+        message={result.failure?.message ?? ""}
+        hint={result.failure?.hint ?? ""}
       />
     </div>
   );

@@ -61,7 +61,7 @@ describe("tool pages", () => {
     await user.click(screen.getByRole("button", { name: "Run" }));
     await screen.findByText(/Result/);
     await screen.findByText("42");
-    expect(server.sent("post", "/api/tools/{name}/try")).toEqual([{ arguments: { expression: "6 * 7" } }]);
+    expect(server.bodiesTo("post", "/api/tools/{name}/try")).toEqual([{ arguments: { expression: "6 * 7" } }]);
   });
 
   it("show the error of a tool", async () => {

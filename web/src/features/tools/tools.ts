@@ -1,11 +1,11 @@
 /** Queries and mutations of tools. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { apiRequest, query } from "@/api/http";
-import { allNamed } from "@/api/named";
+import { fetchByNames } from "@/api/named";
 import type { JsonObject, Schemas } from "@/api/views";
 
 export type Tool = Schemas["ToolView"];
-export type Tried = Schemas["TriedTool"];
+export type TriedTool = Schemas["TriedTool"];
 
 /** Search by text and origin, sorted by origin, page by page. */
 export const toolsFound = (words: string, origin: string | null) =>
@@ -23,10 +23,10 @@ export const toolsFound = (words: string, origin: string | null) =>
   });
 
 /** Those of the given tools that exist. */
-export const toolsNamed = (names: readonly string[]) =>
+export const toolsByName = (names: readonly string[]) =>
   queryOptions({
     queryKey: ["tools", { names }],
-    queryFn: ({ signal }) => allNamed<Tool>("/api/tools", "tools", "name", names, signal),
+    queryFn: ({ signal }) => fetchByNames<Tool>("/api/tools", "tools", "name", names, signal),
     enabled: names.length > 0,
     staleTime: 30_000,
   });
@@ -50,7 +50,7 @@ export const tool = (name: string) =>
   });
 
 export const tryTool = (name: string, given: JsonObject) =>
-  apiRequest<Tried>(`/api/tools/${encodeURIComponent(name)}/try`, { body: { arguments: given } });
+  apiRequest<TriedTool>(`/api/tools/${encodeURIComponent(name)}/try`, { body: { arguments: given } });
 
 /** Group tools by origin, in the order of the list. */
 export function byOrigin(found: readonly Tool[]): [string, Tool[]][] {

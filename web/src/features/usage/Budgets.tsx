@@ -9,7 +9,7 @@ import { Meter } from "@/components/Meter";
 import { QueryResult } from "@/components/QueryResult";
 import { EmptyMessage } from "@/components/StatusMessage";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { type BudgetRow, budgets, type Period, partOf, written } from "./usage";
+import { type BudgetRow, budgets, formatMeasure, type Period, partOf } from "./usage";
 
 export function Budgets({ period }: { period: Period }) {
   const { t } = useTranslation();
@@ -31,7 +31,7 @@ export function Budgets({ period }: { period: Period }) {
 
 function Table({ rows }: { rows: readonly BudgetRow[] }) {
   const { t, i18n } = useTranslation();
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   return (
     <Listing
       name={t("usage.budgets.title")}
@@ -42,7 +42,7 @@ function Table({ rows }: { rows: readonly BudgetRow[] }) {
           name: t("usage.dimension.workflow"),
           cell: (row) => (
             <Link to="/workflows/$id" params={{ id: row.workflow }} title={row.workflow} className="hover:underline">
-              <bdi>{called(row.workflow)}</bdi>
+              <bdi>{workflowName(row.workflow)}</bdi>
             </Link>
           ),
         },
@@ -51,14 +51,14 @@ function Table({ rows }: { rows: readonly BudgetRow[] }) {
           name: t("usage.budgets.most"),
           cell: (row) => (
             <span className="tabular-nums">
-              {written(row.most, row.measure, i18n.language)}
+              {formatMeasure(row.most, row.measure, i18n.language)}
               <span className="block text-xs text-ink-faint">
                 {t(`usage.budgets.setBy.${row.setBy}`)} · {t(`usage.budgets.policy.${row.policy}`)}
               </span>
             </span>
           ),
         },
-        { name: t("usage.budgets.dearest"), cell: (row) => <Dearest row={row} /> },
+        { name: t("usage.budgets.dearest"), cell: (row) => <HighestUsage row={row} /> },
         { name: t("usage.budgets.executions"), isNumber: true, cell: (row) => row.executions },
         { name: t("usage.budgets.state"), cell: (row) => <State row={row} /> },
       ]}
@@ -67,10 +67,10 @@ function Table({ rows }: { rows: readonly BudgetRow[] }) {
 }
 
 /** The execution with the highest usage, and what remained of its budget. */
-function Dearest({ row }: { row: BudgetRow }) {
+function HighestUsage({ row }: { row: BudgetRow }) {
   const { t, i18n } = useTranslation();
   if (row.dearest === null) return <span className="text-ink-faint">{t("usage.budgets.unspent")}</span>;
-  const say = (value: number) => written(value, row.measure, i18n.language);
+  const say = (value: number) => formatMeasure(value, row.measure, i18n.language);
   return (
     <Link to="/executions/$id" params={{ id: row.dearest }} className="block min-w-36 hover:underline">
       <span className="text-sm tabular-nums">

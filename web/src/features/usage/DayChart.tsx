@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { ceiling, type Measure, written } from "./usage";
+import { ceiling, formatMeasure, type Measure } from "./usage";
 
 const WIDTH = 900;
 const HEIGHT = 180;
@@ -25,12 +25,12 @@ export function DayChart(props: { days: readonly [string, number][]; measure: Me
         <span className="font-medium first-letter:uppercase">{props.title}</span>
         {pointed ? (
           <span className="text-ink-soft tabular-nums">
-            {say(pointed[0])}: {written(pointed[1], measure, i18n.language)}
+            {say(pointed[0])}: {formatMeasure(pointed[1], measure, i18n.language)}
           </span>
         ) : null}
       </figcaption>
       <p aria-hidden className="text-xs text-ink-faint tabular-nums">
-        {written(top, measure, i18n.language)}
+        {formatMeasure(top, measure, i18n.language)}
       </p>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}

@@ -17,16 +17,16 @@ import {
   csvAddress,
   DIMENSIONS,
   type Dimension,
+  formatMeasure,
   lastDays,
   MEASURES,
   type Measure,
-  measured,
+  measureOf,
   type Period,
   RANGES,
   type Range,
   type Row,
   usage,
-  written,
 } from "./usage";
 
 /** The filters as they stand in the address, so that a user can share the link. */
@@ -76,7 +76,7 @@ export function UsagePage() {
           choices={RANGES.map((one) => [one, t(`usage.ranges.${one}`)])}
           onChoose={(one) => look(one === "own" ? { range: one, ...period } : { range: one })}
         />
-        {range === "own" ? <Own period={period} onChange={look} /> : null}
+        {range === "own" ? <CustomPeriod period={period} onChange={look} /> : null}
         <Choice
           name={t("usage.measure")}
           value={show}
@@ -90,7 +90,7 @@ export function UsagePage() {
           onChoose={(one) => look({ by: one })}
         />
       </div>
-      <Narrowed of={search.of ?? []} onChange={look} />
+      <ActiveFilters of={search.of ?? []} onChange={look} />
       <QueryResult query={days}>
         {({ usage: found }) => {
           const shown = byDay(found, show, period);
@@ -130,7 +130,7 @@ export function UsagePage() {
   );
 }
 
-function Own(props: { period: Period; onChange: (change: UsageSearch) => void }) {
+function CustomPeriod(props: { period: Period; onChange: (change: UsageSearch) => void }) {
   const { t } = useTranslation();
   const id = useId();
   return (["since", "until"] as const).map((end) => (
@@ -150,7 +150,7 @@ function Own(props: { period: Period; onChange: (change: UsageSearch) => void })
 }
 
 /** The active filters, each with a button to remove it. */
-function Narrowed(props: { of: readonly string[]; onChange: (change: UsageSearch) => void }) {
+function ActiveFilters(props: { of: readonly string[]; onChange: (change: UsageSearch) => void }) {
   const { t } = useTranslation();
   if (props.of.length === 0) return null;
   return (
@@ -187,8 +187,8 @@ function Sums({ rows }: { rows: readonly Row[] }) {
           <div key={measure} className="min-w-32 flex-1 rounded-lg border border-line bg-surface px-4 py-2.5">
             <dt className="text-xs text-ink-faint first-letter:uppercase">{t(`usage.measures.${measure}`)}</dt>
             <dd className="text-lg font-semibold tabular-nums">
-              {written(
-                rows.reduce((sum, row) => sum + measured(row, measure), 0),
+              {formatMeasure(
+                rows.reduce((sum, row) => sum + measureOf(row, measure), 0),
                 measure,
                 i18n.language,
               )}

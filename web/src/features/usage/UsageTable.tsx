@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Listing } from "@/components/Listing";
 import { useWorkflowName } from "@/components/useWorkflowName";
-import { type Dimension, type Measure, measured, nameOf, type Row, written } from "./usage";
+import { type Dimension, formatMeasure, type Measure, measureOf, nameOf, type Row } from "./usage";
 
 export function UsageTable(props: {
   by: Dimension;
@@ -13,13 +13,13 @@ export function UsageTable(props: {
   onNarrow: (of: string) => void;
 }) {
   const { t, i18n } = useTranslation();
-  const total = props.rows.reduce((sum, row) => sum + measured(row, props.show), 0);
+  const total = props.rows.reduce((sum, row) => sum + measureOf(row, props.show), 0);
   const ordered = [...props.rows].sort((a, b) =>
     props.by === "day"
       ? nameOf(b, "day").localeCompare(nameOf(a, "day"))
-      : measured(b, props.show) - measured(a, props.show),
+      : measureOf(b, props.show) - measureOf(a, props.show),
   );
-  const say = (row: Row, measure: Measure) => written(measured(row, measure), measure, i18n.language);
+  const format = (row: Row, measure: Measure) => formatMeasure(measureOf(row, measure), measure, i18n.language);
   return (
     <Listing
       name={t("usage.title")}
@@ -35,31 +35,31 @@ export function UsageTable(props: {
           isNumber: true,
           cell: (row) =>
             total > 0
-              ? new Intl.NumberFormat(i18n.language, { style: "percent" }).format(measured(row, props.show) / total)
+              ? new Intl.NumberFormat(i18n.language, { style: "percent" }).format(measureOf(row, props.show) / total)
               : null,
         },
         {
           name: t("usage.cost"),
           isNumber: true,
-          cell: (row) => (row.costUsd === null ? <span className="text-ink-faint">–</span> : say(row, "costUsd")),
+          cell: (row) => (row.costUsd === null ? <span className="text-ink-faint">–</span> : format(row, "costUsd")),
         },
         {
           name: t("usage.tokens"),
           isNumber: true,
           cell: (row) => (
             <span title={`${row.inputTokens} ${t("usage.input")}, ${row.outputTokens} ${t("usage.output")}`}>
-              {say(row, "tokens")}
+              {format(row, "tokens")}
             </span>
           ),
         },
-        { name: t("usage.calls"), isNumber: true, cell: (row) => say(row, "modelCalls") },
-        { name: t("usage.steps"), isNumber: true, cell: (row) => say(row, "steps") },
+        { name: t("usage.calls"), isNumber: true, cell: (row) => format(row, "modelCalls") },
+        { name: t("usage.steps"), isNumber: true, cell: (row) => format(row, "steps") },
         {
           name: t("usage.failures"),
           isNumber: true,
           cell: (row) => (row.failures ? <span className="text-failed">{row.failures}</span> : 0),
         },
-        { name: t("usage.time"), isNumber: true, cell: (row) => say(row, "seconds") },
+        { name: t("usage.time"), isNumber: true, cell: (row) => format(row, "seconds") },
       ]}
     />
   );
@@ -68,7 +68,7 @@ export function UsageTable(props: {
 /** The name of a row, as a link to its executions. */
 function Name(props: { row: Row; by: Dimension; onNarrow: (of: string) => void }) {
   const { t } = useTranslation();
-  const called = useWorkflowName();
+  const workflowName = useWorkflowName();
   const { by } = props;
   const name = nameOf(props.row, by);
   if (by === "execution")
@@ -84,9 +84,9 @@ function Name(props: { row: Row; by: Dimension; onNarrow: (of: string) => void }
         search={{ workflow: name }}
         title={name}
         className="hover:underline"
-        aria-label={t("usage.executions", { name: called(name) })}
+        aria-label={t("usage.executions", { name: workflowName(name) })}
       >
-        <bdi>{called(name)}</bdi>
+        <bdi>{workflowName(name)}</bdi>
       </Link>
     );
   return (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { byDay, ceiling, lastDays, type Row, written } from "./usage";
+import { byDay, ceiling, formatMeasure, lastDays, type Row } from "./usage";
 
 const row = (day: string, costUsd: number) => ({ day, costUsd, inputTokens: 2, outputTokens: 1 }) as unknown as Row;
 
@@ -31,9 +31,9 @@ describe("numbers", () => {
   });
 
   it("are formatted for display", () => {
-    expect(written(0.0123, "costUsd", "en")).toBe("$0.0123");
-    expect(written(1234.5, "costUsd", "en")).toBe("$1,234.50");
-    expect(written(7200, "seconds", "en")).toBe("2 h");
-    expect(written(12_000, "tokens", "de")).toBe("12.000");
+    expect(formatMeasure(0.0123, "costUsd", "en")).toBe("$0.0123");
+    expect(formatMeasure(1234.5, "costUsd", "en")).toBe("$1,234.50");
+    expect(formatMeasure(7200, "seconds", "en")).toBe("2 h");
+    expect(formatMeasure(12_000, "tokens", "de")).toBe("12.000");
   });
 });

@@ -21,7 +21,7 @@ export interface Period {
 }
 
 /** Period and filters of a usage query; a filter is `dimension:name`. */
-export interface Counted extends Period {
+export interface UsageQuery extends Period {
   of?: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export interface Counted extends Period {
 const ROWS_MAX = 1000;
 const DAYS_ASKED_MAX = 10_000;
 
-export const usage = (by: Dimension, counted: Counted) =>
+export const usage = (by: Dimension, counted: UsageQuery) =>
   queryOptions({
     queryKey: ["usage", by, counted],
     queryFn: ({ signal }) => {
@@ -38,7 +38,7 @@ export const usage = (by: Dimension, counted: Counted) =>
     },
   });
 
-export const csvAddress = (by: Dimension, counted: Counted) =>
+export const csvAddress = (by: Dimension, counted: UsageQuery) =>
   `/api/usage${query({ by, limit: DAYS_ASKED_MAX, ...counted, csv: "true" })}`;
 
 /** The budgets of executions by workflow. */
@@ -47,7 +47,7 @@ export const budgets = (period: Period) =>
     queryKey: ["usage", "budgets", period],
     queryFn: ({ signal }) =>
       apiRequest<Schemas["BudgetReport"]>(`/api/budgets${query({ ...period })}`, { signal }).then(
-        (told) => told.budgets,
+        (response) => response.budgets,
       ),
   });
 
@@ -61,7 +61,7 @@ export function lastDays(range: Range, at: number): Period {
   return Number.isNaN(days) ? { since: "", until: "" } : { since: dayOf(at - (days - 1) * DAY_MS), until: dayOf(at) };
 }
 
-export function measured(row: Row, measure: Measure): number {
+export function measureOf(row: Row, measure: Measure): number {
   return measure === "tokens" ? row.inputTokens + row.outputTokens : (row[measure] ?? 0);
 }
 
@@ -72,7 +72,7 @@ export function nameOf(row: Row, by: Dimension): string {
 
 /** One value for each day of the period; days without usage are zero. */
 export function byDay(rows: readonly Row[], measure: Measure, period: Period): [string, number][] {
-  const found = new Map(rows.map((row) => [nameOf(row, "day"), measured(row, measure)]));
+  const found = new Map(rows.map((row) => [nameOf(row, "day"), measureOf(row, measure)]));
   const known = [...found.keys()].sort();
   const first = period.since || known[0];
   const last = period.until || known.at(-1);
@@ -93,7 +93,7 @@ export function partOf(row: BudgetRow): number {
 }
 
 /** Format a value as money, time or count. */
-export function written(value: number, measure: Measure | BudgetRow["measure"], language: string): string {
+export function formatMeasure(value: number, measure: Measure | BudgetRow["measure"], language: string): string {
   if (measure === "costUsd")
     return new Intl.NumberFormat(language, {
       style: "currency",

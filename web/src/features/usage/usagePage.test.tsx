@@ -80,7 +80,7 @@ describe("usage page", () => {
     });
     const { user } = await open("/usage?range=own&since=2001-01-01&until=2001-02-01");
     await screen.findByText("No executions finished in this period.");
-    expect(server.asked("get", "/api/usage")[0]?.query.get("until")).toBe("2001-02-01");
+    expect(server.requestsTo("get", "/api/usage")[0]?.query.get("until")).toBe("2001-02-01");
     await user.click(screen.getByText("7 days"));
     await screen.findByRole("row", { name: /Executions of chain/ });
   });
@@ -99,7 +99,7 @@ describe("usage page", () => {
     await waitFor(() => expect(address()).toContain("by=execution"));
     const only = await screen.findByRole("list", { name: "Filters" });
     expect(only.textContent?.trim()).toBe("model: scripted");
-    expect(server.asked("get", "/api/usage").at(-1)?.query.getAll("of")).toEqual(["model:scripted"]);
+    expect(server.requestsTo("get", "/api/usage").at(-1)?.query.getAll("of")).toEqual(["model:scripted"]);
     await within(screen.getByRole("table", { name: "Usage" })).findByRole("link", { name: /exec-1/ });
     await user.click(within(only).getByRole("button"));
     await waitFor(() => expect(screen.queryByRole("list", { name: "Filters" })).toBeNull());

@@ -53,7 +53,8 @@ function Calls({ found }: { found: readonly Delivery[] }) {
           name: t("webhooks.came"),
           cell: (one) => (
             <>
-              <Chip look={LOOKS[one.outcome]}>{t(`webhooks.outcomes.${one.outcome}`)}</Chip> <Came one={one} />
+              <Chip look={LOOKS[one.outcome]}>{t(`webhooks.outcomes.${one.outcome}`)}</Chip>{" "}
+              <DeliveryOutcome one={one} />
             </>
           ),
         },
@@ -71,7 +72,7 @@ function Calls({ found }: { found: readonly Delivery[] }) {
   );
 }
 
-function Came({ one }: { one: Delivery }) {
+function DeliveryOutcome({ one }: { one: Delivery }) {
   const { t } = useTranslation();
   if (one.executionId)
     return (

@@ -9,7 +9,7 @@ import { CopyButton } from "@/components/CopyButton";
 import { Dialog } from "@/components/Dialog";
 import { JsonField, jsonIn } from "@/components/JsonField";
 import { ErrorMessage } from "@/components/StatusMessage";
-import { addressOf, curlOf, type Tried, tryWebhook, type Webhook } from "./webhooks";
+import { addressOf, curlOf, type TriedWebhook, tryWebhook, type Webhook } from "./webhooks";
 
 /** How to call a webhook, with a form to send one test call. */
 export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) {
@@ -17,7 +17,7 @@ export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) 
   const one = props.webhook;
   const [text, setText] = useState('{\n  "order": 12\n}');
   const data = jsonIn(text);
-  const call = useMutation<Tried, ApiError, Json>({ mutationFn: (given) => tryWebhook(one, given) });
+  const call = useMutation<TriedWebhook, ApiError, Json>({ mutationFn: (given) => tryWebhook(one, given) });
   const curl = curlOf(one, addressOf(one));
   return (
     <Dialog
@@ -36,7 +36,7 @@ export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) 
         >
           {t("webhooks.call")}
         </Button>
-        <div aria-live="polite">{call.data ? <Came told={call.data} /> : null}</div>
+        <div aria-live="polite">{call.data ? <TestOutcome result={call.data} /> : null}</div>
       </div>
       {call.isError ? (
         <div className="mt-3">
@@ -55,13 +55,13 @@ export function WebhookDialog(props: { webhook: Webhook; onClose: () => void }) 
   );
 }
 
-function Came({ told }: { told: Tried }) {
+function TestOutcome({ result }: { result: TriedWebhook }) {
   const { t } = useTranslation();
-  if (!told.accepted) return <span className="text-waiting">{t("webhooks.notAccepted")}</span>;
-  const execution = told.started ?? told.delivered[0];
+  if (!result.accepted) return <span className="text-waiting">{t("webhooks.notAccepted")}</span>;
+  const execution = result.started ?? result.delivered[0];
   return (
     <span className="flex flex-wrap gap-2 text-done">
-      {t(told.started ? "webhooks.started" : "webhooks.published", { count: told.delivered.length })}
+      {t(result.started ? "webhooks.started" : "webhooks.published", { count: result.delivered.length })}
       {execution ? (
         <Link to="/executions/$id" params={{ id: execution }} className="text-accent underline">
           {t("webhooks.open_execution")}

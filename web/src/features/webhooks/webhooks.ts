@@ -5,7 +5,7 @@ import type { Json, Schemas } from "@/api/views";
 
 export type Webhook = Schemas["WebhookView"];
 export type Delivery = Schemas["DeliveryView"];
-export type Tried = Schemas["TriedWebhookView"];
+export type TriedWebhook = Schemas["TriedWebhookView"];
 
 /** Search by path, workflow or event, page by page. */
 export const webhooks = (words: string) =>
@@ -27,10 +27,11 @@ export const deliveries = (one: Webhook) =>
   queryOptions({
     queryKey: ["webhooks", one.path, "deliveries"],
     queryFn: ({ signal }) => apiRequest<{ deliveries: Delivery[] }>(`${triggerOf(one)}/deliveries`, { signal }),
-    select: (told) => told.deliveries,
+    select: (response) => response.deliveries,
   });
 
-export const tryWebhook = (one: Webhook, data: Json) => apiRequest<Tried>(`${triggerOf(one)}/try`, { body: { data } });
+export const tryWebhook = (one: Webhook, data: Json) =>
+  apiRequest<TriedWebhook>(`${triggerOf(one)}/try`, { body: { data } });
 
 export const addressOf = (one: Webhook): string =>
   new URL(one.address.split("/").map(encodeURIComponent).join("/"), window.location.origin).href;

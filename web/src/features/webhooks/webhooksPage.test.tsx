@@ -68,7 +68,7 @@ describe("webhooks page", () => {
     await user.click(form.getByRole("button", { name: "Send test call" }));
     const link = await form.findByRole("link", { name: "Open execution" });
     expect(link.getAttribute("href")).toBe("/executions/exec-1");
-    const [first, second] = server.asked("post", "/api/workflows/{id}/triggers/{trigger}/try");
+    const [first, second] = server.requestsTo("post", "/api/workflows/{id}/triggers/{trigger}/try");
     expect(first?.at).toEqual({ id: "orders", trigger: "call" });
     expect([first?.body, second?.body]).toEqual([{ data: { order: 0 } }, { data: { order: 7 } }]);
   });

@@ -47,24 +47,24 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
     staleTime: 0,
   });
   const definition = shown ?? native.data;
-  const told = isPicture ? null : written.data;
-  const losses = told && typeof told === "object" ? told.losses : [];
+  const exported = isPicture ? null : written.data;
+  const losses = exported && typeof exported === "object" ? exported.losses : [];
   const why = failed ?? (isPicture ? native.error : written.error);
-  const isReady = isPicture ? definition !== undefined : told !== undefined && told !== null;
+  const isReady = isPicture ? definition !== undefined : exported !== undefined && exported !== null;
 
   const take = async () => {
     fail(null);
     try {
       if (!isPicture) {
-        const text = typeof told === "string" ? told : JSON.stringify(told?.document, null, 2);
-        offer(new Blob([text], { type: "text/plain" }), `${id}.${endingOf(format)}`);
+        const text = typeof exported === "string" ? exported : JSON.stringify(exported?.document, null, 2);
+        download(new Blob([text], { type: "text/plain" }), `${id}.${endingOf(format)}`);
       } else if (definition) {
         const name = textIn(definition.name, i18n.language, id);
         const drawing = renderSvg(pictureOf(definition, i18n.language, t), pageInk(), name, (type) =>
           t(`node.${type}`, type),
         );
         const made = format === "png" ? await renderPng(drawing) : new Blob([drawing.text], { type: "image/svg+xml" });
-        offer(made, `${id}.${format}`);
+        download(made, `${id}.${format}`);
       }
       onClose();
     } catch (problem) {
@@ -104,7 +104,7 @@ export default function ExportDialog({ id, shown, isChanged = false, onClose }: 
             <ProblemList problems={losses} />
           </section>
         ) : null}
-        {!isPicture && isReady && typeof told === "object" && losses.length === 0 ? (
+        {!isPicture && isReady && typeof exported === "object" && losses.length === 0 ? (
           <p className="text-done">{t("export.whole")}</p>
         ) : null}
       </div>
@@ -122,7 +122,7 @@ function endingOf(format: Format): string {
 }
 
 /** Download data that the page created. */
-function offer(made: Blob, name: string): void {
+function download(made: Blob, name: string): void {
   const address = URL.createObjectURL(made);
   const link = document.createElement("a");
   link.href = address;

@@ -9,7 +9,7 @@ import { Dialog } from "@/components/Dialog";
 import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage, Loading, ProblemList } from "@/components/StatusMessage";
 import { useStoredState } from "@/components/useStoredState";
-import { type Checked, check as checkText, type Document, readAndChecked } from "./documents";
+import { type Checked, check as checkText, type Document, readDocument } from "./documents";
 import { ImportList } from "./ImportList";
 
 /** Import documents in any dialect: dropped, selected or pasted. They are checked before they are saved. `files` are
@@ -20,7 +20,7 @@ export function ImportDialog(props: { files: readonly File[]; onClose: () => voi
   const [isReading, setReading] = useState(props.files.length > 0);
   const read = useCallback(async (files: readonly File[]) => {
     setReading(true);
-    setDocuments(await Promise.all(files.map(readAndChecked)));
+    setDocuments(await Promise.all(files.map(readDocument)));
     setReading(false);
   }, []);
   const begun = useRef(false);

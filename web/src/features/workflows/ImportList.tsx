@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { Button } from "@/components/Button";
 import { DialogActions } from "@/components/DialogActions";
 import { ErrorMessage, ProblemList } from "@/components/StatusMessage";
-import { canSave, type Document, savedOf, sharedIds } from "./documents";
+import { canSave, type Document, saveDocument, sharedIds } from "./documents";
 
 /** Several documents with the problems, the target id and the result of each. */
 export function ImportList(props: { documents: readonly Document[]; onClose: () => void }) {
@@ -19,7 +19,7 @@ export function ImportList(props: { documents: readonly Document[]; onClose: () 
   const save = useMutation({
     mutationFn: async () => {
       for (const one of left) {
-        const next = await savedOf(one);
+        const next = await saveDocument(one);
         setDocuments((before) => before.map((other) => (other.name === one.name && other === one ? next : other)));
       }
       await client.invalidateQueries({ queryKey: ["workflows"] });

@@ -10,7 +10,7 @@ import { SelectionBar } from "@/components/SelectionBar";
 import { useHasRole } from "@/components/useHasRole";
 import { useSelection } from "@/components/useSelection";
 import { textIn } from "@/i18n";
-import { type Kept, removeEach } from "./catalogue";
+import { type NotDeleted, removeEach } from "./catalogue";
 import { WorkflowRow } from "./WorkflowRow";
 
 const NAMED_MAX = 12;
@@ -23,22 +23,22 @@ export function SavedWorkflows(props: { entries: readonly CatalogueEntry[]; onSt
   const ids = props.entries.map((one) => one.id);
   const selection = useSelection(ids);
   const [isSure, setSure] = useState(false);
-  const [kept, setKept] = useState<readonly Kept[]>([]);
+  const [notDeleted, setNotDeleted] = useState<readonly NotDeleted[]>([]);
   const chosen = props.entries.filter((one) => selection.has(one.id));
   const names = chosen.map((one) => textIn(one.names ?? one.name, i18n.language, one.id));
   const remove = async () => {
-    setKept(await removeEach(chosen));
+    setNotDeleted(await removeEach(chosen));
     selection.clear();
     await client.invalidateQueries({ queryKey: ["workflows"] });
   };
   const more = names.length - NAMED_MAX;
   return (
     <>
-      {kept.length > 0 ? (
+      {notDeleted.length > 0 ? (
         <div role="alert" className="mb-3 rounded-md border border-failed/40 bg-failed-soft p-3 text-failed">
-          <p className="font-medium">{t("workflows.kept", { count: kept.length })}</p>
+          <p className="font-medium">{t("workflows.kept", { count: notDeleted.length })}</p>
           <ul className="mt-1 list-disc pl-5">
-            {kept.map((one) => (
+            {notDeleted.map((one) => (
               <li key={one.id} className="wrap-anywhere">
                 <bdi>{one.id}</bdi> <ErrorDetail code={one.why.code} message={one.why.message} hint={one.why.hint} />
               </li>

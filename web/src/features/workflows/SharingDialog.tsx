@@ -14,7 +14,7 @@ import { type Audience, type Sharing, share, sharing } from "./catalogue";
 
 const AUDIENCES: readonly Audience[] = ["private", "groups", "everyone"];
 
-/** Who may see and use a workflow. Only its owner and admins can change it. */
+/** The users who may see and use a workflow. Only its owner and admins can change it. */
 export function SharingDialog(props: { id: string; name: string; onClose: () => void }) {
   const { t } = useTranslation();
   const known = useQuery({ ...sharing(props.id), refetchOnWindowFocus: false });
@@ -42,10 +42,10 @@ function SharingForm(props: { id: string; read: ApiResponse<Sharing>; self: Me; 
   const { t } = useTranslation();
   const client = useQueryClient();
   const { self } = props;
-  const { value: told, etag } = props.read;
-  const isOwn = self.role === "admin" || told.owner === self.name;
-  const [audience, choose] = useState<Audience>(told.audience);
-  const [groups, setGroups] = useState((told.groups.length > 0 ? told.groups : self.groups).join(", "));
+  const { value: sharingState, etag } = props.read;
+  const isOwn = self.role === "admin" || sharingState.owner === self.name;
+  const [audience, choose] = useState<Audience>(sharingState.audience);
+  const [groups, setGroups] = useState((sharingState.groups.length > 0 ? sharingState.groups : self.groups).join(", "));
   const named = [...new Set(groups.split(",").map((one) => one.trim()))].filter(Boolean);
   const save = useMutation<ApiResponse<Sharing>, ApiError>({
     mutationFn: () => share(props.id, etag, audience, audience === "groups" ? named : []),

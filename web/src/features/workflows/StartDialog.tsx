@@ -12,8 +12,8 @@ import { ErrorMessage, Loading } from "@/components/StatusMessage";
 import { textIn } from "@/i18n";
 import { useServerTexts } from "@/i18n/given";
 import { uniqueId } from "@/uniqueId";
-import { BUILT_IN } from "./ids";
-import { askedIn } from "./inputPrompt";
+import { BUILT_IN_PREFIX } from "./ids";
+import { translatedInput } from "./inputPrompt";
 
 const NOTHING = { type: "object" };
 
@@ -31,7 +31,7 @@ export function StartDialog(props: { workflow: string; onClose: () => void }) {
   const { shelf } = useServerTexts();
   const asked = known.data?.input ?? NOTHING;
   const schema = useMemo(
-    () => (props.workflow.startsWith(BUILT_IN) ? askedIn(asked, shelf) : asked),
+    () => (props.workflow.startsWith(BUILT_IN_PREFIX) ? translatedInput(asked, shelf) : asked),
     [props.workflow, asked, shelf],
   );
   const begin = useMutation<{ executionId: string }, ApiError, Json>({

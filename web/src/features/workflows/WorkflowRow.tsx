@@ -68,7 +68,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
             {entry.enabled ? null : <span className="text-waiting">{t("workflows.disabled")}</span>}
           </p>
           {switching.isError ? <ErrorMessage error={switching.error} /> : null}
-          {switching.data?.length ? <Lost id={entry.id} losses={switching.data} onSeen={switching.reset} /> : null}
+          {switching.data?.length ? <LostText id={entry.id} losses={switching.data} onSeen={switching.reset} /> : null}
         </div>
         {latest ? (
           <Link
@@ -112,7 +112,7 @@ export function WorkflowRow(props: { entry: CatalogueEntry; selection: Selection
 }
 
 /** The server rewrote the author's text: list what was lost. The previous revision still has it. */
-function Lost(props: { id: string; losses: readonly string[]; onSeen: () => void }) {
+function LostText(props: { id: string; losses: readonly string[]; onSeen: () => void }) {
   const { t } = useTranslation();
   return (
     <div role="status" className="mt-1 rounded-md border border-waiting/50 bg-waiting-soft p-2 text-sm">

@@ -58,7 +58,7 @@ export function WorkflowsPage() {
           </>
         ) : null}
       </div>
-      <Narrowing search={search} shown={[...ours, ...shipped]} />
+      <CatalogueFilters search={search} shown={[...ours, ...shipped]} />
 
       <div className="mt-3">
         {saved.isPending ? <Loading /> : null}
@@ -102,7 +102,7 @@ export function WorkflowsPage() {
 }
 
 /** Search text, tags and order; stored in the address. */
-function Narrowing(props: { search: CatalogueSearch; shown: readonly CatalogueEntry[] }) {
+function CatalogueFilters(props: { search: CatalogueSearch; shown: readonly CatalogueEntry[] }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const { search } = props;

@@ -57,21 +57,21 @@ export const share = (id: string, etag: string | null, audience: Audience, group
 export const enable = async (id: string, enabled: boolean): Promise<string[]> =>
   (await apiRequest<{ losses?: string[] }>(at(id), { method: "PATCH", body: { enabled } })).losses ?? [];
 
-export interface Kept {
+export interface NotDeleted {
   id: string;
   why: ApiError;
 }
 
 /** Delete one after another, each with its listed ETag. Returns those that were not deleted, with the reason. */
-export async function removeEach(entries: readonly Pick<CatalogueEntry, "id" | "etag">[]): Promise<Kept[]> {
-  const kept: Kept[] = [];
+export async function removeEach(entries: readonly Pick<CatalogueEntry, "id" | "etag">[]): Promise<NotDeleted[]> {
+  const notDeleted: NotDeleted[] = [];
   for (const { id, etag } of entries) {
     try {
       await apiRequest<void>(at(id), { method: "DELETE", ...ifMatch(etag) });
     } catch (why) {
       if (!(why instanceof ApiError)) throw why;
-      if (why.code !== "unknown-workflow") kept.push({ id, why });
+      if (why.code !== "unknown-workflow") notDeleted.push({ id, why });
     }
   }
-  return kept;
+  return notDeleted;
 }

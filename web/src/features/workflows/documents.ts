@@ -26,7 +26,7 @@ export interface Document {
 
 export const check = (document: string) => apiRequest<Checked>("/api/workflows/check", { body: { document } });
 
-export async function readAndChecked(file: File): Promise<Document> {
+export async function readDocument(file: File): Promise<Document> {
   const begun: Document = { name: file.name, text: "", checked: null, saved: null, failed: null };
   try {
     if (file.size > BYTES_MAX) throw new Error(`${file.name}: ${file.size} > ${BYTES_MAX} bytes`);
@@ -38,7 +38,7 @@ export async function readAndChecked(file: File): Promise<Document> {
 }
 
 /** Save a document; one with errors is saved as a draft, which cannot run. */
-export async function savedOf(document: Document): Promise<Document> {
+export async function saveDocument(document: Document): Promise<Document> {
   try {
     return { ...document, saved: await saveNew(document.text, document.checked?.ok === false), failed: null };
   } catch (why) {

@@ -14,4 +14,4 @@ export function idOf(name: string): string {
 }
 
 /** Prefix of the ids of built-in workflows. */
-export const BUILT_IN = "builtin:";
+export const BUILT_IN_PREFIX = "builtin:";

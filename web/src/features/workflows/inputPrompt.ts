@@ -2,15 +2,15 @@
 import type { Json, JsonObject } from "@/api/views";
 import { objectOf } from "@/features/editor/document/shapes";
 
-const SAID = ["title", "description"];
+const TRANSLATED_FIELDS = ["title", "description"];
 
-export function askedIn(schema: JsonObject, say: (sentence: string) => string): JsonObject {
+export function translatedInput(schema: JsonObject, translate: (sentence: string) => string): JsonObject {
   const properties = Object.entries(objectOf(schema.properties as Json)).map(([name, field]) => [
     name,
     Object.fromEntries(
       Object.entries(objectOf(field)).map(([key, value]) => [
         key,
-        SAID.includes(key) && typeof value === "string" ? say(value) : value,
+        TRANSLATED_FIELDS.includes(key) && typeof value === "string" ? translate(value) : value,
       ]),
     ),
   ]);

@@ -115,7 +115,7 @@ describe("list of workflows", () => {
     await waitFor(() => expect(screen.queryByRole("link", { name: "Tides" })).toBeNull());
     await screen.findByRole("link", { name: "Harbour of another" });
     screen.getByRole("link", { name: "Letters" });
-    expect(server.asked("delete", "/api/workflows/{id}").map((one) => one.headers.get("if-match"))).toEqual([
+    expect(server.requestsTo("delete", "/api/workflows/{id}").map((one) => one.headers.get("if-match"))).toEqual([
       '"1"',
       '"1"',
     ]);
@@ -141,8 +141,8 @@ describe("list of workflows", () => {
     await fill(user, form.getByRole("textbox", { name: /Groups/ }), "desk, night , desk");
     await user.click(form.getByRole("button", { name: "Save" }));
     await noDialog();
-    expect(server.sent("patch", "/api/workflows/{id}")).toEqual([{ enabled: false }]);
-    const [shared] = server.asked("put", "/api/workflows/{id}/sharing");
+    expect(server.bodiesTo("patch", "/api/workflows/{id}")).toEqual([{ enabled: false }]);
+    const [shared] = server.requestsTo("put", "/api/workflows/{id}/sharing");
     expect(shared?.body).toEqual({ audience: "groups", groups: ["desk", "night"] });
     expect(shared?.headers.get("if-match")).toBe('"s1"');
   });
@@ -273,8 +273,8 @@ describe("new workflow", () => {
     expect((await form.findByRole("alert")).textContent).toContain("already");
     await fill(user, form.getByLabelText("Id"), "other-chain");
     await user.click(form.getByRole("button", { name: "Create" }));
-    await waitFor(() => expect(server.sent("post", "/api/workflows")).toHaveLength(2));
-    const [, made] = server.asked("post", "/api/workflows");
+    await waitFor(() => expect(server.bodiesTo("post", "/api/workflows")).toHaveLength(2));
+    const [, made] = server.requestsTo("post", "/api/workflows");
     expect(made?.body).toMatchObject({ id: "other-chain", name: "Chain", nodes: [{ id: "start", type: "start" }] });
     expect(made?.headers.get("if-none-match")).toBe("*");
   });
@@ -343,8 +343,8 @@ describe("start form", () => {
     await user.tab();
     await fill(user, await form.findByRole("textbox", { name: "note" }), "quick");
     await user.click(form.getByRole("button", { name: "Start" }));
-    await waitFor(() => expect(server.sent("post", "/api/workflows/{id}/execute")).toHaveLength(1));
-    expect(server.sent("post", "/api/workflows/{id}/execute")[0].input).toEqual({
+    await waitFor(() => expect(server.bodiesTo("post", "/api/workflows/{id}/execute")).toHaveLength(1));
+    expect(server.bodiesTo("post", "/api/workflows/{id}/execute")[0].input).toEqual({
       goal: "tides",
       count: 3,
       colours: ["red", "blue"],

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Definition, DefinitionNode } from "@/api/views";
 import { foldRegions, frameName, framesOf } from "@/graph/layout/frames";
 import { layoutOf } from "@/graph/layout/quickLayout";
-import { unspoken } from "@/testing/graphs";
+import { untranslated } from "@/testing/graphs";
 import { adjacencyOf, flowOrder } from "./adjacency";
 import { pictureOf } from "./picture";
 import { impliedEdges, regionsOf } from "./regions";
@@ -80,7 +80,7 @@ describe("regions of a draft", () => {
 });
 
 describe("frames", () => {
-  const picture = pictureOf(NESTED, "en", unspoken);
+  const picture = pictureOf(NESTED, "en", untranslated);
 
   it("contain exactly the members of their region", () => {
     const layout = layoutOf(picture);
@@ -96,7 +96,7 @@ describe("frames", () => {
   it("wrap long content into rows and stay rectangles around it", () => {
     const steps = Array.from({ length: 11 }, (_, at) => `a${at}>a${at + 1}`).join(" ");
     const ids = Array.from({ length: 12 }, (_, at) => `a${at}`).join(" ");
-    const long = pictureOf(withRegions(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), { l: ids }), "en", unspoken);
+    const long = pictureOf(withRegions(drawn(`s>l:loop l>a0 ${steps} a11>l l>z`), { l: ids }), "en", untranslated);
     const { positions } = layoutOf(long);
     const [frame] = framesOf(long.regions ?? [], positions);
     expect(new Set([...positions].filter(([id]) => id.startsWith("a")).map(([, at]) => at.y)).size).toBe(3);

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from "vitest";
 import { pictureOf } from "@/graph/model/picture";
-import { unspoken } from "@/testing/graphs";
+import { untranslated } from "@/testing/graphs";
 import { escaped, type Ink, renderSvg } from "./svg";
 
 const INK: Ink = {
@@ -37,7 +37,7 @@ describe("the drawing", () => {
         graph: { regions: [{ id: "each", kind: "parallel", members: ["a"], parent: null }], implied: [] },
       },
       "en",
-      unspoken,
+      untranslated,
     );
     const drawing = renderSvg(picture, INK, "News", (type) => type.toUpperCase());
     const svg = parsed(drawing.text);
@@ -51,7 +51,7 @@ describe("the drawing", () => {
 
   it("escapes untrusted names", () => {
     const name = `</text><script>alert("x")</script>\u0000\u0008\uD800 & 'so' on and on and on`;
-    const picture = pictureOf({ id: "w", nodes: [{ id: "a", type: "agent", name }], edges: [] }, "en", unspoken);
+    const picture = pictureOf({ id: "w", nodes: [{ id: "a", type: "agent", name }], edges: [] }, "en", untranslated);
     const { text } = renderSvg(picture, INK, name, (type) => type);
     expect(text).not.toContain("<script");
     expect(text).not.toContain("\u0000");

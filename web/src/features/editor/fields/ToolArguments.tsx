@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId } from "react";
 import type { Json, JsonObject } from "@/api/views";
 import { ErrorDetail } from "@/components/ErrorDetail";
-import { toolsNamed } from "@/features/tools/tools";
+import { toolsByName } from "@/features/tools/tools";
 import { objectOf } from "../document/shapes";
 import { textOfValue, valueOfText } from "./boxes";
 import { Formula } from "./FormulaField";
@@ -14,7 +14,7 @@ import { Rows } from "./Rows";
 
 export function ToolArguments(box: BoxProps & { tool: string }) {
   // While the user types, the name may not belong to a tool yet.
-  const known = useQuery({ ...toolsNamed([box.tool]), enabled: box.tool !== "" });
+  const known = useQuery({ ...toolsByName([box.tool]), enabled: box.tool !== "" });
   const schema = objectOf(known.data?.[0]?.parameters as Json | undefined);
   const taken = Object.entries(objectOf(schema.properties));
   const value = objectOf(box.value);
