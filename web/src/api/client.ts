@@ -3,7 +3,7 @@ import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { ApiError } from "./http";
 
 export function makeClient(): QueryClient {
-  /** The session is no longer valid: refetch `me`, so that the shell shows the login form. */
+  /** The session has ended: refetch `me`, so that the shell shows the login form. */
   function onError(why: unknown): void {
     if (why instanceof ApiError && why.status === 401 && !(client.getQueryState(["me"])?.error instanceof ApiError))
       void client.invalidateQueries({ queryKey: ["me"] });

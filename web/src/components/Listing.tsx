@@ -7,7 +7,7 @@ import "./listing.css";
 export interface Column<T> {
   /** Title of the column; on a card it precedes the value. */
   name: string;
-  /** Null if there is no value; a card then omits the cell. */
+  /** Null without a value; a card then omits the cell. */
   cell: (one: T) => ReactNode;
   /** Align to the right, as for numbers. */
   isNumber?: boolean;

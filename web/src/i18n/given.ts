@@ -13,7 +13,7 @@ const GIVEN: Partial<Record<Language, () => Promise<ServerTexts>>> = {
 export interface ServerTranslation {
   about: (sentence: string) => string;
   choice: (field: string, value: string) => string;
-  /** Null if there is no translation. */
+  /** Null without a translation. */
   meaning: (code: string) => string | null;
   operation: (summary: string) => string;
   shelf: (sentence: string) => string;

@@ -1,4 +1,4 @@
-/** The streams of one window: through the shared worker, or through a hub in the window if there is no worker. */
+/** The streams of one window: through the shared worker, or through a hub in the window if workers are not available. */
 import { ApiError } from "@/api/http";
 import type { Connection, StreamMessage } from "./follow";
 import { type FromHub, Hub, type OpenMessage, type ToHub } from "./hub";
@@ -61,7 +61,7 @@ export class Streams {
     return () => this.restartListeners.delete(listener);
   }
 
-  /** Use the shared worker; if there is none or it stops responding, use a hub of this window. */
+  /** Use the shared worker; if it is not available or stops responding, use a hub of this window. */
   private connectHub(): void {
     const startOwnHub = () => {
       const hub = new Hub();

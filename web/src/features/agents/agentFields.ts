@@ -15,7 +15,7 @@ export function objectOf(value: Json | undefined): JsonObject {
   return value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
 }
 
-/** The number in a text field; undefined if there is none. */
+/** The number in a text field; undefined for any other text. */
 export function numberIn(text: string): number | undefined {
   const found = Number(text);
   return text.trim() === "" || !Number.isFinite(found) ? undefined : found;

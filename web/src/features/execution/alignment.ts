@@ -84,7 +84,7 @@ function groupDifference(pairs: readonly Pair[]): Group["difference"] {
     : "differs";
 }
 
-/** Index of the first difference; -1 if there is none. */
+/** Index of the first difference; -1 for equal executions. */
 export function firstDifference(pairs: readonly Pair[]): number {
   return pairs.findIndex((pair) => pair.difference !== "same");
 }

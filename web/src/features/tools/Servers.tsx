@@ -6,7 +6,7 @@ import { ErrorDetail } from "@/components/ErrorDetail";
 import { Listing } from "@/components/Listing";
 import { type Server, servers } from "./tools";
 
-/** The configured MCP servers with their errors; nothing if there are none. */
+/** The configured MCP servers with their errors; nothing without a configured server. */
 export function Servers() {
   const { t } = useTranslation();
   const known = useQuery(servers());
