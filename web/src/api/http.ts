@@ -19,18 +19,18 @@ export class ApiError extends Error {
   readonly hint: string;
   readonly problems: Problem[];
   /** For a partial run that cannot start: the node it fails at, and the reason. */
-  readonly unfit: { node: string; error: string } | null;
+  readonly unfit: { node: string; reason: string } | null;
 
   constructor(
     status: number,
-    problem: { detail?: string; code?: string; hint?: string; problems?: Problem[]; node?: string; error?: string },
+    problem: { detail?: string; code?: string; hint?: string; problems?: Problem[]; node?: string; why?: string },
   ) {
     super(problem.detail || `HTTP ${status}`);
     this.status = status;
     this.code = problem.code ?? "unreachable";
     this.hint = problem.hint ?? "";
     this.problems = problem.problems ?? [];
-    this.unfit = problem.node && problem.error ? { node: problem.node, error: problem.error } : null;
+    this.unfit = problem.node && problem.why ? { node: problem.node, reason: problem.why } : null;
   }
 
   /** The server did not respond at all. */

@@ -16,7 +16,7 @@ export function StartError({ why }: { why: ApiError }) {
   const { t, i18n } = useTranslation();
   const { draft, pick, canvas } = useEditor();
   const nameOf = useNodeName();
-  const { node: id, error: reason } = why.unfit ?? {};
+  const { node: id, reason } = why.unfit ?? {};
   const node = draft.shown.nodes.find((one) => one.id === id);
   if (!node || !i18n.exists(`try.unfit.${reason}`)) return <ErrorMessage error={why} />;
   const name = nameOf(node.id);
