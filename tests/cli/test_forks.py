@@ -25,7 +25,7 @@ edges:
   - {source: write, target: count}
   - {source: count, target: print}
 """
-SCRIPT = "rules: [{node: write, text: Once.}, {node: print, text: CommandResult.}]"
+SCRIPT = "rules: [{node: write, text: Once.}, {node: print, text: Printed.}]"
 
 
 def ran(prompt: Prompt) -> str:

@@ -208,7 +208,7 @@ BUGS: dict[str, Bug] = {
     "siblings of a failed branch run on": Bug(
         completion, "cancel_branches", nothing, test_failures.test_a_failed_branch_cancels_its_siblings
     ),
-    "what arrives during a pause is lost": Bug(limits, "hold", nothing),
+    "what arrives during a pause is lost": Bug(limits, "hold_arrival", nothing),
     "limits are not asked": Bug(
         limits,
         "before_step",
@@ -231,7 +231,7 @@ BUGS: dict[str, Bug] = {
         test_failures.test_a_failed_attempt_is_retried_with_growing_waits_until_no_attempt_is_left,
     ),
     "branches that had to wait never begin": Bug(
-        parallels, "pump", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
+        parallels, "start_branches", nothing, test_parallel.test_at_most_max_parallel_branches_run_at_a_time_in_order
     ),
     "time counts while nothing may work": Bug(
         scopes, "tick", counts_all_time, test_lifetime.test_execution_time_does_not_count_during_a_pause
