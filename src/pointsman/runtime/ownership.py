@@ -291,8 +291,9 @@ class SharedOwnership:
             except PointsmanError as why:
                 LOG.warning("the mail of this runtime cannot be read: [%s] %s", why.code, why)
                 await asyncio.sleep(LOOK_S)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), LOOK_S)
+            with suppress(TimeoutError):  # `wait_for` of Python 3.11 ignores a cancellation that comes with the event.
+                async with asyncio.timeout(LOOK_S):
+                    await self._woken.wait()
 
     async def _turn(self) -> None:
         await self._look()

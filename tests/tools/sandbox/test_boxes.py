@@ -377,6 +377,20 @@ async def test_a_cancelled_program_has_ended_when_its_call_returns(box: BoxName)
 
 
 @each_box
+async def test_a_program_cancelled_at_any_moment_of_its_start_has_ended(box: BoxName) -> None:
+    """Early on, the sandbox has not yet arranged that its processes end with the first one."""
+    box_or_skip(box)
+    for delay in range(60):
+        running = asyncio.create_task(ran(box, "exec sleep 623"))
+        await asyncio.sleep(delay * 0.0002)
+        running.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(asyncio.CancelledError):
+                await running
+    assert not _running("623")
+
+
+@each_box
 @pytest.mark.parametrize("turns", range(5))
 @pytest.mark.filterwarnings("always::ResourceWarning")
 def test_the_end_of_an_event_loop_leaves_no_program(box: BoxName, turns: int, recwarn: pytest.WarningsRecorder) -> None:

@@ -18,6 +18,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
 from msgspec import Struct
@@ -148,6 +149,9 @@ def _tried(box: Sandbox) -> Sandbox:
     return box
 
 
+STOPPED: Final = frozenset({"T", "t", "Z", "X", ""})
+"""States of a process that starts no child any more."""
+STOP_LOOK_S: Final = 0.001
 CHUNK: Final = 65_536
 BY_SIGNAL: Final = 128
 """Added by shells to the number of the signal that ended a program."""
@@ -202,19 +206,7 @@ class _Room:
 
 async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
     """Run a program with `given` as its standard input. Raises `SandboxFailed`, `OutputTooLarge`, `TookTooLong`."""
-    user = box.user(job)
-    process = await asyncio.create_subprocess_exec(
-        *box.command_line(job),
-        stdin=PIPE if given else DEVNULL,
-        stdout=PIPE,
-        stderr=PIPE,
-        env={},
-        cwd="/",
-        start_new_session=True,
-        user=user,
-        group=user,
-        extra_groups=None if user is None else (),
-    )
+    process = await _start(box, job, given)
     bound = asyncio.timeout(job.bounds.seconds)
     try:
         async with bound:
@@ -233,6 +225,32 @@ async def bounded(box: Sandbox, job: Job, given: bytes = b"") -> ProcessResult:
             hint="`pointsman doctor` shows the state of the sandbox.",
         )
     return ended
+
+
+async def _start(box: Sandbox, job: Job, given: bytes) -> Process:
+    """Start a program. A cancellation waits for the start: only a program that has started can be ended completely."""
+    user = box.user(job)
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *box.command_line(job),
+            stdin=PIPE if given else DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={},
+            cwd="/",
+            start_new_session=True,
+            user=user,
+            group=user,
+            extra_groups=None if user is None else (),
+        )
+    )
+    try:
+        await wait_uninterrupted(lambda: asyncio.wait({starting}))
+    except asyncio.CancelledError:
+        if not starting.cancelled() and starting.exception() is None:
+            await _end(starting.result())
+        raise
+    return starting.result()
 
 
 async def _result_of(process: Process, room: _Room, given: bytes) -> ProcessResult:
@@ -262,10 +280,42 @@ async def _write_input(process: Process, given: bytes) -> None:
 
 async def _end(process: Process) -> None:
     """Kill the process group. With namespaces, every process in the sandbox ends with the first one."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+    await wait_uninterrupted(lambda: _kill_group(process))
     await wait_uninterrupted(lambda: _wait_for_exit(process))
+
+
+async def _kill_group(process: Process) -> None:
+    """Kill a process group, and the children of its leader that have left the group.
+
+    bubblewrap starts its child in a session of its own. Early on, this child has not yet asked the kernel to end with
+    its parent. A leader that has stopped starts no further children.
+    """
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGSTOP)
+        while _state(process.pid) not in STOPPED:  # noqa: ASYNC110 - the kernel sends no event
+            await asyncio.sleep(STOP_LOOK_S)
+        for child in _children(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _state(process: int) -> str:
+    """Return the state letter of a process; empty if it is gone, or where the system has no /proc."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def _children(process: int) -> list[int]:
+    """Return the children of a process with one thread; none where the system does not list them."""
+    try:
+        return [*map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())]
+    except OSError:
+        return []
 
 
 async def _wait_for_exit(process: Process) -> None:
