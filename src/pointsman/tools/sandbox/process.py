@@ -280,8 +280,12 @@ async def _write_input(process: Process, given: bytes) -> None:
 
 async def _end(process: Process) -> None:
     """Kill the process group. With namespaces, every process in the sandbox ends with the first one."""
-    await wait_uninterrupted(lambda: _kill_group(process))
-    await wait_uninterrupted(lambda: _wait_for_exit(process))
+
+    async def ended() -> None:
+        await _kill_group(process)
+        await _wait_for_exit(process)
+
+    await wait_uninterrupted(ended)
 
 
 async def _kill_group(process: Process) -> None:

@@ -242,9 +242,9 @@ const HANDLERS: Record<string, (timeline: ExecutionTimeline, event: JournalEvent
   },
   started(timeline, event) {
     timeline.parent = typeof event.parent === "string" ? event.parent : null;
-    const options = event.options as { trial?: { mocked?: JsonObject } } | undefined;
+    const options = event.options as { trial?: { pinned?: JsonObject } } | undefined;
     // Names with "#" are single steps whose results come from an earlier run, not mocks.
-    timeline.mocked = new Set(Object.keys(options?.trial?.mocked ?? {}).filter((one) => !one.includes("#")));
+    timeline.mocked = new Set(Object.keys(options?.trial?.pinned ?? {}).filter((one) => !one.includes("#")));
   },
   forked(timeline, event) {
     timeline.parent = null;

@@ -15,7 +15,7 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
   const { t, i18n } = useTranslation();
   const { draft, select } = useEditor();
   const nameOf = useNodeName();
-  const { from, onClose, restoreFocus: goOn } = props;
+  const { from, onClose, restoreFocus } = props;
   const definition = draft.shown;
   const source = from.kind === "node" ? from.id : (edgeNamed(definition, from.id)?.source ?? "");
   const refusals = refusalsFrom(definition, source, "source");
@@ -26,7 +26,7 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
       name: box.name,
       about: t(`node.${box.type}`, box.type),
       icon: iconOf(box.type),
-      refusal: why ? t(`connect.${why}`) : undefined,
+      disabledReason: why ? t(`connect.${why}`) : undefined,
     };
   });
   const lead = (target: string) => {
@@ -39,7 +39,7 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
     onClose();
   };
   return (
-    <Dialog open onClose={onClose} title={t("outline.connect", { name: nameOf(source) })} {...(goOn ? { goOn } : {})}>
+    <Dialog open onClose={onClose} title={t("outline.connect", { name: nameOf(source) })} {...(restoreFocus ? { moveFocus: restoreFocus } : {})}>
       <Chooser label={t("outline.connectTo")} choices={choices} onChoose={lead} />
     </Dialog>
   );

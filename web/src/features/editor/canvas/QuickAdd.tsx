@@ -22,7 +22,7 @@ export default function QuickAdd(props: {
       open
       onClose={props.onClose}
       title={t("canvas.addTitle")}
-      {...(props.restoreFocus ? { goOn: props.restoreFocus } : {})}
+      {...(props.restoreFocus ? { moveFocus: props.restoreFocus } : {})}
     >
       <Chooser label={t("canvas.addWhat")} choices={choices} onChoose={props.onAdd} />
     </Dialog>
