@@ -39,7 +39,12 @@ export default function ConnectDialog(props: { from: Picked; onClose: () => void
     onClose();
   };
   return (
-    <Dialog open onClose={onClose} title={t("outline.connect", { name: nameOf(source) })} {...(restoreFocus ? { moveFocus: restoreFocus } : {})}>
+    <Dialog
+      open
+      onClose={onClose}
+      title={t("outline.connect", { name: nameOf(source) })}
+      {...(restoreFocus ? { moveFocus: restoreFocus } : {})}
+    >
       <Chooser label={t("outline.connectTo")} choices={choices} onChoose={lead} />
     </Dialog>
   );
