@@ -68,6 +68,7 @@ def test_faces_write_no_audit_entry() -> None:
 
 
 OF_THE_PROCESS: Final = {
+    "keep_leading": "the worker role",
     "leading": "the worker role",
     "logging_to": "logs",
     "telemetry_of": "telemetry",

@@ -150,18 +150,7 @@ class LocalRuntime:
         """
         self._neighbours = ForeignWriters(store, self.drivers, clock, take_work=self.take_work)
         self.worker = open_worker()
-        self.ownership: Ownership = (
-            LocalOwnership()
-            if store.claims is None
-            else SharedOwnership(
-                store.claims,
-                self.worker,
-                decide=self.decide,
-                lost=self._lost_claim,
-                look=self._release_idle,
-                is_gone=is_gone,
-            )
-        )
+        self.ownership = self._open_ownership()
         self.followers: WeakValueDictionary[ExecutionId, Follower] = WeakValueDictionary()
         """Executions that other runtimes own, as this one reads them."""
         self.is_leading = False
@@ -169,6 +158,18 @@ class LocalRuntime:
         self.stands_by = False
         """Whether this process becomes the leader when no other one is: it releases what only waits."""
         self._making: dict[ExecutionId, DriverOpening] = {}
+
+    def _open_ownership(self) -> Ownership:
+        if self.store.claims is None:
+            return LocalOwnership()
+        return SharedOwnership(
+            self.store.claims,
+            self.worker,
+            decide=self.decide,
+            lost=self._lost_claim,
+            look=self._release_idle,
+            is_gone=is_gone,
+        )
 
     @property
     def effects(self) -> EffectStore:
