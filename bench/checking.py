@@ -17,8 +17,10 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final, NamedTuple
 
+from pointsman.definition.problems import Problem
 from pointsman.definition.reading.documents import BYTES_MAX, YAML_BYTES_MAX
-from pointsman.dialects.checking import checked
+from pointsman.dialects.checking import found_in, positioned_problems
+from pointsman.dialects.detect import ReadDocument
 from pointsman.dialects.shapes import DIALECTS
 from pointsman.values import JsonObject
 from pointsman.workflows.conversion import converted, yaml_text
@@ -40,6 +42,11 @@ class Cost(NamedTuple):
     """CPU time for each of them."""
     kilobytes: float
     """Peak memory for each of them, beside what the process had before."""
+
+
+def problems_of(read: ReadDocument) -> tuple[Problem, ...]:
+    """Check a document that has been read."""
+    return positioned_problems(read, found_in(read)[1])
 
 
 def cpu_us(work: Callable[[], object], per: int) -> float:
@@ -70,14 +77,14 @@ def source_of(shape: str, nodes: int) -> tuple[Workflow, int]:
 def measure(shape: str, nodes: int) -> Cost | None:
     """None: a document of that size is refused."""
     gc.disable()
-    checked(Workflow(json.dumps(chain(10))).read)  # What is imported or cached once does not count.
+    problems_of(Workflow(json.dumps(chain(10))).read)  # What is imported or cached once does not count.
     source, parts = source_of(shape, nodes)
     if source.chars > (YAML_BYTES_MAX if shape.endswith("YAML") else BYTES_MAX):
         return None
     gc.collect()
     before = peak_kilobytes()
     read = cpu_us(lambda: source.read, parts)
-    check = cpu_us(lambda: checked(source.read), parts)
+    check = cpu_us(lambda: problems_of(source.read), parts)
     return Cost(parts, read, check, (peak_kilobytes() - before) / parts)
 
 

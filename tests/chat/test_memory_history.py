@@ -17,7 +17,7 @@ from pointsman.settings import Settings
 from pointsman.settings.sections import MemorySettings
 from pointsman.values import Json
 from pointsman.workflows.scripts import parse_script
-from tests.chat.test_memory import Hands, kept, remembering
+from tests.chat.test_memory import HandClock, kept, remembering
 from tests.chat.test_memory_tools import call
 from tests.chat.test_memory_tools import remembering as agent_that
 
@@ -66,7 +66,7 @@ async def test_a_write_of_an_agent_records_its_tool() -> None:
 
 
 async def test_a_restored_value_keeps_its_expiry() -> None:
-    clock = Hands()
+    clock = HandClock()
     async with Pointsman("memory:", settings=Settings(), clock=clock) as app:
         memory = app.memory.of("user", "ann")
         await memory.set("tone", "short", ttl=100.0)
@@ -100,7 +100,7 @@ async def test_deleting_a_persons_memory_deletes_its_history(store_url: str) -> 
 
 
 async def test_deleted_executions_and_expired_values_lose_their_history(store_url: str) -> None:
-    clock = Hands()
+    clock = HandClock()
     async with Pointsman(store_url, settings=Settings(), clock=clock) as app:
         execution = await app.start(remembering("execution", operation="set"), {"text": "a"})
         await execution.output()

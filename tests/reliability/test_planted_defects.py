@@ -78,7 +78,7 @@ from tests.reliability import (
 )
 from tests.reliability.findings import NotHere
 from tests.reliability.killing import KillExperiment
-from tests.reliability.large_state import Seen
+from tests.reliability.large_state import Report
 from tests.reliability.servers import server
 from tests.reliability.tenants import KINDS
 from tests.reliability.workload import EFFECT_S
@@ -232,8 +232,8 @@ def test_the_values_row_detects_silent_changes(monkeypatch: pytest.MonkeyPatch) 
 def test_the_state_row_detects_duplicated_changed_or_accepted_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_state, "PARTS", 1)
     right = large_state.digest(large_state.value(1))
-    waits, ends = Seen("waiting", "", "", 100.0, "exec-a"), Seen("completed", "", right, 100.0, "exec-a")
-    refused = Seen("failed", "state-too-large", "", 100.0, "exec-b")
+    waits, ends = Report("waiting", "", "", 100.0, "exec-a"), Report("completed", "", right, 100.0, "exec-a")
+    refused = Report("failed", "state-too-large", "", 100.0, "exec-b")
     assert large_state.judged(waits, ends, ends, refused).holds
     assert not large_state.judged(waits._replace(peak_mb=200.0), ends, ends, refused).holds
     assert not large_state.judged(waits, ends, ends._replace(digest="other"), refused).holds
