@@ -5,6 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 TIME ?= 8h
 PYTEST ?= pytest
+SIZE ?= ci
 # Tests of processes and browsers wait for 40 % of their time: two workers for each core keep the cores busy.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2) * 2)))
 BIN := $(VENV)/bin
@@ -21,13 +22,14 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-pythons test-core test-web check static house lint ui types bench bench-peers bench-growth \
+.PHONY: help demo test test-unit test-scale test-pythons test-core test-web check static house lint ui types bench bench-peers bench-growth \
 	bench-instructions bench-check reliability fuzz soak requirements lock clean
 
 help:
 	@echo "make demo          real workflows, offline"
 	@echo "make test-unit     the unit tier: pure and in memory, seconds, for every edit"
 	@echo "make test          unit and integration tests, and the web app in a browser; the house rules are in make check"
+	@echo "make test-scale    clusters: Temporal, Restate and PostgreSQL, killed and cut off; all of it: make test-scale SIZE=full"
 	@echo "make test-pythons  the unit tier on every Python from 3.11 that this machine has"
 	@echo "make test-core     the wheel without extras, in a fresh environment"
 	@echo "make check         lint, format, types, walls between modules, house rules"
@@ -64,6 +66,9 @@ test-core: $(VENV)/dev.stamp ui
 test: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/bubblewrap.stamp $(VENV)/nginx.stamp $(VENV)/llama.stamp $(VENV)/chromium.stamp ui
 	$(if $(ARGS),,@$(call npm,test))
 	$(BIN)/python -m $(PYTEST) -n $(WORKERS) --ignore=tests/house $(ARGS)
+
+test-scale: $(VENV)/dev.stamp $(VENV)/postgresql.stamp $(VENV)/temporal.stamp $(VENV)/restate.stamp
+	$(BIN)/python -m $(PYTEST) --tier scale --size $(SIZE) -n $(WORKERS) $(ARGS)
 
 test-web: ui
 	@$(call npm,test)
@@ -153,6 +158,14 @@ $(VENV)/nginx.stamp: tests/install-nginx $(VENV)/pip.stamp
 
 $(VENV)/llama.stamp: tests/install-llama $(VENV)/pip.stamp
 	@tests/install-llama
+	@touch $@
+
+$(VENV)/temporal.stamp: tests/install-temporal $(VENV)/pip.stamp
+	@tests/install-temporal
+	@touch $@
+
+$(VENV)/restate.stamp: tests/install-restate $(VENV)/pip.stamp
+	@tests/install-restate
 	@touch $@
 
 $(VENV)/runtime.stamp: requirements/runtime.lock pyproject.toml $(VENV)/pip.stamp

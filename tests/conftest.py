@@ -18,7 +18,7 @@ import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import postgres, tiers
+from tests import engine_servers, postgres, tiers
 from tests.house.requirements import REQUIREMENTS
 from tests.local_model import server as model_server
 
@@ -98,7 +98,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     browser.addoption("--weak", type=float, nargs="?", const=6.0, default=0.0, help="a browser so many times slower")
     browser.addoption("--late", type=float, nargs="?", const=300.0, default=0.0, help="so many ms before each deed")
     group = parser.getgroup("tiers", "which tests run")
-    group.addoption("--tier", choices=("unit", "all"), default="all", help="unit: what is pure and in memory")
+    group.addoption(
+        "--tier",
+        choices=("unit", "all", "scale"),
+        default="all",
+        help="unit: pure, in memory; all: unit and integration; scale: distributed engines and several servers",
+    )
+    group.addoption("--size", choices=("ci", "full"), default="ci", help="full: with the long tests of the scale tier")
 
 
 def pytest_configure() -> None:
@@ -130,13 +136,26 @@ def cluster() -> Iterator[postgres.Cluster]:
     yield from postgres.own_cluster()
 
 
+@pytest.fixture
+def temporal_server(tmp_path: Path) -> Iterator[engine_servers.EngineProcess]:
+    """A Temporal server of this test, which may kill, stop and restart it."""
+    yield from engine_servers.temporal(tmp_path)
+
+
+@pytest.fixture
+def restate_server(tmp_path: Path) -> Iterator[engine_servers.EngineProcess]:
+    """A Restate server of this test, which may kill, stop and restart it."""
+    yield from engine_servers.restate(tmp_path)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the output of the model server to the report of a failed test."""
+    """Add the output of the servers that a failed test used to its report."""
     report = yield
     if report.failed:
         used: dict[str, object] = getattr(item, "funcargs", {})
-        servers = {name: one for name, one in used.items() if isinstance(one, model_server.ModelServer)}
+        kinds = (model_server.ModelServer, engine_servers.EngineProcess)
+        servers = {name: one for name, one in used.items() if isinstance(one, kinds)}
         report.sections += [(f"log of {name}", one.log_tail) for name, one in servers.items()]
     return report
 
@@ -170,9 +189,10 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_requirements(items)
-    if config.getoption("tier") == "unit":
-        left = [item for item in items if tiers.is_integration(item)]
-        items[:] = [item for item in items if not tiers.is_integration(item)]
+    tier, size = str(config.getoption("tier")), str(config.getoption("size"))
+    left = [item for item in items if not tiers.selected(item, tier, size)]
+    if left:
+        items[:] = [item for item in items if tiers.selected(item, tier, size)]
         config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 

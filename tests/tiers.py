@@ -1,7 +1,9 @@
-"""The tiers of tests: `unit` is pure and in memory, `integration` needs sockets, processes or stores of files.
+"""The tiers of tests: `unit` is pure and in memory, `integration` needs sockets, processes or stores of files, `scale`
+needs the server of a distributed engine, or several processes that it kills.
 
     pytest --tier unit      the unit tier alone: seconds, for every edit
-    pytest                  both
+    pytest                  unit and integration
+    pytest --tier scale     the scale tier alone, in the size of CI; `--size full` adds the long versions
 
 A test belongs to the unit tier unless its folder, a fixture, a store that it is given, or its mark says otherwise. A
 unit test that opens a socket, starts a process or opens a store of files fails, in every run.
@@ -20,6 +22,7 @@ import pytest
 
 TESTS: Final = Path(__file__).parent
 MARK: Final = "integration"
+SCALE: Final = "scale"
 
 FOLDERS: Final = frozenset(
     {"cli", "client", "deploy", "house", "local_model", "mcp", "reliability", "server", "soak", "web"}
@@ -28,6 +31,9 @@ FOLDERS: Final = frozenset(
 
 FIXTURES: Final = frozenset({"cluster", "file_store", "httpserver", "local_model", "postgres_url", "served"})
 """Fixtures that start something."""
+
+ENGINES: Final = frozenset({"temporal_server", "restate_server"})
+"""Fixtures that start the server of a distributed engine."""
 
 STORES: Final = frozenset({"postgres", "postgresql", "sqlite"})
 """Parameters of tests that run on several stores, besides `memory`."""
@@ -89,8 +95,28 @@ def is_in_memory(database: object) -> bool:
     return database == ":memory:" or "mode=memory" in str(database)
 
 
+def selected(item: pytest.Item, tier: str, size: str) -> bool:
+    """Whether a test runs in a tier (`unit`, `all`, `scale`) and a size of the scale tier (`ci`, `full`)."""
+    if is_scale(item):
+        return tier == SCALE and (size == "full" or not is_long(item))
+    return tier == "all" or (tier == "unit" and not is_integration(item))
+
+
+def is_scale(item: pytest.Item) -> bool:
+    """Whether a test belongs to the scale tier."""
+    names = getattr(item, "fixturenames", ())
+    return item.get_closest_marker(SCALE) is not None or not ENGINES.isdisjoint(names)
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether a test of the scale tier is too long for CI: `@pytest.mark.scale("full")`."""
+    return any("full" in mark.args for mark in item.iter_markers(SCALE))
+
+
 def is_integration(item: pytest.Item) -> bool:
-    """Whether a test belongs to the integration tier."""
+    """Whether a test belongs to the integration tier, or to the scale tier."""
+    if is_scale(item):
+        return True
     if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in FOLDERS:
         return True
     if item.get_closest_marker(MARK) or not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):

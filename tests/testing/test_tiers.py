@@ -1,4 +1,4 @@
-"""The unit tier: a test that leaves it fails, whatever runs."""
+"""The tiers: a unit test that leaves its tier fails, whatever runs; the scale tier runs alone."""
 
 from __future__ import annotations
 
@@ -98,3 +98,41 @@ def test_the_report_of_a_failed_test_has_the_log_of_the_model_server(tmp_path: P
     assert "1 failed, 1 passed" in ended.stdout, ended.stdout + ended.stderr
     assert ended.stdout.count("slot 0: out of memory") == 1
     assert "log of local_model" in ended.stdout
+
+
+SIZES = """
+import pytest
+
+@pytest.mark.scale
+def test_short(): pass
+
+@pytest.mark.scale("full")
+def test_long(): pass
+
+def test_of_an_engine(restate_server): pass
+
+def test_unit(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        ((), {"test_unit"}),
+        (("--tier", "unit"), {"test_unit"}),
+        (("--tier", "scale"), {"test_short", "test_of_an_engine"}),
+        (("--tier", "scale", "--size", "full"), {"test_short", "test_of_an_engine", "test_long"}),
+    ],
+    ids=["default", "unit", "scale", "full size"],
+)
+def test_the_scale_tier_runs_only_where_it_is_selected(
+    options: tuple[str, ...], chosen: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    requirement\n    scale\n")
+    (tmp_path / "test_all.py").write_text(SIZES)
+    program = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:schemathesis", "-p", "tests.conftest"]
+    surroundings = {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}
+    ended = subprocess.run(
+        [*program, *options, "test_all.py"], cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False
+    )
+    assert {line.partition("::")[2] for line in ended.stdout.splitlines() if "::" in line} == chosen, ended.stdout
