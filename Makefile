@@ -22,7 +22,7 @@ npm = if test -d web/node_modules; then echo "npm run $(1)" && cd web && npm run
 	else echo "npm run $(1) is left out: there is no Node, or npm has not run (make ui)"; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-unit test-scale test-pythons test-core test-web check static house lint ui types bench bench-peers bench-growth \
+.PHONY: help demo test test-unit test-scale test-pythons test-core test-web check static house lint ui docs types bench bench-peers bench-growth \
 	bench-instructions bench-check reliability fuzz soak requirements lock clean
 
 help:
@@ -38,6 +38,7 @@ help:
 	@echo "make lint          lint and format only, and the style and types of the web app"
 	@echo "make test-web      the tests of the web app that need no browser"
 	@echo "make ui            the web app, where Node is there"
+	@echo "make docs          the documentation site, which pointsman serve serves at /docs/"
 	@echo "make types         the types of the web app, from the server's OpenAPI document"
 	@echo "make bench         what a step costs, through the public API and in the engine alone"
 	@echo "make bench-peers   the same shapes beside other products, each in an environment of its own"
@@ -91,6 +92,9 @@ lint: $(VENV)/dev.stamp ui
 ui: $(VENV)/pip.stamp
 	@test -e $(VENV)/dev.stamp -o -e $(VENV)/runtime.stamp || $(MAKE) --no-print-directory $(VENV)/runtime.stamp
 	@$(BIN)/python hatch_build.py
+
+docs: $(VENV)/dev.stamp
+	$(BIN)/python docs/site/build.py
 
 types: $(VENV)/dev.stamp ui
 	$(BIN)/python -m tests.web.types

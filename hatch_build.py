@@ -1,10 +1,11 @@
-"""Builds the web app into the package if its sources are newer than the build. Also: `python hatch_build.py`.
+"""Builds the web app into the package if its sources have changed since the last build. Also: `python hatch_build.py`.
 
     POINTSMAN_UI=auto     build if npm is installed, otherwise print what is missing (the default)
     POINTSMAN_UI=require  fail if it cannot be built
     POINTSMAN_UI=skip     do not build
 
-A wheel contains the built app, so its users need no Node. An editable install builds nothing by itself.
+A wheel contains the built app and the documentation site (`docs/site/build.py`), so its users need no Node. An editable
+install builds nothing by itself.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT: Final = Path(__file__).parent
 WEB: Final = ROOT / "web"
 STATIC: Final = ROOT / "src" / "pointsman" / "server" / "static"
+DOCUMENTATION: Final = ROOT / "docs" / "site" / "build.py"
 STAMP: Final = STATIC / ".sources"
 LEFT_OUT: Final = frozenset({"node_modules", "testing"})
 """Folders that the built app has nothing of; neither has it of files whose names contain `.test.`."""
@@ -39,6 +41,7 @@ class WebAppHook(BuildHookInterface[Any]):
         if version == "editable" or not WEB.is_dir():
             return
         self.app.display_info(build_ui(os.environ.get("POINTSMAN_UI", "auto")))
+        subprocess.run([sys.executable, str(DOCUMENTATION)], check=True)
 
 
 def build_ui(wish: str) -> str:

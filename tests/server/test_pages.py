@@ -83,3 +83,56 @@ async def test_a_missing_build_of_the_app_is_reported_with_the_build_command(
     assert (reply.status_code, "make ui" in reply.text) == (200, True)
     assert (await served.client.get("/workflows")).status_code == 404
     assert (await served.client.get("/health")).status_code == 200
+
+
+@pytest.fixture
+def documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Build a small documentation site, and a file beside it that must not be served."""
+    folder = tmp_path / "documentation"
+    (folder / "guide").mkdir(parents=True)
+    (folder / "index.html").write_text("<title>the start</title>", "utf-8")
+    (folder / "guide" / "index.html").write_text("<title>the guide</title>", "utf-8")
+    (folder / "guide.md").write_text("# The guide", "utf-8")
+    (folder / "script-hashes.txt").write_text("abc=\nxyz=\n", "utf-8")
+    (tmp_path / "secret.txt").write_text("secret", "utf-8")
+    monkeypatch.setattr(pages, "DOCUMENTATION", folder)
+    pages.documentation_headers.cache_clear()
+    return folder
+
+
+async def test_the_documentation_is_served_with_the_hashes_of_its_scripts(served: Served, documentation: Path) -> None:
+    start = await served.client.get("/docs/")
+    assert (start.status_code, "the start" in start.text) == (200, True)
+    assert "script-src 'self' 'sha256-abc=' 'sha256-xyz=';" in start.headers["content-security-policy"]
+    assert "the guide" in (await served.client.get("/docs/guide/")).text
+    markdown = await served.client.get("/docs/guide.md")
+    assert (markdown.text, markdown.headers["content-type"]) == ("# The guide", "text/plain; charset=utf-8")
+
+
+async def test_a_folder_of_the_documentation_redirects_to_its_address_with_a_slash(
+    served: Served, documentation: Path
+) -> None:
+    for path in ("/docs", "/docs/guide"):
+        reply = await served.client.get(path)
+        assert (reply.status_code, reply.headers["location"]) == (307, f"{path}/")
+
+
+@pytest.mark.parametrize(
+    "path", ["/docs/../secret.txt", "/docs/..%2fsecret.txt", "/docs/secret.txt", "/docs//etc/hosts"]
+)
+async def test_no_file_outside_of_the_documentation_is_served(served: Served, documentation: Path, path: str) -> None:
+    reply = await served.client.get(path)
+    assert (reply.status_code, "secret" in reply.text) == (404, False)
+
+
+async def test_a_missing_build_of_the_documentation_is_reported_with_the_build_command(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "DOCUMENTATION", tmp_path / "nothing")
+    reply = await served.client.get("/docs/")
+    assert (reply.status_code, "make docs" in reply.text) == (404, True)
+
+
+async def test_the_usual_address_of_the_api_document_redirects_to_it(served: Served) -> None:
+    reply = await served.client.get("/openapi.json")
+    assert (reply.status_code, reply.headers["location"]) == (307, "/api/openapi.json")

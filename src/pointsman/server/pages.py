@@ -1,7 +1,8 @@
-"""Web app: static files, served without a key; the app loads its data from the API, with a key.
+"""Web app and documentation: static files, served without a key; the app loads its data from the API, with a key.
 
-Every page address returns `index.html`; the app does its own routing. Files in `assets/` have content hashes in their
-names and are cached permanently by browsers; all others are revalidated each time.
+Every address of a page of the app returns `index.html`; the app does its own routing. Below `/docs/` is the
+documentation site, with its own index in each folder. Files in `assets/` have content hashes in their names and are
+cached permanently by browsers; all others are revalidated each time.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, HTTPException, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from pointsman.server.operation import LazyRoute
 
 router = APIRouter(include_in_schema=False, route_class=LazyRoute)
 
 BUILT: Final = Path(__file__).parent / "static"
+DOCUMENTATION: Final = Path(__file__).parent / "documentation"
 POLICY: Final = "; ".join(
     (
         "default-src 'none'",
@@ -37,6 +39,7 @@ POLICY: Final = "; ".join(
 )
 """Allows scripts only from files of the app, and inline styles, which the text editor component needs."""
 HEADERS: Final[Mapping[str, str]] = {"content-security-policy": POLICY}
+OPENAPI: Final = "/api/openapi.json"
 PAGES: Final = frozenset(
     {
         "",
@@ -62,13 +65,32 @@ PAGES: Final = frozenset(
 )
 """First path segments of pages. Any other path that is neither a file nor an operation gets a 404: a problem document
 for programs, the page of the app for browsers."""
-PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets"})
+PROGRAMS: Final = frozenset({"api", "v1", "mcp", "assets", "docs"})
 """First path segments that get no 404 page, only a problem document."""
+TYPES: Final = {
+    ".js": "text/javascript; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+    ".yaml": "text/plain; charset=utf-8",
+    ".py": "text/plain; charset=utf-8",
+}
+"""Suffix -> media type, where the browser shall show a text that it would store otherwise."""
 MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
 <h1>The web app is not built</h1>
 <p>The server runs; <a href="/api/openapi.json">/api/openapi.json</a> describes its API.</p>
 <p>To build the app and the API reference: install Node 20 or newer, then <code>make ui</code> in a checkout, and start
 the server again. Releases on the package index contain both.</p>
+"""
+
+
+NO_DOCUMENTATION_PAGE: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
+<h1>The documentation has no page at this address</h1>
+<p><a href="/docs/">Start page of the documentation</a></p>
+"""
+DOCUMENTATION_MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Pointsman</title>
+<h1>The documentation is not built</h1>
+<p>Run <code>make docs</code> in a checkout, and start the server again; or read the folder <code>docs</code>. Releases
+on the package index contain this site.</p>
 """
 
 
@@ -84,29 +106,61 @@ def is_page(address: str) -> bool:
 
 
 def is_there(path: str) -> bool:
-    """Return whether the app has a page or a file at this path, given without its leading slash."""
-    return _is_shown(path) or (is_built() and _is_file(path))
+    """Return whether a page or a file is at this path, given without its leading slash."""
+    if path == "openapi.json" or path.split("/")[0] == "docs":
+        return True
+    return _is_shown(path) or (is_built() and path in built_files(BUILT, _built_at(BUILT)))
 
 
 @router.get("/{path:path}")
 async def page(request: Request, path: str) -> Response:
-    """A file of the app, or the app itself."""
+    """A file of the app or of the documentation, or the app itself."""
+    if path == "openapi.json":
+        return RedirectResponse(OPENAPI)
+    if path == "docs" or path.startswith("docs/"):
+        return documentation_page(path.removeprefix("docs"))
     if not is_built():
         if not _is_shown(path):
             raise HTTPException(404)
         return HTMLResponse(MISSING, status_code=200 if path == "" else 404, headers=dict(HEADERS))
-    if _is_file(path):
-        return _file(path)
+    if path in built_files(BUILT, _built_at(BUILT)):
+        return _file(BUILT, path, HEADERS)
     if _is_shown(path):
-        return _file("index.html")
+        return _file(BUILT, "index.html", HEADERS)
     if path.split("/")[0] in PROGRAMS or "text/html" not in request.headers.get("accept", ""):
         raise HTTPException(404)
-    return _file("index.html", status=404)
+    return _file(BUILT, "index.html", HEADERS, status=404)
 
 
 def api_page() -> Response:
     """Return the API reference, or what to do if it is not built."""
-    return _file("api.html") if is_built() else HTMLResponse(MISSING, status_code=404, headers=dict(HEADERS))
+    if is_built():
+        return _file(BUILT, "api.html", HEADERS)
+    return HTMLResponse(MISSING, status_code=404, headers=dict(HEADERS))
+
+
+def documentation_page(path: str) -> Response:
+    """Return a file of the documentation site; a folder's index for the folder, which must end with a slash, so that
+    relative links lead to the right pages."""
+    if not (DOCUMENTATION / "index.html").is_file():
+        return HTMLResponse(DOCUMENTATION_MISSING, status_code=404, headers=dict(HEADERS))
+    built = _built_at(DOCUMENTATION)
+    name = path.removeprefix("/")
+    name += "index.html" if name.endswith("/") or not name else ""
+    files = built_files(DOCUMENTATION, built)
+    if not path or f"{name}/index.html" in files:
+        return RedirectResponse(f"/docs{path}/")
+    if name not in files:
+        return HTMLResponse(NO_DOCUMENTATION_PAGE, status_code=404, headers=dict(HEADERS))
+    return _file(DOCUMENTATION, name, documentation_headers(built))
+
+
+@lru_cache(maxsize=1)
+def documentation_headers(built: int) -> Mapping[str, str]:
+    """Return the headers of all pages of the documentation, whose inline scripts are named by their hashes."""
+    hashes = (DOCUMENTATION / "script-hashes.txt").read_text("utf-8").split()
+    scripts = " ".join(["script-src 'self'", *(f"'sha256-{one}'" for one in hashes)])
+    return {"content-security-policy": POLICY.replace("script-src 'self'", scripts)}
 
 
 def _is_shown(path: str) -> bool:
@@ -114,14 +168,14 @@ def _is_shown(path: str) -> bool:
     return parts[0] in PAGES and not {".", ".."}.intersection(parts)
 
 
-def _is_file(path: str) -> bool:
-    return path in built_files(BUILT, (BUILT / "index.html").stat().st_mtime_ns)
+def _built_at(folder: Path) -> int:
+    return (folder / "index.html").stat().st_mtime_ns
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def built_files(folder: Path, built: int) -> frozenset[str]:
     """Return the paths of all files of a build, listed once; a path outside the folder is never among them."""
-    return frozenset(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
+    return frozenset(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
 
 
 @lru_cache(maxsize=512)
@@ -130,12 +184,12 @@ def built_file(path: Path, built: int) -> bytes:
     return path.read_bytes()
 
 
-def _file(name: str, *, status: int = 200) -> Response:
+def _file(folder: Path, name: str, headers: Mapping[str, str], *, status: int = 200) -> Response:
     kind, _ = guess_type(name)
-    kept = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
+    caching = "public, max-age=31536000, immutable" if name.startswith("assets/") else "no-cache"
     return Response(
-        built_file(BUILT / name, (BUILT / "index.html").stat().st_mtime_ns),
+        built_file(folder / name, _built_at(folder)),
         status_code=status,
-        media_type={"text/javascript": "text/javascript; charset=utf-8"}.get(kind or "", kind),
-        headers={**HEADERS, "cache-control": kept},
+        media_type=TYPES.get(Path(name).suffix, kind),
+        headers={**headers, "cache-control": caching},
     )

@@ -1,0 +1,84 @@
+"""The documentation site: it builds without warnings, contains every page, and needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import pointsman
+
+pytestmark = pytest.mark.integration
+
+ROOT: Final = Path(__file__).parents[2]
+LOADED: Final = frozenset({("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src")})
+"""Elements whose addresses the browser loads by itself, with their attributes."""
+
+
+def builder() -> Any:
+    spec = importlib.util.spec_from_file_location("site_build", ROOT / "docs" / "site" / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site; the generator's warnings about links, anchors and files are errors."""
+    folder = tmp_path_factory.mktemp("documentation") / "site"
+    builder().build(folder)
+    return folder
+
+
+class LoadedAddresses(HTMLParser):
+    """The addresses that a browser loads for a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if ("rel", "canonical") in attrs:
+            return
+        self.addresses.update(value for name, value in attrs if value and (tag, name) in LOADED)
+
+
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    listed = set(re.findall(r"\]\(/docs/(.+)\)", (site / "llms.txt").read_text("utf-8")))
+    pages = {address for _, address in builder().sources() if address.endswith(".md")}
+    assert pages - listed == {"examples/README.md"} & pages
+    assert [page for page in sorted(listed) if not (site / page).is_file()] == []
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        parser = LoadedAddresses()
+        parser.feed(page.read_text("utf-8"))
+        assert [address for address in parser.addresses if "//" in address.partition("data:")[0]] == [], page
+
+
+def test_the_python_reference_has_every_public_name(site: Path) -> None:
+    page = (site / "reference" / "python" / "index.html").read_text("utf-8")
+    public = {name for name in pointsman.__all__ if not name.startswith("__")}
+    assert {name for name in public if not re.search(rf'<h2 id="[\w.]+\.{name}"', page)} == set()
+
+
+def test_all_pages_share_a_few_inline_scripts(site: Path) -> None:
+    """The server names their hashes in the header of each page."""
+    assert 1 <= len((site / "script-hashes.txt").read_text("utf-8").split()) <= 6
+
+
+def test_a_broken_link_stops_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = builder()
+    wrong = tmp_path / "README.md"
+    wrong.write_text("# Wrong\n\n[gone](nowhere.md)\n", "utf-8")
+    monkeypatch.setattr(build, "sources", lambda: iter([(wrong, "README.md")]))
+    monkeypatch.setattr(build, "generated_navigation", list[object])
+    with pytest.raises(build.SiteNotBuilt, match=r"nowhere\.md"):
+        build.build(tmp_path / "site")
