@@ -10,6 +10,7 @@ import platform
 import signal
 import socket
 from collections.abc import Generator, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -18,6 +19,8 @@ import httpcore2
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pointsman.executors import registry as executor_registry
+from pointsman.tools import registry as tool_registry
 from tests import engine_servers, postgres, tiers
 from tests.house.requirements import REQUIREMENTS
 from tests.local_model import server as model_server
@@ -90,6 +93,16 @@ def certificates_read_once() -> Iterator[None]:
     """Share the parsed certificates of this machine among all HTTP clients: parsing them takes 25 ms per client."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(httpcore2, "default_ssl_context", functools.cache(httpcore2.default_ssl_context))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def entry_points_read_once() -> Iterator[None]:
+    """Share the entry points of installed packages among all apps: reading them takes 7 ms per app."""
+    read = functools.cache(entry_points)
+    with pytest.MonkeyPatch.context() as patch:
+        for reader in (tool_registry, executor_registry):
+            patch.setattr(reader, "entry_points", read)
         yield
 
 

@@ -11,6 +11,7 @@ unit test that opens a socket, starts a process or opens a store of files fails,
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Generator
@@ -113,11 +114,16 @@ def is_long(item: pytest.Item) -> bool:
     return any("full" in mark.args for mark in item.iter_markers(SCALE))
 
 
+@functools.cache
+def is_in_integration_folder(path: Path) -> bool:
+    return path.is_relative_to(TESTS) and path.relative_to(TESTS).parts[0] in FOLDERS
+
+
 def is_integration(item: pytest.Item) -> bool:
     """Whether a test belongs to the integration tier, or to the scale tier."""
     if is_scale(item):
         return True
-    if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).parts[0] in FOLDERS:
+    if is_in_integration_folder(item.path):
         return True
     if item.get_closest_marker(MARK) or not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
         return True

@@ -13,7 +13,7 @@ from pointsman.models.script import Script
 from pointsman.settings import Settings
 from pointsman.values import Json, JsonObject
 from pointsman.workflows.scripts import parse_script
-from tests.mcp.conftest import CALC
+from tests.definition.documents import CALC
 
 ASSISTANT = """\
 id: assistant

@@ -10,6 +10,20 @@ SMALL: JsonObject = {
     "edges": [{"source": "a", "target": "b"}],
 }
 
+CALC: JsonObject = {
+    "pointsman": 1,
+    "id": "calc",
+    "description": "Doubles a number.",
+    "input": {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]},
+    "nodes": [
+        {"id": "start", "type": "start"},
+        {"id": "double", "type": "transform", "config": {"operations": [{"evaluate": "a * 2", "to": "b"}]}},
+        {"id": "end", "type": "end"},
+    ],
+    "edges": [{"source": "start", "target": "double"}, {"source": "double", "target": "end"}],
+    "output": "b",
+}
+
 FULL: JsonObject = {
     "pointsman": 1,
     "id": "news-desk",

@@ -111,6 +111,7 @@ def test_a_pattern_beyond_the_linear_engine_is_refused(pattern: str) -> None:
 PIECES: Final = (
     *("{", "{{ ", "{{ x | ", "{x|", "{% if ", "{#", "{{#if x}}", "{{#each x}}", "{{ '", '{{ "', "$.", "${", "${$."),
     *("{x:", "{x!r", "{a b}", "{a ", "import {", "\\{", "```\n{x y", "{x.", "{{x}", "{a-", "{{../", "{ ", "a: {b "),
+    *("{{", "{ x }", "{a b", '{{"', "$.x ", "${x ", "{{ $.x", "{x ", "{{x|", "$x.", "{{-x"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import jsonschema_rs
@@ -15,7 +16,10 @@ from pointsman.values import Json, JsonObject
 from tests.definition.documents import FULL, SMALL
 from tests.definition.test_workflow import JUNK, PLACES, replaced
 
-VALIDATOR = jsonschema_rs.validator_for(native_schema())
+
+@functools.cache
+def validator() -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(native_schema())
 
 
 def test_the_schema_is_a_valid_json_schema() -> None:
@@ -24,7 +28,7 @@ def test_the_schema_is_a_valid_json_schema() -> None:
 
 @pytest.mark.parametrize("document", [SMALL, FULL])
 def test_good_documents_satisfy_the_schema(document: JsonObject) -> None:
-    assert [error.message for error in VALIDATOR.iter_errors(document)] == []
+    assert [error.message for error in validator().iter_errors(document)] == []
 
 
 def test_every_field_has_a_description_or_a_clear_name() -> None:
@@ -50,5 +54,5 @@ def test_string_fields_declare_their_syntax() -> None:
 def test_schema_and_models_agree_about_any_document(place: tuple[str | int, ...], junk: Json) -> None:
     document = replaced(place, junk)
     workflow, problems = WorkflowDefinition.from_document(document)
-    errors = [error.message for error in VALIDATOR.iter_errors(document)]
+    errors = [error.message for error in validator().iter_errors(document)]
     assert (workflow is not None) == (not errors), (problems, errors)

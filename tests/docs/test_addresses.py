@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Final, cast
@@ -25,6 +26,7 @@ BESIDE: Final = frozenset({"/api/docs", "/api/openapi.json", "/v1/embeddings"})
 """The page and the OpenAPI document; and an endpoint of model servers."""
 
 
+@functools.cache
 def operations() -> dict[str, set[str]]:
     """Return the methods of each path; its parameters match any text."""
     found: dict[str, set[str]] = {}
@@ -33,13 +35,10 @@ def operations() -> dict[str, set[str]]:
     return found
 
 
-OPERATIONS: Final = operations()
-
-
 def is_there(path: str, method: str | None) -> bool:
     """Return whether an operation has the path; a placeholder of the page must be a parameter."""
     parts = FILLED.sub("*", path).split("/")
-    for known, methods in OPERATIONS.items():
+    for known, methods in operations().items():
         segments = known.split("/")
         fits = len(segments) == len(parts) and all(
             one in (other, "*") for one, other in zip(segments, parts, strict=True)

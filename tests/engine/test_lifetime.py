@@ -112,11 +112,12 @@ def test_an_execution_can_be_cancelled_or_paused_after_every_row(seed: int) -> N
     workflow, _ = WorkflowDefinition.from_document(random_workflow(seed, 6))
     assert workflow is not None
     plan = compile_workflow(workflow)
-    calm = Simulation(plan, seed, work=perform).run(INPUT)
+    calm = Simulation(plan, seed, work=perform, checked=True).run(INPUT)
     for rows in range(1, min(len(calm.rows), 25)):
         for stop, expected in ((CancelRequested(), "cancelled"), (PauseRequested(), calm.status)):
-            world = Simulation(plan, seed, work=perform, checked=True)
-            world.run_rows(INPUT, rows)
+            world = Simulation(plan, seed, work=perform)
+            world.run_rows(INPUT, rows)  # As in the calm run, which was checked.
+            world.checked = True
             if world.state.ended:  # Rows after its end record that commands were carried out.
                 break
             world.tell(stop)

@@ -275,7 +275,7 @@ def test_secrets_are_refused_in_templates() -> None:
     [("", "{", ""), ("{{", " ", "x"), ("{{a", " ", "x"), ("", "{{!", ""), ("", "{a", ""), ("", "{a['", "")],
 )
 def test_parsing_takes_linear_time(start: str, piece: str, end: str) -> None:
-    check_linear(lambda size: compile_template(start + piece * size + end, spelling="double"), 25_000)
+    check_linear(lambda size: compile_template(start + piece * size + end, spelling="double"), 10_000)
 
 
 @pytest.mark.parametrize("source", ["{" * 100, "{{  x", "{{!" * 100, "{a" * 100, "{a['" * 100])

@@ -19,7 +19,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.local_model.weights import write_weights
 from tests.server.processes import free_port
 
 CONFIGURED: Final = "POINTSMAN_TEST_LLAMA"
@@ -73,6 +72,8 @@ def running(folder: Path, *flags: str) -> Iterator[ModelServer]:
     if FOUND is None:
         pytest.skip("no llama-server is installed (tests/install-llama unpacks one; on macOS: brew install llama.cpp)")
     weights, log = folder / "tiny.gguf", folder / "log"
+    from tests.local_model.weights import write_weights
+
     write_weights(weights)
     port = free_port()
     options = {

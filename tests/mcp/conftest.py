@@ -17,20 +17,6 @@ SOURCES: Final = Path(__file__).parents[2] / "src"
 Mode = Literal["auto", "legacy"]
 MODES: Final[tuple[Mode, ...]] = ("auto", "legacy")
 
-CALC: Final[dict[str, Any]] = {
-    "pointsman": 1,
-    "id": "calc",
-    "description": "Doubles a number.",
-    "input": {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]},
-    "nodes": [
-        {"id": "start", "type": "start"},
-        {"id": "double", "type": "transform", "config": {"operations": [{"evaluate": "a * 2", "to": "b"}]}},
-        {"id": "end", "type": "end"},
-    ],
-    "edges": [{"source": "start", "target": "double"}, {"source": "double", "target": "end"}],
-    "output": "b",
-}
-
 
 @asynccontextmanager
 async def at_prompt(store: str, mode: Mode = "auto", *, script: Path | None = None) -> AsyncGenerator[Client, None]:

@@ -15,7 +15,8 @@ from mcp.types import ToolListChangedNotification
 from mcp import Client
 from pointsman.server.mcp_transport import SESSIONS_MAX, VALUES_MAX
 from pointsman.values import Json, JsonObject
-from tests.mcp.conftest import CALC, MODES, Mode, call, names, refused
+from tests.definition.documents import CALC
+from tests.mcp.conftest import MODES, Mode, call, names, refused
 from tests.patience import PATIENCE_S
 from tests.server.conftest import Served, serving
 from tests.server.flows import LETTER, secret_of

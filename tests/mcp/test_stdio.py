@@ -22,7 +22,8 @@ from pointsman.auth.audit import Audit
 from pointsman.definition.model.schema import SCHEMA_ID
 from pointsman.mcp import stdio
 from pointsman.mcp.stdio import MessageLines
-from tests.mcp.conftest import CALC, MODES, SOURCES, Mode, at_prompt, call, names, refused
+from tests.definition.documents import CALC
+from tests.mcp.conftest import MODES, SOURCES, Mode, at_prompt, call, names, refused
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.filterwarnings(

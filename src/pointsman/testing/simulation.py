@@ -79,6 +79,9 @@ CHECKED_SHARE: Final = 0.2
 number.
 """
 
+CRASHED_ROWS: Final = 40
+"""After this row crashes become rarer, in proportion to the number of rows that each of them folds again."""
+
 GHOST: Final = "a zombie was here"
 """The result of every duplicate executor: it must never be accepted."""
 
@@ -196,7 +199,9 @@ class Simulation:
         child: Child = mirror,
         checked: bool = False,
     ) -> None:
-        """`chance_of_missing`: how often a process lacks what an attempt needs, and leaves it to another worker.
+        """`chance_of_crash`: for each of the first rows; a crash folds all rows, and becomes rarer as they grow.
+
+        `chance_of_missing`: how often a process lacks what an attempt needs, and leaves it to another worker.
 
         `checked`: check the invariants after each of the first rows, then at growing distances, and at the end.
         """
@@ -266,7 +271,8 @@ class Simulation:
             return
         if not decision.events:
             return
-        if self._happens(self.chance_of_crash / 2):
+        chance_of_crash = self.chance_of_crash / 2 * min(1.0, CRASHED_ROWS / self.state.seq)
+        if self._happens(chance_of_crash):
             self.crash()  # before the row was written: the commands are issued again
             if not isinstance(report, ANSWERS):
                 self.tell(report)
@@ -281,7 +287,7 @@ class Simulation:
             self.check()
             more = 0 if len(self.rows) < CHECKED_ROWS else int(CHECKED_SHARE * len(self.rows))
             self._check_at = len(self.rows) + 1 + more
-        if self._happens(self.chance_of_crash / 2):
+        if self._happens(chance_of_crash):
             self.crash()
 
     # The world

@@ -10,7 +10,6 @@ from pointsman.definition.checks import check
 from pointsman.definition.model.workflow import WorkflowDefinition
 from pointsman.definition.problems import Problem
 from pointsman.values import Json, JsonObject
-from tests.growth import check_linear
 
 
 def document(prompt: Json, **more: Json) -> JsonObject:
@@ -231,14 +230,6 @@ def test_a_search_string_of_a_function_is_not_reported() -> None:
         {"source": "a", "target": "e", "condition": {"type": "expression", "expression": "upper('{topic}') == 'X'"}},
     ]
     assert [one.pointer for one in problems(document("x", edges=edges))] == ["/edges/1/condition/expression"]
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["{{", "{ a }", "{a b", '{{"', "$.a ", "${topic ", "{{ $.a", "{topic ", "{{topic|", "$topic.", "{{-a"],
-)
-def test_a_text_of_braces_is_checked_in_linear_time(piece: str) -> None:
-    check_linear(lambda size: problems(document(piece * size)), 5_000)
 
 
 def test_a_placeholder_with_spaces_is_fixed_to_its_field() -> None:
