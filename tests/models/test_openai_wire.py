@@ -180,24 +180,26 @@ async def outcome(model: OpenedModel, request: ModelRequest, *, own: bool, strea
 @pytest.mark.parametrize(("kind", "model", "settings"), CASES)
 async def test_requests_are_those_of_pydantic_ai(kind: str, model: str, settings: str) -> None:
     service = Service(REFUSED)
+    # Streamed or not, in turns: all pairs of kind, settings, conversation and streaming occur.
+    turn = (*CHAT_KINDS, *RESPONSES_KINDS).index(kind) + [*SETTINGS].index(settings)
     async with opened(service, kind, model) as one:
         assert one.wire is not None
-        for name, messages in CONVERSATIONS.items():
-            for streams in (False, True):
-                request = ModelRequest(model="", messages=messages, encoded=EncodedMessages(), **SETTINGS[settings])
-                outcomes = [await outcome(one, request, own=own, streams=streams) for own in (False, True, True)]
-                assert outcomes[0] == outcomes[1] == outcomes[2], name
-                if not service.requests:
-                    continue  # The client refused the settings.
-                if name not in BY_CLIENT and not (kind == "vllm" and request.output_schema is not None):
-                    assert await one.wire.prepared(request, streams=streams) is not None, name
-                theirs, ours, again = service.requests
-                service.requests.clear()
-                if name == "a call without an id":
-                    continue  # pydantic-ai generates one.
-                assert ours.content == theirs.content == again.content, name
-                assert (ours.method, ours.url, ours.headers) == (theirs.method, theirs.url, theirs.headers)
-                assert ours.extensions == theirs.extensions
+        for place, (name, messages) in enumerate(CONVERSATIONS.items()):
+            streams = (turn + place) % 2 == 0
+            request = ModelRequest(model="", messages=messages, encoded=EncodedMessages(), **SETTINGS[settings])
+            outcomes = [await outcome(one, request, own=own, streams=streams) for own in (False, True, True)]
+            assert outcomes[0] == outcomes[1] == outcomes[2], name
+            if not service.requests:
+                continue  # The client refused the settings.
+            if name not in BY_CLIENT and not (kind == "vllm" and request.output_schema is not None):
+                assert await one.wire.prepared(request, streams=streams) is not None, name
+            theirs, ours, again = service.requests
+            service.requests.clear()
+            if name == "a call without an id":
+                continue  # pydantic-ai generates one.
+            assert ours.content == theirs.content == again.content, name
+            assert (ours.method, ours.url, ours.headers) == (theirs.method, theirs.url, theirs.headers)
+            assert ours.extensions == theirs.extensions
 
 
 def whole(message: JsonObject, *, finish: str | None = "stop", **more: Json) -> list[bytes | Exception]:
