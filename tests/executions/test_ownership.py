@@ -317,7 +317,7 @@ async def test_a_report_with_a_key_is_decided_once(charges: Charges, postgres_ur
         execution = await first.start(GATED)
         await execution.settled()
         report = EventReceived(name="news", keeps=True)
-        rows = {await second.runtime.ownership.wake(execution.id, report, "one") for _ in range(3)}
+        rows = {await ownership_of(second).wake(execution.id, report, "one") for _ in range(3)}
         assert len(rows) == 1
         assert rows != {0}
 
@@ -576,7 +576,7 @@ async def test_a_request_for_a_deleted_execution_is_refused(charges: Charges, po
         execution = await first.start(GATED)
         await execution.settled()
         deaf(first)
-        request = asyncio.create_task(second.runtime.ownership.wake(execution.id, EventReceived(name="news")))
+        request = asyncio.create_task(ownership_of(second).wake(execution.id, EventReceived(name="news")))
         await asyncio.sleep(0.2)
         await second.store.removal.remove(execution.id, at=await second.store.journal.last(execution.id))
         with pytest.raises(UnknownExecution):

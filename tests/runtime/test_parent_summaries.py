@@ -13,6 +13,7 @@ from pointsman.engine.events.lifecycle import ExecutionPaused
 from pointsman.engine.state import ExecutionState
 from pointsman.ports import Row
 from pointsman.runtime.children import ChildExecutions, ChildHost
+from pointsman.runtime.ownership import LocalOwnership
 from pointsman.store.memory import MemoryStore
 from pointsman.store.records import Summary
 from pointsman.values import ExecutionId, Instant, WorkflowId
@@ -52,7 +53,7 @@ async def test_the_end_of_a_child_does_not_overwrite_a_summary_of_another_proces
         return read
 
     monkeypatch.setattr(store.executions, "find", found)
-    home = SimpleNamespace(drivers={}, store=store, clock=SimpleNamespace(now=lambda: 5.0))
+    home = SimpleNamespace(drivers={}, store=store, ownership=LocalOwnership(), clock=SimpleNamespace(now=lambda: 5.0))
     child = ExecutionState(CHILD)
     child.setup.parent = PARENT
     await ChildExecutions(cast("ChildHost", home)).ended(child)

@@ -88,9 +88,17 @@ class ChildHost(Protocol):
         """Prevent other tasks from opening a driver of this execution."""
         ...
 
-    async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver: ...
+    async def start(
+        self,
+        execution: ExecutionId,
+        plan: Plan,
+        report: Start,
+        *,
+        begun_here: bool = True,
+        under: ExecutionId | None = None,
+    ) -> Driver: ...
 
-    async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver: ...
+    async def opened(self, execution: ExecutionId, *, recover: bool, under: ExecutionId | None = None) -> Driver: ...
 
     def at_hand(self, execution: ExecutionId) -> Driver | None: ...
 
@@ -162,8 +170,9 @@ class ChildExecutions:
 
     async def _child(self, name: ExecutionId, parent: ExecutionId, command: StartChild) -> Driver | None:
         """Return the driver of the child; None if the step was stopped before the child started."""
+        under = parent if command.wait else None
         if name in self._runtime.drivers or await self._runtime.store.journal.last(name) > 0:
-            return await self._runtime.opened(name, recover=True)
+            return await self._runtime.opened(name, recover=True, under=under)
         above = self._runtime.drivers.get(parent)
         at = None if above is None else above.state.steps.get(command.step)
         if above is None or at is None or command.call not in at.children or at.attempt != command.attempt:
@@ -184,7 +193,7 @@ class ChildExecutions:
             options={**begin.options, "depth": deeper},
             seed=above.state.setup.seed,
         )
-        return await self._runtime.start(name, plan, report, begun_here=above.begun_here)
+        return await self._runtime.start(name, plan, report, begun_here=above.begun_here, under=under)
 
     async def hold(self, name: ExecutionId) -> None:
         """Pause a child because a limit stopped its parent. Running work may finish."""
@@ -251,13 +260,14 @@ class ChildExecutions:
         when the leader resumes it."""
         if parent in self._runtime.drivers or ExecutionId(state.id) in self._parents:
             return
-        if self._runtime.store.claims is not None:
+        mailbox = self._runtime.ownership.mailbox
+        if mailbox is not None:
             above = await self._runtime.load(parent)
             for at in above.steps.values():
                 for call in at.children:
                     if child_id(parent, at.step, at.attempt, call) == state.id:
                         ended = _ended(at.step, at.attempt, call, state)
-                        await self._runtime.ownership.send(parent, ended, f"child {state.id} {state.seq}")
+                        await mailbox.send(parent, ended, f"child {state.id} {state.seq}")
             return
         last = await self._runtime.store.journal.last(parent)  # Read before the summary, which may be of a later row.
         known = await self._runtime.store.executions.find(parent)

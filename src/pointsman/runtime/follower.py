@@ -20,7 +20,7 @@ from pointsman.engine.state import ExecutionState
 from pointsman.ports import Row
 from pointsman.runtime.dependencies import RuntimeDeps
 from pointsman.runtime.driver import Driver
-from pointsman.runtime.ownership import Ownership
+from pointsman.runtime.ownership import Mailbox
 from pointsman.store.coordination import Listener
 from pointsman.values import ExecutionId
 
@@ -44,7 +44,7 @@ class Follower(Driver):
         state: ExecutionState,
         world: RuntimeDeps,
         *,
-        ownership: Ownership,
+        mailbox: Mailbox,
         store: Followed,
         changed: Callable[[Follower], Awaitable[None]],
         take_over: Callable[[ExecutionId], Awaitable[object]],
@@ -54,7 +54,7 @@ class Follower(Driver):
         super().__init__(execution, plan, state, world)
         self.below: dict[ExecutionId, Driver] = {}
         """The sub-workflows that it waits for."""
-        self._ownership = ownership
+        self._mailbox = mailbox
         self._reading = asyncio.Lock()
         self._moved = changed
         self._take_over = take_over
@@ -69,7 +69,7 @@ class Follower(Driver):
 
     async def deliver(self, report: Report) -> Sequence[Event]:
         """Let the owner decide a report; return its events. Raises the owner's refusal."""
-        seq = await self._ownership.wake(self.execution, report)
+        seq = await self._mailbox.wake(self.execution, report)
         rows = await self.catch_up()
         if seq == 0:
             return ()

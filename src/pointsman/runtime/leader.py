@@ -170,7 +170,7 @@ class Leader:
         async def one_of_them(execution: ExecutionId) -> None:
             async with limit:
                 try:
-                    if await self._runtime.ownership.claim(execution) is not None:  # else its owner is alive
+                    if await self._runtime.ownership.resume(execution):  # else it continues in another process
                         await self._take_up(execution)
                     self._put_off.pop(execution, None)
                 except UnknownExecution:

@@ -42,7 +42,7 @@ from pointsman.engine.reports import (
 )
 from pointsman.engine.state import ENDED, ExecutionState
 from pointsman.engine.steps import Step
-from pointsman.errors import AuthorError, CallerError, OperatorError, Outage
+from pointsman.errors import AuthorError, CallerError, EngineBug, OperatorError, Outage
 from pointsman.ports import Clock, ExecutionPort, Executor, Memory, Row
 from pointsman.runtime.children import ChildExecutions, child_id, children_of, rests
 from pointsman.runtime.commits import DriverLost, storable
@@ -179,14 +179,23 @@ class LocalRuntime:
     def memory(self) -> Memory:
         return self.store.memory
 
-    async def start(self, execution: ExecutionId, plan: Plan, report: Start, *, begun_here: bool = True) -> Driver:
+    async def start(
+        self,
+        execution: ExecutionId,
+        plan: Plan,
+        report: Start,
+        *,
+        begun_here: bool = True,
+        under: ExecutionId | None = None,
+    ) -> Driver:
         """Start an execution. Returns when the start is durable. Raises `JournalMoved` if the id exists.
 
-        `begun_here`: this process started the outermost parent of the execution.
+        `begun_here`: this process started the outermost parent of the execution. `under`: the execution that waits for
+        it, which is driven here.
         """
         if execution in self.drivers:
             raise JournalMoved(f"execution {execution!r} already exists here")
-        await self.ownership.claim(execution, begins=True)
+        await self.ownership.claim(execution, begins=True, under=under)
         driver = self._drive(Driver(execution, plan, ExecutionState(execution), self, begun_here=begun_here))
         return await self._begun(driver, report)
 
@@ -223,10 +232,10 @@ class LocalRuntime:
         async with self.alone(execution):
             return await self.opened(execution, recover=recover)
 
-    async def opened(self, execution: ExecutionId, *, recover: bool) -> Driver:
+    async def opened(self, execution: ExecutionId, *, recover: bool, under: ExecutionId | None = None) -> Driver:
         found = self.drivers.get(execution)
         if found is None or found.failure is not None:
-            if await self.ownership.claim(execution) is None:
+            if await self.ownership.claim(execution, under=under) is None:
                 return await self._followed(execution)
             self.followers.pop(execution, None)
             found = self._drive(await self._made(execution))
@@ -254,22 +263,21 @@ class LocalRuntime:
         found = self.followers.get(execution)
         if found is None:
             state = await self.load(execution)
-            plan = await self.plans.pinned(state.setup.definition, state.setup.options)
-            found = self.followers[execution] = Follower(
-                execution,
-                plan,
-                state,
-                self,
-                ownership=self.ownership,
-                store=self.store,
-                changed=self._on_rows,
-                take_over=self.open,
-            )
-            self.drivers.pop(execution, None)
-            self._succeed(found)
+            found = self._follow(execution, await self.plans.pinned(state.setup.definition, state.setup.options), state)
             await self._follow_below(found)
         else:
             await found.catch_up()
+        return found
+
+    def _follow(self, execution: ExecutionId, plan: Plan, state: ExecutionState) -> Follower:
+        mailbox = self.ownership.mailbox
+        if mailbox is None:
+            raise EngineBug(f"execution {execution!r} has another owner, but this runtime cannot send it reports")
+        found = self.followers[execution] = Follower(
+            execution, plan, state, self, mailbox=mailbox, store=self.store, changed=self._on_rows, take_over=self.open
+        )
+        self.drivers.pop(execution, None)
+        self._succeed(found)
         return found
 
     async def _follow_below(self, follower: Follower) -> None:

@@ -1,12 +1,16 @@
 """Ownership of executions: which runtime drives an execution, and reports that other runtimes send to it.
 
-    claim ─▶ Claim: this runtime drives it, until it is released or lost      None: another one does ─▶ wake
+    claim ─▶ Claim: this runtime drives it, until it is released or lost      None: another one does ─▶ Mailbox
 
-`LocalOwnership`    the store has one driving process: every claim is given, and nothing else ever happens
-`SharedOwnership`   several processes drive one store: claims with tokens, a beat, and a mailbox for each execution
+`LocalOwnership`        the store has one driving process: every claim is given, and there is no mailbox
+`SharedOwnership`       several processes drive one store: claims with tokens, a beat, and a mailbox for each execution
+`DispatchedOwnership`   an engine decides which worker drives an execution (`runtime/dispatched.py`), with the same
+                        claims and mailbox
 
     sender: report ─▶ mailbox ─▶ owner decides it ─▶ row, or refusal ─▶ sender
               └─ once a second: is the owner gone? the sender claims the execution and decides the report itself
+
+Every implementation passes `tests/runtime/test_ownerships.py`.
 """
 
 from __future__ import annotations
@@ -59,12 +63,8 @@ class Claim:
         self._let_go(ReleasedClaim(self.execution, self.token, entry))
 
 
-class Ownership(Protocol):
-    """Decides which runtime drives an execution."""
-
-    async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
-        """Return the claim of this runtime; None: a live runtime has it. `begins`: the execution begins here."""
-        ...
+class Mailbox(Protocol):
+    """Sends reports to the owners of executions that this runtime does not own."""
 
     async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
         """Let the owner decide a report; return the row that it caused, 0 for none. Raises the owner's refusal.
@@ -75,6 +75,37 @@ class Ownership(Protocol):
 
     async def send(self, execution: ExecutionId, report: Report, key: str) -> int:
         """Leave a report to the present or next owner; return the number of the mail, see `wake`."""
+        ...
+
+
+class Ownership(Protocol):
+    """Decides which runtime drives an execution."""
+
+    @property
+    def mailbox(self) -> Mailbox | None:
+        """The way to other owners; None: this runtime gets every claim."""
+        ...
+
+    async def claim(
+        self, execution: ExecutionId, *, begins: bool = False, under: ExecutionId | None = None
+    ) -> Claim | None:
+        """Return the claim of this runtime; None: another live runtime owns the execution, or will.
+
+        `begins`: the execution begins here. `under`: the execution that waits for it, which is driven here.
+        """
+        ...
+
+    def drives(self, execution: ExecutionId) -> bool:
+        """Return whether this runtime carries out the commands of an execution that it has claimed.
+
+        False: it decides reports only, and another runtime continues the execution after the release.
+        """
+        ...
+
+    async def resume(self, execution: ExecutionId) -> bool:
+        """Let an execution continue that is due or has lost its owner. True: here, the caller opens it; False: in its
+        owner, or in the runtime to which it is dispatched. May be repeated.
+        """
         ...
 
     async def granted(self) -> list[ExecutionId]:
@@ -103,15 +134,18 @@ class LocalOwnership:
     """Every claim is given: the row numbers of the journal separate this process from others."""
 
     in_doubt = False
+    mailbox: Mailbox | None = None
 
-    async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
+    async def claim(
+        self, execution: ExecutionId, *, begins: bool = False, under: ExecutionId | None = None
+    ) -> Claim | None:
         return Claim(execution)
 
-    async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
-        raise NotImplementedError("this runtime owns every execution that it opens")
+    def drives(self, execution: ExecutionId) -> bool:
+        return True
 
-    async def send(self, execution: ExecutionId, report: Report, key: str) -> int:
-        raise NotImplementedError("this runtime owns every execution that it opens")
+    async def resume(self, execution: ExecutionId) -> bool:
+        return True
 
     async def granted(self) -> list[ExecutionId]:
         return []
@@ -152,9 +186,12 @@ class SharedOwnership:
         lost: Callable[[ExecutionId], None],
         look: Callable[[], Awaitable[None]],
         is_gone: Callable[[str], bool],
+        released: Callable[[ReleasedClaim], None] = lambda claim: None,
     ) -> None:
         """`lost` is called when another runtime has taken a claim, `look` about once a second, to release what rests.
-        `is_gone`: whether the runtime with a name is known to have ended."""
+        `is_gone`: whether the runtime with a name is known to have ended. `released` is called for each claim that is
+        given up, before the store records it (`give_back`)."""
+        self._released = released
         self._lost = lost
         self._is_gone = is_gone
         self._claims = claims
@@ -174,7 +211,13 @@ class SharedOwnership:
         """When the last beat began that the store has accepted."""
         self._renewed = asyncio.Event()
 
-    async def claim(self, execution: ExecutionId, *, begins: bool = False) -> Claim | None:
+    @property
+    def mailbox(self) -> Mailbox | None:
+        return self
+
+    async def claim(
+        self, execution: ExecutionId, *, begins: bool = False, under: ExecutionId | None = None
+    ) -> Claim | None:
         known = self._held.get(execution)
         if known is not None:
             return known
@@ -204,16 +247,35 @@ class SharedOwnership:
 
     async def wake(self, execution: ExecutionId, report: Report, key: str = "") -> int:
         no = await self.send(execution, report, key or uuid4().hex)
-        future = self._waiting[no] = asyncio.get_running_loop().create_future()
+        return await self.outcome(no, execution, meanwhile=self._take_over)
+
+    async def _take_over(self, execution: ExecutionId) -> None:
+        if await self.claim(execution) is not None:
+            self._woken.set()
+
+    async def outcome(
+        self, mail: int, execution: ExecutionId, *, meanwhile: Callable[[ExecutionId], Awaitable[None]]
+    ) -> int:
+        """Return the row that a report caused, 0 for none. `meanwhile` is called once a second: the owner may be gone.
+
+        Raises the owner's refusal.
+        """
+        future = self._waiting[mail] = asyncio.get_running_loop().create_future()
         try:
             while True:
                 await asyncio.wait({future}, timeout=LOOK_S)
                 if future.done():
                     return _seq_of(future.result(), execution)
-                await self.claim(execution)
+                await meanwhile(execution)
                 self._woken.set()
         finally:
-            del self._waiting[no]
+            del self._waiting[mail]
+
+    def drives(self, execution: ExecutionId) -> bool:
+        return True
+
+    async def resume(self, execution: ExecutionId) -> bool:
+        return await self.claim(execution) is not None
 
     async def granted(self) -> list[ExecutionId]:
         return await self._claims.orphans()
@@ -236,7 +298,7 @@ class SharedOwnership:
         if tasks:
             await asyncio.wait(tasks)
             with suppress(PointsmanError):  # Without the store the beat ends the claims.
-                await self._give_back()
+                await self.give_back()
                 await self._claims.retire()
 
     def _release(self, released: ReleasedClaim) -> None:
@@ -244,6 +306,7 @@ class SharedOwnership:
         if held is not None and held.token == released.token:
             del self._held[released.execution]
             self._releasing[released.execution] = released
+            self._released(released)
             self._woken.set()
 
     async def _open(self) -> None:
@@ -297,7 +360,7 @@ class SharedOwnership:
 
     async def _turn(self) -> None:
         await self._look()
-        await self._give_back()
+        await self.give_back()
         if self._waiting:
             for no, outcome in (await self._claims.outcomes([*self._waiting])).items():
                 if (future := self._waiting.get(no)) is not None and not future.done():
@@ -309,7 +372,8 @@ class SharedOwnership:
             self._forgot_at = time.monotonic()
             await self._claims.forget()
 
-    async def _give_back(self) -> None:
+    async def give_back(self) -> None:
+        """Return when the store has recorded the claims that were given up."""
         given, self._releasing = self._releasing, {}
         if not given:
             return
