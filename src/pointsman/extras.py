@@ -26,6 +26,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "tools": ("aiosmtplib", "resiliparse", "mcp", "anyio"),
     "code": ("pydantic_monty",),
     "postgres": ("psycopg",),
+    "restate": ("restate", "hypercorn"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
     "embeddings": ("sqlite_vec",),
 }

@@ -27,6 +27,7 @@ WITHOUT_IMPORT = {
 HOMES = {
     "server": "server",
     "mcp": "server",
+    "runtime/restate.py": "restate",
     "store/postgres": "postgres",
     "tools/mail.py": "tools",
     "tools/page_reader.py": "tools",
