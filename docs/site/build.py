@@ -126,6 +126,7 @@ def with_links(page: Path, address: str) -> str:
 def generated_navigation() -> list[dict[str, Any]]:
     """Return the sections that list folders."""
     return [
+        {"Cookbook": folder(DOCS / "cookbook")},
         {"Examples": [entry(page) for page in sorted(ROOT.glob("examples/*/README.md"))]},
         {
             "Project": [

@@ -121,7 +121,7 @@ def test_signals_and_sub_workflows_can_be_tested(prompt: Prompt) -> None:
         ("input: {}\n", "names no workflow"),
         ("workflow: letter.yaml\ntimePasses: 7\n", "one.test.yaml:2:1"),
         ("workflow: letter.yaml\ntimePasses: soon\n", "one.test.yaml:2:1"),
-        ("workflow: letter.yaml\nanswers: {review: {data: 1}}\n", "an answer is an action"),
+        ("workflow: letter.yaml\nanswers: {review: {data: 1}}\n", "answers.review: action"),
         ("workflow: letter.yaml\nscript: none.yaml\n", "file-unreadable"),
         ("workflow: letter.yaml\nscript: {rule: []}\n", "script-refused"),
         ("workflow: letter.yaml\nsettings: {colour: red}\n", "settings.colour"),

@@ -107,6 +107,17 @@ class HttpAnswer(_Part):
     headers: dict[str, str] = Field(default_factory=dict[str, str])
 
 
+class PersonAnswer(_Part):
+    """The answer of a person at a gate."""
+
+    action: str
+    data: Json = None
+    comment: str = ""
+    by: str = ""
+    """The name of the person, for gates with `approvers`."""
+    groups: Texts = ()
+
+
 class WorkflowCase(_Part):
     """One test. A case of a list takes fields that it does not set from the file."""
 
@@ -118,7 +129,7 @@ class WorkflowCase(_Part):
     script: str | JsonObject | None = None
     input: Json = None
     answers: dict[str, Said] = Field(default_factory=dict[str, Said])
-    """Node -> the answers at its gates, one after another: an action, or {action, data, comment}."""
+    """Node -> the answers at its gates, one after another: an action, or {action, data, comment, by, groups}."""
     signals: JsonObject = {}
     """Events delivered, in order, while it waits: name -> data."""
     time_passes: Seconds | None = None
@@ -132,6 +143,8 @@ class WorkflowCase(_Part):
     allow: Texts = ()
     """Tools, and http nodes, that may reach outside."""
     session: str | None = None
+    by: str = ""
+    """The person who starts the execution, and owns its memory of the scope `user`."""
     expect: Expect = Expect()
 
 
@@ -309,7 +322,7 @@ async def _run(app: Pointsman, source: Workflow, saved: list[Workflow], case: Wo
             return _unlike("problems", [*case.expect.problems], codes)
         if unfit := [*_names_of_nothing(app, case, source, *saved)]:
             return unfit
-        execution = await app.start(source, case.input, session=case.session, lenient=case.lenient)
+        execution = await app.start(source, case.input, session=case.session, by=case.by, lenient=case.lenient)
         unused = await _drive(execution, case)
         view = await execution.view()
         events = [event async for event in execution.events(follow=False)]
@@ -345,10 +358,12 @@ async def _drive(execution: Execution, case: WorkflowCase) -> tuple[GivenAnswer,
 def _answer(node: str, said: str | JsonObject) -> GivenAnswer:
     if isinstance(said, str):
         return GivenAnswer(node, said)
-    unknown = set(said) - {"action", "data", "comment"}
-    if unknown or not isinstance(said.get("action"), str):
-        raise TestRefused(f"answers.{node}: an answer is an action, or {{action, data, comment}}, not {shown(said)}")
-    return GivenAnswer(node, str(said["action"]), said.get("data"), str(said.get("comment", "")))
+    try:
+        answer = PersonAnswer.model_validate(said)
+    except ValidationError as why:
+        message, hint = wrong_field(PersonAnswer, why.errors()[0], "key")
+        raise TestRefused(f"answers.{node}: {_dotted(why.errors()[0])}: {message}", hint=hint) from None
+    return GivenAnswer(node, answer.action, answer.data, answer.comment, answer.by, answer.groups)
 
 
 def _mismatches(expect: Expect, view: JsonObject, events: list[JsonObject]) -> Iterator[str]:
