@@ -127,6 +127,7 @@ def generated_navigation() -> list[dict[str, Any]]:
     """Return the sections that list folders."""
     return [
         {"Cookbook": folder(DOCS / "cookbook")},
+        {"Compare": folder(DOCS / "migrating")},
         {"Examples": [entry(page) for page in sorted(ROOT.glob("examples/*/README.md"))]},
         {
             "Project": [
