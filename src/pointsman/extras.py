@@ -22,7 +22,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "mcp_types",
         "prometheus_client",
     ),
-    "agents": ("pydantic_ai", "openai", "genai_prices"),
+    "agents": ("pydantic_ai", "openai", "genai_prices", "httptools"),
     "tools": ("aiosmtplib", "resiliparse", "mcp", "anyio"),
     "code": ("pydantic_monty",),
     "postgres": ("psycopg",),

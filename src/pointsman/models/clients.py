@@ -150,11 +150,12 @@ def infer(provider: str, model: str) -> Model:
 def _http(provider: Provider) -> ProviderClient:
     import httpx2
 
+    from pointsman.models.http1 import transport_for_environment
     from pointsman.models.provider_http import ProviderClient, record_response
 
     # Proxy and certificate variables apply only to network transports.
     return ProviderClient(
-        transport=provider.http,
+        transport=provider.http or transport_for_environment(),
         trust_env=provider.http is None,
         timeout=httpx2.Timeout(READ_S, connect=CONNECT_S),
         headers=dict(provider.headers),
