@@ -42,6 +42,7 @@ WHOLE_REVISION: Final = f"{REVISION}, text, native"
 INSERT_REVISION: Final = f"INSERT INTO workflows ({WHOLE_REVISION}) VALUES ({marks(10)})"
 NEWEST_REVISION: Final = f"SELECT {WHOLE_REVISION} FROM workflows WHERE id = %s"
 NEWEST_KEY: Final = "SELECT id, revision, digest FROM workflows WHERE id = %s"
+NOT_DELETED: Final = " AND NOT EXISTS (SELECT 1 FROM deleted_workflows AS d WHERE d.id = workflows.id)"
 IS_WORKFLOW_DELETED: Final = "SELECT 1 FROM deleted_workflows WHERE id = %s"
 LIVING_WORKFLOWS: Final = (
     "id NOT IN (SELECT id FROM deleted_workflows)"
@@ -118,11 +119,9 @@ def find_revision(reference: str) -> Work[RevisionKey | None]:
     name, _, wanted = reference.partition("@")
     if (revision := revision_named(wanted)) is not None:
         return (yield from key_of(name, " AND revision = %s", revision))
-    if (yield from is_deleted(name)):
-        return None
     if wanted:
-        return (yield from key_of(name, " AND version = %s", wanted))
-    return (yield from key_of(name))
+        return (yield from key_of(name, f"{NOT_DELETED} AND version = %s", wanted))
+    return (yield from key_of(name, NOT_DELETED))
 
 
 def key_of(workflow: str, narrowing: LiteralString = "", *values: str | int) -> Work[RevisionKey | None]:
