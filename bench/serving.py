@@ -102,15 +102,17 @@ class Line:
         length = int(head.lower().partition(b"content-length:")[2].split()[0])
         return await self.reader.readexactly(length)
 
-    def send(self, method: str, path: str, content: bytes = b"", *, version: str = "1.1") -> None:
-        head = f"{method} {path} HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    def send(self, method: str, path: str, content: bytes = b"", *, closes: bool = False) -> None:
+        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        head += "Connection: close\r\n" if closes else ""
         head += f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         self.writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
 
     async def events(self, execution: str) -> None:
-        """Ask for its stream, as it comes."""
-        self.send("GET", f"{path_of(execution)}/stream", version="1.0")
-        await self.reader.readuntil(b"\r\n\r\n")
+        """Ask for its stream, whose end closes the connection. Chunks have whole events."""
+        self.send("GET", f"{path_of(execution)}/stream", closes=True)
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        assert b" 200 " in head.partition(b"\r\n")[0], head + await self.reader.read(500)
 
     async def event(self) -> bytes:
         return await self.reader.readuntil(b"\n\n")
