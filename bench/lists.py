@@ -96,7 +96,7 @@ async def fill(url: str, entries: int, executions: int) -> str:
         keys, audit = Keys(app.store.entries, app.clock), Audit(app.store.entries, app.clock)
         for number in range(entries):
             await keys.make(f"person{number:04}", "viewer")
-            await audit.asked(
+            await audit.record_request(
                 Caller(name="admin", role="admin"), "PUT /api/workflows/{id}", target=f"hooked{number:04}"
             )
         await audit.close()

@@ -74,7 +74,7 @@ async def test_a_changed_or_removed_audit_row_is_detected(served: Served) -> Non
     audit = Audit(entries, clock)
     for number in range(5):
         clock.at += 1
-        await audit.asked(ADA, f"PUT {number}")
+        await audit.record_request(ADA, f"PUT {number}")
     assert await audit.damage() == []
     kind = "audit-000000"
     second = (await entries.list(kind))[1]
@@ -97,10 +97,10 @@ async def test_two_processes_alternate_and_waiting_entries_share_a_row(
         monkeypatch.setattr(log, "ROWS_OF_KIND", 7)
         entries, clock = app.store.entries, HandClock()
         both = Audit(entries, clock), Audit(entries, clock)
-        names = await asyncio.gather(*(both[n % 2].asked(ADA, f"PUT {n}") for n in range(60)))
+        names = await asyncio.gather(*(both[n % 2].record_request(ADA, f"PUT {n}") for n in range(60)))
         assert len({*names}) == 60
         for number in range(30):
-            await both[number % 2].asked(ADA, f"DELETE {number}")
+            await both[number % 2].record_request(ADA, f"DELETE {number}")
         third = Audit(entries, clock)
         assert await third.damage() == []
         found: list[Any] = []
@@ -188,7 +188,7 @@ async def test_the_audit_log_is_filtered_by_time_and_exported_as_a_whole(served:
     audit = Audit(entries, clock)
     for number in range(5):
         clock.at += 10
-        await audit.asked(ADA, f"PUT {number}")
+        await audit.record_request(ADA, f"PUT {number}")
     begin = clock.at - 40
     between = await told(served, {}, f"?since={begin + 10}&until={begin + 30}")
     assert [one["what"] for one in between] == ["PUT 3", "PUT 2", "PUT 1"]

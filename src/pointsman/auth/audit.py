@@ -125,9 +125,12 @@ class Audit:
         """Failed logins that are not in the log yet, by address."""
         self._failed_later: asyncio.Task[None] | None = None
 
-    async def asked(self, caller: Caller, what: str, *, target: str = "", origin: str = "", refused: str = "") -> str:
+    async def record_request(
+        self, caller: Caller, what: str, *, target: str = "", origin: str = "", refused: str = ""
+    ) -> str:
         """Record a requested change before it is made; it is durable on return. Return the id of the entry, which
-        `refused` and `made` take as `of`. `refused`: the error code of a request that is refused at once."""
+        `record_refusal` and `record_outcome` take as `of`. `refused`: the error code of a request that is refused at
+        once."""
         entry = AuditAction(
             at=Instant(self._clock.now()),
             who=caller.name,
@@ -139,7 +142,7 @@ class Audit:
         )
         return await self._add(entry)
 
-    async def refused(self, caller: Caller, what: str, of: str, code: str, *, tried: str = "") -> None:
+    async def record_refusal(self, caller: Caller, what: str, of: str, code: str, *, tried: str = "") -> None:
         """Record that the action `of` was refused. `tried`: the ids that it would have created."""
         at = Instant(self._clock.now())
         await self._add(
@@ -154,7 +157,7 @@ class Audit:
             )
         )
 
-    def made(self, caller: Caller, what: str, of: str, target: str) -> None:
+    def record_outcome(self, caller: Caller, what: str, of: str, target: str) -> None:
         """Record what the action `of` created. It is written within 0.5 s, together with others; a crash before that
         loses only this outcome."""
         at, made = Instant(self._clock.now()), target[:TARGET_CHARS_MAX]

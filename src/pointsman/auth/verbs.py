@@ -7,7 +7,8 @@
                                                           └ 4. audit outcome    error code, or ids of created things
 
 A domain has one class of verbs, derived from `Verbs`. A face (HTTP, MCP, CLI, tools of agents) only calls verbs: it
-checks no role and no right, and writes no audit entry. To add a verb:
+checks no right and writes no audit entry of its own (HTTP and MCP check the role of the verb once more before they read
+body or arguments). To add a verb:
 
     class ExecutionVerbs(Verbs):
         @verb("operator", "cancel executions", target=("execution",))
@@ -180,7 +181,7 @@ def verb(
                 await _note_refusal(acting, rule, entry, why.code, named)
                 raise
             if entry and (fresh := _fresh_in(made(result), named)):
-                acting.app[AUDIT].made(acting.caller, acting.via or rule.name, entry, fresh)
+                acting.app[AUDIT].record_outcome(acting.caller, acting.via or rule.name, entry, fresh)
             return result
 
         setattr(call, _RULE, rule)
@@ -212,7 +213,7 @@ async def _begin(acting: Acting, rule: VerbRule, target: str) -> str:
         said = "%s by %r is not in the audit log, because the store is read-only: %s"
         LOG.warning(said, what, acting.caller.name, target[:TARGET_CHARS_MAX] or "everything")
         return ""
-    entry = await acting.app[AUDIT].asked(acting.caller, what, target=target, origin=acting.origin)
+    entry = await acting.app[AUDIT].record_request(acting.caller, what, target=target, origin=acting.origin)
     acting.entries.append(entry)
     return entry
 
@@ -221,7 +222,9 @@ async def _refuse(acting: Acting, rule: VerbRule, target: str, code: str) -> Non
     """Write the entry of a call that is refused at once."""
     what = acting.via or rule.name
     with suppress(OperatorError):  # The store is unavailable: the caller receives the refusal in any case.
-        entry = await acting.app[AUDIT].asked(acting.caller, what, target=target, origin=acting.origin, refused=code)
+        entry = await acting.app[AUDIT].record_request(
+            acting.caller, what, target=target, origin=acting.origin, refused=code
+        )
         acting.entries.append(entry)
 
 
@@ -230,7 +233,7 @@ async def _note_refusal(acting: Acting, rule: VerbRule, entry: str, code: str, t
         return
     with suppress(OperatorError):  # The store is unavailable: the caller receives the refusal in any case.
         tried = _fresh_in(acting.tried, target)
-        await acting.app[AUDIT].refused(acting.caller, acting.via or rule.name, entry, code, tried=tried)
+        await acting.app[AUDIT].record_refusal(acting.caller, acting.via or rule.name, entry, code, tried=tried)
 
 
 def target_text(named: Mapping[str, object]) -> str:

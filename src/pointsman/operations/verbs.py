@@ -44,7 +44,7 @@ class OperationVerbs(Verbs):
         # Afterwards: an entry would make the store not empty.
         acting = self.acting
         what = acting.via or "OperationVerbs.restore"
-        await self.app[AUDIT].asked(self.caller, what, target=acting.target, origin=acting.origin)
+        await self.app[AUDIT].record_request(self.caller, what, target=acting.target, origin=acting.origin)
         return restored
 
     @verb("admin", "delete data", unless="dry_run")
