@@ -1,4 +1,4 @@
-"""Authorization policy: what callers may see. Server, CLI and MCP ask this module only.
+"""Authorization policy: what callers may see. Only verbs and domains call it; faces call verbs.
 
     a workflow     its groups (from the document) and its sharing (set by its owner) both admit the caller
     an execution   the person who started it, and everybody who may see its workflow, by the groups of the definition

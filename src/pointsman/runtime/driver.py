@@ -195,8 +195,7 @@ class Driver:
         """Process a report; return its events when they are durable and their commands issued. Empty: no effect.
 
         The decision is made at once. The caller continues before any consequence starts, so that it can read the state
-        or
-        subscribe in time.
+        or subscribe in time.
         """
         events, asked = await self._settle(report, performs=True)
         self._perform(asked)

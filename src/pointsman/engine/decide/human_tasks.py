@@ -1,6 +1,6 @@
 """Human tasks: a step waits at a gate for the answer of a person. The execution may wait for months at no cost.
 
-    gate opens ─▶ GateOpened ─▶ … ─▶ GateAnswered ─▶ GateClosed, StepSucceeded ─▶ exits by the label of the action
+    gate opens ─▶ GateOpened ─▶ … ─▶ GateAnswered (report) ─▶ GateClosed, StepSucceeded ─▶ exit by the action
                       │                    └─ quorum: GateVoted, until one action has enough votes
                       └─ timeout ─▶ GateEscalated, level by level, then the action of `onTimeout`, or the
                                     failure `gate-timeout`
