@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from pointsman.redaction import Stream
+
 CHARS_MAX: Final = 4_000
 """How many characters at the end of a call's output are kept."""
 
 
 class Gathered:
     """The end of what several calls printed and logged, without secrets."""
+
+    __slots__ = ("text",)
 
     def __init__(self) -> None:
         self.text = ""
@@ -44,31 +48,43 @@ class Gathered:
 
 
 _gathered: ContextVar[Gathered | None] = ContextVar("gathered", default=None)
+_FIRST_TEXT: Final = threading.Lock()
+"""Held while a call prepares for its first text."""
 
 
 class Printed:
     """The end of what one call printed and logged, without the secrets that `hiding` names. They are masked before the
-    beginning is cut off."""
+    beginning is cut off. Most calls print nothing: what masks and locks the output is made at the first text."""
+
+    __slots__ = ("_around", "_one_at_a_time", "_streams", "text")
 
     def __init__(self) -> None:
-        from pointsman.redaction import hidden  # Deferred: it compiles many patterns, and most commands call no tool.
-
         self.text = ""
         self._around = _gathered.get()
-        hides = hidden()
-        self._streams = [redaction.stream() for redaction in hides] if hides else []
-        self._one_at_a_time = threading.RLock()
+        self._streams: list[Stream] = []
+        self._one_at_a_time: threading.RLock | None = None
+
+    def _locked(self) -> threading.RLock:
+        """Return the lock of the output. It is made with the first text, which any thread of the call may print."""
+        with _FIRST_TEXT:
+            if self._one_at_a_time is None:
+                # Deferred: it compiles many patterns, and most commands call no tool.
+                from pointsman.redaction import hidden
+
+                self._streams = [redaction.stream() for redaction in hidden()]
+                self._one_at_a_time = threading.RLock()
+            return self._one_at_a_time
 
     def log(self, line: str) -> None:
         """Add a complete line."""
-        with self._one_at_a_time:
+        with self._locked():
             for stream in self._streams:
                 line = stream.redaction.text(line)
             self._add(line)
 
     def show(self, text: str, output: TextIO) -> None:
         """Add and write a text, except an end that may be the beginning of a secret."""
-        with self._one_at_a_time:
+        with self._locked():
             for stream in self._streams:
                 text = stream.feed(text)
             self._add(text)
@@ -78,7 +94,7 @@ class Printed:
         """Add and write the held text at the end of the call."""
         if not self._streams:
             return
-        with self._one_at_a_time:
+        with self._locked():
             text = ""
             for stream in self._streams:
                 text = stream.feed(text) + stream.end()

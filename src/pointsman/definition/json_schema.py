@@ -253,8 +253,10 @@ def _parts(value: Json) -> int:
     while waiting:
         here = waiting.pop()
         if isinstance(here, dict):
-            count += 1 + sum(map(_length, here))
-            waiting.extend(here.values())
+            count += 1
+            if here:
+                count += sum(map(_length, here))
+                waiting.extend(here.values())
         elif isinstance(here, list):
             count += 1
             waiting.extend(here)

@@ -20,6 +20,7 @@ attempt is stored in a context variable: each attempt runs in its own task.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable
+from collections.abc import Set as AbstractSet
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
@@ -196,6 +197,8 @@ async def may_execute(app: AppContext, caller: Caller, target: str) -> bool:
 
 
 NONE_HIDDEN: Final[frozenset[str]] = frozenset()
+SPECS_MAX: Final = 10_000
+"""Nodes whose workflow tools are remembered."""
 PENDING: Final = "tool_executor"
 """The kind of work that runs calls which agents left pending."""
 
@@ -244,6 +247,8 @@ class GuardedExecutors:
         self._rights: Final = AppRights(app, library)
         self._executors = executors
         self._guarded: dict[Executor, _Guarded] = {}
+        self._named: dict[int, tuple[WorkSpec, AbstractSet[str]]] = {}
+        """The workflow tools that nodes name, by the identity of their specs."""
 
     def executor_for(self, command: Execute) -> Executor:
         """Raises the errors of the wrapped registry."""
@@ -259,7 +264,19 @@ class GuardedExecutors:
     async def has(self, need: str) -> bool:
         return await self._executors.has(need)
 
-    async def hidden(self, named: set[str], command: Execute, run: ExecutionPort) -> frozenset[str]:
+    def named(self, spec: WorkSpec) -> AbstractSet[str]:
+        """Return the names of workflow tools in the config of a node."""
+        known = self._named.get(id(spec))
+        if known is not None and known[0] is spec:
+            return known[1]
+        found: set[str] = set()
+        _add_workflow_tools(spec.config, found)
+        if len(self._named) >= SPECS_MAX:
+            self._named.clear()
+        self._named[id(spec)] = spec, found
+        return found
+
+    async def hidden(self, named: AbstractSet[str], command: Execute, run: ExecutionPort) -> frozenset[str]:
         """Return those of the named tools that are saved workflows which an attempt may not call."""
         await self._app.tools.prepare(named)
         driver = self._runtime.drivers.get(run.execution)
@@ -283,9 +300,9 @@ class _Guarded:
     async def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
     ) -> WorkDone | WorkFailed | ToolCallsProposed:
-        named: set[str] = set()
-        _add_workflow_tools(spec.config, named)
+        named = self._guard.named(spec)
         if spec.kind == PENDING:  # its calls were requested by agents before it
+            named = {*named}
             _add_workflow_tools(command.input, named)
         hidden = await self._guard.hidden(named, command, run) if named else NONE_HIDDEN
         token = _attempt.set(ToolCallingAttempt(run.execution, command.step.node, hidden))
@@ -305,7 +322,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _add_workflow_tools(value: JsonObject | list[Json], found: set[str]) -> None:
-    """Add the texts in a value that are names of workflow tools. Runs for every attempt."""
+    """Add the texts in a value that are names of workflow tools."""
     for one in value.values() if isinstance(value, dict) else value:
         if isinstance(one, str):
             if one.startswith(PREFIX):

@@ -56,6 +56,7 @@ TOOL_TIME_HINT: Final = (
 )
 OPERATOR_TIME_HINT: Final = "The operator allows no more: `limits.nodeTime` in the settings."
 _REFUSED: Final = "refused"
+NO_MASKS: Final = Masks(NOTHING)
 NO_USAGE: Final = Usage()
 ONE_CALL: Final = Usage(tool_calls=1)
 
@@ -142,7 +143,9 @@ class CallTimes:
     def _longer(self, setting: str) -> float | None:
         """Return the limit of the node, or the raised one if that is longer."""
         usual_s = _seconds(self._settings.get(setting))
-        return max((one for one in (self._raised_s, usual_s) if one is not None), default=None)
+        if self._raised_s is None or usual_s is None:
+            return usual_s if self._raised_s is None else self._raised_s
+        return max(self._raised_s, usual_s)
 
     def of_tool(self, tool: ToolSpec | None) -> tuple[float | None, str]:
         """Return the limit in seconds for a call of the tool, and the hint that names its setting. None: the tool
@@ -154,18 +157,38 @@ class CallTimes:
         return (None, "") if most_s is None or own <= most_s else (most_s, OPERATOR_TIME_HINT)
 
 
+_NUMBER: Final = (int, float)
+
+
 def _seconds(said: Json) -> float | None:
-    return said if isinstance(said, int | float) else None
+    return said if isinstance(said, _NUMBER) else None
 
 
 class EffectLedger:
     """The calls of one attempt, each limited in time (`CallTimes`); the runtime limits the whole attempt."""
+
+    __slots__ = (
+        "_approvals",
+        "_asked",
+        "_command",
+        "_effects",
+        "_in_flight",
+        "_number",
+        "_run",
+        "_spec",
+        "_times",
+        "_world",
+        "printed",
+        "usage",
+        "warnings",
+    )
 
     def __init__(self, world: ExecutorDeps, command: Execute, spec: WorkSpec, run: ExecutionPort) -> None:
         self._world = world
         self._command = command
         self._spec = spec
         self._run = run
+        self._effects = run.effects
         self._times = CallTimes(command.call_timeout_s, spec.settings)
         self._approvals: Approvals | None = Approvals(command, world.tools) if command.verdicts else None
         """None: no call of this attempt needed approval so far."""
@@ -187,7 +210,7 @@ class EffectLedger:
         reply = self._recorded_reply(number, asked)
         if reply is None:
             self._may("model")
-            await self._run.effects.flush()
+            await self._effects.flush()
             self._in_flight += 1
             hints = {**self._hints(), **request.hints}
             full = msgspec.structs.replace(request, hints=hints, timeout_s=self._times.model_s, run=self._run)
@@ -198,7 +221,7 @@ class EffectLedger:
             except ModelFailed as why:
                 self._in_flight -= 1
                 if why.failure.code == TOO_LONG:  # the next request depends on it
-                    await self._run.effects.record(number, "model", {_REFUSED: _plain(why.failure)}, request=asked)
+                    await self._effects.record(number, "model", {_REFUSED: _plain(why.failure)}, request=asked)
                 raise
             await self._record(number, "model", msgspec.to_builtins(reply), asked)
         self.usage = added(self.usage, reply.usage)
@@ -230,20 +253,8 @@ class EffectLedger:
         """
         numbered = [(self._next(), call) for call in calls]
         tools = [self._world.tools.find(call.name) for _, call in numbered]
-        if self._approvals is None and any(map(is_deferred, tools)):
-            self._approvals = Approvals(self._command, self._world.tools)
-        if self._approvals is not None:
-            self._approvals.must_cover(numbered)
-        count = len(numbered)
-        for number, _ in numbered:
-            if self._run.effects.recorded(number) is None:
-                self._may("tool", calls=count)
-                break
-        called = ONE_CALL if count == 1 else Usage(tool_calls=count)
-        self.usage = called if self.usage is NO_USAGE else added(self.usage, called)
-        await self._run.effects.flush()
-        self._in_flight += count
-        if not at_once or count == 1:
+        await self._admit(numbered, tools)
+        if not at_once or len(numbered) == 1:
             return [await self._call(number, call, tool) for (number, call), tool in zip(numbered, tools, strict=True)]
         try:
             async with asyncio.TaskGroup() as group:
@@ -254,6 +265,31 @@ class EffectLedger:
         except ExceptionGroup as why:
             raise why.exceptions[0] from why  # a failed record (another process appended) is for the runtime to handle
         return [task.result() for task in tasks]
+
+    async def call_one(self, call: ToolCall) -> ToolOutcome:
+        """Call one tool. Raises the errors of `call`."""
+        number, tool = self._next(), self._world.tools.find(call.name)
+        await self._admit([(number, call)], [tool])
+        return await self._call(number, call, tool)
+
+    async def _admit(self, numbered: list[tuple[int, ToolCall]], tools: list[ToolSpec | None]) -> None:
+        """Count calls that are about to be made. Raises the errors of `call`."""
+        if self._approvals is None:
+            for tool in tools:
+                if is_deferred(tool):
+                    self._approvals = Approvals(self._command, self._world.tools)
+                    break
+        if self._approvals is not None:
+            self._approvals.must_cover(numbered)
+        count = len(numbered)
+        for number, _ in numbered:
+            if self._effects.recorded(number) is None:
+                self._may("tool", calls=count)
+                break
+        called = ONE_CALL if count == 1 else Usage(tool_calls=count)
+        self.usage = called if self.usage is NO_USAGE else added(self.usage, called)
+        await self._effects.flush()
+        self._in_flight += count
 
     def done(self, result: Json, *, next: str | None = None) -> WorkDone:
         """Return the report of a finished attempt, with its usage and warnings."""
@@ -267,7 +303,7 @@ class EffectLedger:
         )
 
     def _may(self, kind: Literal["model", "tool"], *, calls: int = 1) -> None:
-        refusal = self._run.effects.refusal(kind, self.usage, calls=calls)
+        refusal = self._effects.refusal(kind, self.usage, calls=calls)
         if refusal is not None:
             raise WorkRefused(refusal)
 
@@ -277,7 +313,7 @@ class EffectLedger:
 
     async def _call(self, number: int, call: ToolCall, tool: ToolSpec | None) -> ToolOutcome:
         asked = fingerprint(call.name, call.arguments)
-        recorded = self._run.effects.recorded(number, kind="tool", request=asked)
+        recorded = self._effects.recorded(number, kind="tool", request=asked)
         if recorded is not None:
             self._in_flight -= 1
             return self._counted(msgspec.convert(recorded, ToolOutcome))
@@ -302,7 +338,7 @@ class EffectLedger:
         """Record the answer of a call. That of the last call in flight becomes durable with the report, or before the
         next call. An answer never waits for another call: a crash during that call would repeat both."""
         self._in_flight -= 1
-        return self._run.effects.record(number, kind, answer, request=asked, later=not self._in_flight)
+        return self._effects.record(number, kind, answer, request=asked, later=not self._in_flight)
 
     def _counted(self, outcome: ToolOutcome) -> ToolOutcome:
         if outcome.usage is not None:
@@ -316,12 +352,14 @@ class EffectLedger:
         # in another attempt the model may call something else at the same number.
         limit, hint = self._times.of_tool(tool)
         bound = self._world.deadlines.limit(limit)
-        shown, masks = call, Masks(self._world.secrets.redaction)
+        shown, masks, known = call, NO_MASKS, self._world.secrets.redaction
         if self._spec.secrets:
             shown, masks = await self._revealed(call)
+        elif known:
+            masks = Masks(known)
         try:
             with bound, gathering() as gathered:
-                if not masks.known and not masks.used:
+                if masks is NO_MASKS:
                     result = await self._world.tools.call(shown, key=key, run=self._run)
                 else:
                     with hiding(*masks):
@@ -362,7 +400,7 @@ class EffectLedger:
         return ToolOutcome(failure=report.failure)
 
     def _recorded_reply(self, number: int, asked: str) -> ModelReply | None:
-        recorded = self._run.effects.recorded(number, kind="model", request=asked)
+        recorded = self._effects.recorded(number, kind="model", request=asked)
         if isinstance(recorded, dict) and _REFUSED in recorded:
             raise ModelFailed(msgspec.convert(recorded[_REFUSED], Failure))
         return None if recorded is None else msgspec.convert(recorded, ModelReply)
@@ -408,9 +446,12 @@ def _plain(failure: Failure) -> Json:
     return msgspec.to_builtins(failure)
 
 
+_SORTED: Final = msgspec.json.Encoder(order="sorted", enc_hook=str)
+
+
 def fingerprint(*parts: Json) -> str:
     """Return a short digest that identifies a request."""
-    return sha256(msgspec.json.encode([*parts], order="sorted", enc_hook=str)).hexdigest()[:12]
+    return sha256(_SORTED.encode(parts)).hexdigest()[:12]
 
 
 def added(one: Usage, other: Usage) -> Usage:

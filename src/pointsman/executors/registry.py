@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 from pointsman.engine.actions import WorkSpec
 from pointsman.engine.commands import Execute
@@ -20,7 +20,7 @@ from pointsman.executors.planner import PlannerExecutor
 from pointsman.executors.verifier import VerifierExecutor
 from pointsman.executors.work_without_models import CodeExecutor, PendingCallsExecutor, RecordExecutor, ToolExecutor
 from pointsman.ports import ExecutionPort, Executor, Models, Secrets, Tools
-from pointsman.redaction import hiding
+from pointsman.redaction import Redaction, hiding
 from pointsman.tool_output import PackageFailed, load_plugin, package_errors, printing
 from pointsman.tools.sandbox.interpreter import CodeLimits, Interpreter
 from pointsman.values import Json
@@ -43,6 +43,7 @@ class ExecutorNotLoaded(OperatorError):
     code: ClassVar[str] = "executor-not-loaded"
 
 
+WorkReport: TypeAlias = WorkDone | WorkFailed | ToolCallsProposed
 Basis: TypeAlias = Callable[[Execute, WorkSpec], Json]
 
 
@@ -58,12 +59,11 @@ class _Hiding:
         self._executor = executor
         self._secrets = secrets
 
-    async def execute(
-        self, command: Execute, spec: WorkSpec, run: ExecutionPort
-    ) -> WorkDone | WorkFailed | ToolCallsProposed:
+    def execute(self, command: Execute, spec: WorkSpec, run: ExecutionPort) -> Coroutine[Any, Any, WorkReport]:
         redaction = self._secrets.redaction
-        if not redaction:
-            return await self._executor.execute(command, spec, run)
+        return self._hiding(redaction, command, spec, run) if redaction else self._executor.execute(command, spec, run)
+
+    async def _hiding(self, redaction: Redaction, command: Execute, spec: WorkSpec, run: ExecutionPort) -> WorkReport:
         with hiding(redaction):
             return await self._executor.execute(command, spec, run)
 

@@ -43,7 +43,7 @@ class ToolExecutor:
         try:
             if spec.secrets:
                 self._must_stay_here(name)
-            (outcome,) = await ledger.call([ToolCall(id="1", name=name, arguments=parameters or {})])
+            outcome = await ledger.call_one(ToolCall(id="1", name=name, arguments=parameters or {}))
         except CallsNeedApproval as why:
             return why.report(command)
         except WorkRefused as why:

@@ -101,14 +101,16 @@ def is_large(value: Json) -> bool:
     left, stack = LATER_CHARS_MAX, [value]
     while stack:
         one = stack.pop()
-        if isinstance(one, str | list | dict):
+        if isinstance(one, str):
             left -= len(one)
+        elif isinstance(one, dict):
+            left -= len(one)
+            stack.extend(one.values())
+        elif isinstance(one, list):
+            left -= len(one)
+            stack.extend(one)
         if left < 0:
             return True
-        if isinstance(one, list):
-            stack.extend(one)
-        elif isinstance(one, dict):
-            stack.extend(one.values())
     return False
 
 
@@ -184,6 +186,8 @@ class LocalAttempt:
 
     def recorded(self, number: int, *, kind: EffectKind | None = None, request: str = "") -> Json | None:
         """Return the recorded answer of effect `number`; None: not performed yet. Raises `EffectMismatch`."""
+        if self._known is NOTHING:
+            return None
         known = self._known.get(number)
         if not isinstance(known, list) or len(known) != len(FIELDS):
             return known

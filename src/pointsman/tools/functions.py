@@ -121,18 +121,19 @@ class FunctionTool(Generic[P, R]):
         args, kwargs = self._typed(arguments)
         for name in self._filled_in:
             kwargs[name] = context if name == "context" else context.key
-        function = cast("Callable[..., object]", self._function)
-        if self._is_async:
-            result = await cast("Awaitable[object]", function(*args, **kwargs))
+        if self._as_async is not None:
+            result = await self._as_async(*args, **kwargs)
         else:
-            result, wrong = await _in_thread(function, args, kwargs)
+            result, wrong = await _in_thread(self._function, args, kwargs)
             if wrong is not None:
                 raise wrong
         return _as_json(self.name, result)
 
     @cached_property
-    def _is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self._function)
+    def _as_async(self) -> Callable[..., Awaitable[object]] | None:
+        """The function if it is async; else None."""
+        is_async = inspect.iscoroutinefunction(self._function)
+        return cast("Callable[..., Awaitable[object]]", self._function) if is_async else None
 
     @cached_property
     def _filled_in(self) -> tuple[str, ...]:
@@ -203,7 +204,7 @@ class FunctionTool(Generic[P, R]):
 def _as_json(name: str, result: object) -> Json:
     """Return the result of a tool as JSON. Raises `ToolFailed`."""
     if result is None or type(result) in PLAIN:
-        return cast("Json", result)
+        return result  # pyright: ignore[reportReturnType] - it is one of these types
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:

@@ -51,6 +51,8 @@ class ToolRegistry:
         self._origins: dict[str, Origin] = {}
         self._checkers: dict[str, JsonSchema] = {}
         self._sources: list[ToolSource] = []
+        self._prefixes: tuple[str, ...] = ()
+        """The prefixes of the sources."""
         self._listed: set[str] = set()
         self._from: dict[str, set[str]] = {}
         """The names of the listed tools, by the prefix of their source."""
@@ -84,6 +86,7 @@ class ToolRegistry:
         """Add a source of tools. It is listed when one of its tools is first needed (`prepare`, `call`). Replaces a
         source of the same prefix."""
         self._sources = [*(one for one in self._sources if one.prefix != source.prefix), source]
+        self._prefixes = tuple(one.prefix for one in self._sources)
 
     async def prepare(self, names: Iterable[str]) -> None:
         """List the sources that the named tools belong to. A source that does not answer is listed again later; until
@@ -167,7 +170,7 @@ class ToolRegistry:
 
     async def call(self, call: ToolCall, *, key: str, run: ExecutionPort | None = None) -> Json:
         """Check the arguments, call the tool, and limit time and size of its result. Raises `ToolFailed`."""
-        if self._sources and call.name not in self._scripted:
+        if call.name.startswith(self._prefixes) and call.name not in self._scripted:
             for source in self._sources:
                 if self._must_list(source, call.name):
                     await self.prepare([call.name])
@@ -175,7 +178,7 @@ class ToolRegistry:
         tool = self._found(call.name)
         if tool is None:
             raise unknown_tool(call.name)
-        if (away := self._away(call.name)) is not None:
+        if self._silent and (away := self._away(call.name)) is not None:
             raise ToolFailed(away)
         self._check_arguments(tool, call)
         context = ToolContext(key=key, execution="" if run is None else run.execution, run=run)

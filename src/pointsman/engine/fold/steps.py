@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from pointsman.engine.events import steps as step_events
@@ -26,6 +28,8 @@ from pointsman.engine.steps import Lineage, Step, Write, lineage_path
 from pointsman.values import Json, JsonObject
 
 MESSAGES = ("messages",)
+ONE_CALL: Final = Usage(tool_calls=1)
+"""The usage of a tool step."""
 SAME_ATTEMPT = frozenset({"approved", "worker"})
 """Reasons for performing the same attempt again, with its verdicts."""
 
@@ -113,6 +117,9 @@ def succeeded(state: ExecutionState, event: step_events.StepSucceeded) -> None:
 
 def spend(state: ExecutionState, usage: Usage) -> None:
     """Add the usage of a piece of work."""
+    if usage == ONE_CALL:
+        state.usage = replace(state.usage, tool_calls=state.usage.tool_calls + 1)
+        return
     total, cost = state.usage, usage.cost_usd
     unpriced = usage.model_calls - usage.free_calls if cost is None else 0
     state.usage = UsageTotal(
