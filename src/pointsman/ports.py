@@ -3,7 +3,7 @@ implementations are in higher layers."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -73,9 +73,9 @@ class Effects(Protocol):
         """
         ...
 
-    async def record(
+    def record(
         self, number: int, kind: EffectKind, value: Json, *, request: str = "", later: bool = False
-    ) -> None:
+    ) -> Awaitable[None]:
         """Record the result of effect `number`. Durable on return.
 
         `later`: at the latest it becomes durable together with the report of the attempt, in one commit. `flush` must
@@ -83,7 +83,7 @@ class Effects(Protocol):
         """
         ...
 
-    async def flush(self) -> None:
+    def flush(self) -> Awaitable[None]:
         """Return when all recorded results are durable."""
         ...
 

@@ -176,7 +176,6 @@ class EffectLedger:
         "_number",
         "_run",
         "_spec",
-        "_times",
         "_world",
         "printed",
         "usage",
@@ -189,7 +188,6 @@ class EffectLedger:
         self._spec = spec
         self._run = run
         self._effects = run.effects
-        self._times = CallTimes(command.call_timeout_s, spec.settings)
         self._approvals: Approvals | None = Approvals(command, world.tools) if command.verdicts else None
         """None: no call of this attempt needed approval so far."""
         self._number = 0
@@ -213,7 +211,12 @@ class EffectLedger:
             await self._effects.flush()
             self._in_flight += 1
             hints = {**self._hints(), **request.hints}
-            full = msgspec.structs.replace(request, hints=hints, timeout_s=self._times.model_s, run=self._run)
+            full = msgspec.structs.replace(
+                request,
+                hints=hints,
+                timeout_s=CallTimes(self._command.call_timeout_s, self._spec.settings).model_s,
+                run=self._run,
+            )
             if only := text_of(self._spec.settings.get("model")):
                 full = msgspec.structs.replace(full, model=only, fallback=(only,))
             try:
@@ -253,7 +256,11 @@ class EffectLedger:
         """
         numbered = [(self._next(), call) for call in calls]
         tools = [self._world.tools.find(call.name) for _, call in numbered]
-        await self._admit(numbered, tools)
+        if self._approvals is None and any(map(is_deferred, tools)):
+            self._approvals = Approvals(self._command, self._world.tools)
+        if self._approvals is not None:
+            self._approvals.must_cover(numbered)
+        await self._admit([number for number, _ in numbered])
         if not at_once or len(numbered) == 1:
             return [await self._call(number, call, tool) for (number, call), tool in zip(numbered, tools, strict=True)]
         try:
@@ -268,28 +275,25 @@ class EffectLedger:
 
     async def call_one(self, call: ToolCall) -> ToolOutcome:
         """Call one tool. Raises the errors of `call`."""
-        number, tool = self._next(), self._world.tools.find(call.name)
-        await self._admit([(number, call)], [tool])
+        tool = self._world.tools.find(call.name)
+        if self._approvals is not None or is_deferred(tool):
+            (outcome,) = await self.call([call])
+            return outcome
+        number = self._next()
+        await self._admit([number])
         return await self._call(number, call, tool)
 
-    async def _admit(self, numbered: list[tuple[int, ToolCall]], tools: list[ToolSpec | None]) -> None:
-        """Count calls that are about to be made. Raises the errors of `call`."""
-        if self._approvals is None:
-            for tool in tools:
-                if is_deferred(tool):
-                    self._approvals = Approvals(self._command, self._world.tools)
-                    break
-        if self._approvals is not None:
-            self._approvals.must_cover(numbered)
-        count = len(numbered)
-        for number, _ in numbered:
+    def _admit(self, numbers: list[int]) -> Awaitable[None]:
+        """Count calls that are about to be made. Return when the answers before them are durable."""
+        count = len(numbers)
+        for number in numbers:
             if self._effects.recorded(number) is None:
                 self._may("tool", calls=count)
                 break
         called = ONE_CALL if count == 1 else Usage(tool_calls=count)
         self.usage = called if self.usage is NO_USAGE else added(self.usage, called)
-        await self._effects.flush()
         self._in_flight += count
+        return self._effects.flush()
 
     def done(self, result: Json, *, next: str | None = None) -> WorkDone:
         """Return the report of a finished attempt, with its usage and warnings."""
@@ -350,7 +354,7 @@ class EffectLedger:
     async def _bounded_call(self, call: ToolCall, tool: ToolSpec | None, *, key: str) -> ToolOutcome:
         # The key contains no attempt number: a retry must not repeat what may have been done. It contains the content:
         # in another attempt the model may call something else at the same number.
-        limit, hint = self._times.of_tool(tool)
+        limit, hint = CallTimes(self._command.call_timeout_s, self._spec.settings).of_tool(tool)
         bound = self._world.deadlines.limit(limit)
         shown, masks, known = call, NO_MASKS, self._world.secrets.redaction
         if self._spec.secrets:

@@ -11,7 +11,7 @@ the memory tiers in a scope that no memory node can name. Losing one costs a rep
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Generator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
@@ -92,23 +92,33 @@ async def copy_uses(
                 await effects.record(execution, name, number, by)
 
 
+class _Already:
+    """The wait for something that has happened: it needs no coroutine."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+ALREADY: Final[Awaitable[None]] = _Already()
 LATER_CHARS_MAX: Final = 100_000
 """Maximum size of an answer that is stored with its row: to encode a large one with its row needs twice the memory."""
 
 
 def is_large(value: Json) -> bool:
     """Return whether an answer has more characters and elements than may be stored with its row."""
-    left, stack = LATER_CHARS_MAX, [value]
-    while stack:
-        one = stack.pop()
+    left, found = LATER_CHARS_MAX, [value]
+    for one in found:  # It grows meanwhile.
         if isinstance(one, str):
             left -= len(one)
         elif isinstance(one, dict):
             left -= len(one)
-            stack.extend(one.values())
+            found += one.values()
         elif isinstance(one, list):
             left -= len(one)
-            stack.extend(one)
+            found += one
+        else:
+            continue
         if left < 0:
             return True
     return False
@@ -201,20 +211,21 @@ class LocalAttempt:
             )
         return None
 
-    async def record(
+    def record(
         self, number: int, kind: EffectKind, value: Json, *, request: str = "", later: bool = False
-    ) -> None:
+    ) -> Awaitable[None]:
         """Record the answer of effect `number`, as `Effects.record` describes. `later` has no effect where the row of
         the report may become durable after the next step's calls."""
         self._unrecorded.append(EffectRecord(self.name, number, [kind, request, value]))
-        if not (later and self._in_step) or is_large(value):
-            await self.flush()
+        return ALREADY if later and self._in_step and not is_large(value) else self.flush()
 
-    async def flush(self) -> None:
+    def flush(self) -> Awaitable[None]:
         """Return when all recorded answers are durable."""
+        return self._stored() if self._unrecorded else ALREADY
+
+    async def _stored(self) -> None:
+        """Store the recorded answers."""
         taken = self.take_unrecorded()
-        if not taken:
-            return
         with self._world.deadlines.paused(self.lane):
             for attempt, number, value in taken:
                 await self._world.effects.record(self.execution, attempt, number, value)

@@ -566,8 +566,7 @@ class Driver:
                 self.stopped.discard(task)
             else:
                 del self.worker_tasks[step]
-                if self.usage_meter.open:
-                    self.usage_meter.over(step)
+                self.usage_meter.over(step)
             if command.timeout_s is not None:
                 self.deadlines.drop(task)
 

@@ -91,8 +91,8 @@ class Passivation:
             and awaits is self._awaits
             and needs == self._needs
             and worker == self._worker
-            and (state.usage is self._paid or (works and self._is_as_paid(state.usage)))
             and not state.row.changed_gates
+            and (state.usage is self._paid or (works and self._is_as_paid(state.usage)))
         ):
             return None
         self._status, self._wakes, self._awaits, self._paid = status, wakes, awaits, state.usage

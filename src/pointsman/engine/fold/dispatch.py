@@ -8,6 +8,8 @@ same state as the original decisions.
 
 from __future__ import annotations
 
+from typing import Final, cast, get_args
+
 from pointsman.engine.events import steps as step_events
 from pointsman.engine.events import waits as wait_events
 from pointsman.engine.events.lifecycle import LifecycleEvent
@@ -15,6 +17,9 @@ from pointsman.engine.events.steps import ControlEvent, Event
 from pointsman.engine.events.waits import WaitEvent
 from pointsman.engine.fold import lifecycle, scopes, steps, waits
 from pointsman.engine.state import ExecutionState, LoopState, Timer
+
+LIFECYCLE: Final = frozenset(get_args(LifecycleEvent))
+"""Every execution has two of these events; forty failed matches would precede each."""
 
 
 def begin_decision(state: ExecutionState, seq: int, at: float) -> None:
@@ -50,6 +55,8 @@ def fold(state: ExecutionState, event: Event) -> None:
         scopes.park_arrival(state, event)
     elif type(event) is step_events.ArrivalHeld:
         scopes.hold_arrival(state, event)
+    elif type(event) in LIFECYCLE:
+        lifecycle.fold_lifecycle(state, cast(LifecycleEvent, event))
     else:
         _fold_course(state, event)
 
