@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pointsman.engine.state import ENDED
 from pointsman.ports import Row
-from pointsman.store.codec import blobs_named, moved
+from pointsman.store.codec import blobs_named, decode_json, encode_json, moved
 from pointsman.store.compression import HOLD_S
 from pointsman.store.coordination import Followers, Leadership, Listener, leader_exists
 from pointsman.store.errors import EntryMoved, JournalMoved, RevisionMoved, SessionClosed, SessionMoved
@@ -184,11 +184,12 @@ class MemoryJournal:
         end = len(known)
         if rows[0].seq != end + 1 or rows[-1].seq != end + len(rows):
             raise JournalMoved(f"execution {execution!r} is at row {end}; row {rows[0].seq} does not follow")
+        written = [(effect.attempt, effect.number, encode_json(effect.value)) for effect in effects]
         if not known:
             self._rows[execution] = known
         known += rows
-        for effect in effects:
-            self._effects.keep(execution, effect)
+        for attempt, number, answer in written:
+            self._effects.keep(execution, attempt, number, answer)
         if self.followers.any:
             self.followers.tell((execution,))
         if summary is not None:
@@ -309,23 +310,29 @@ class MemorySessions:
 
 
 class MemoryEffects:
-    """Answers by execution and attempt."""
+    """Answers by execution and attempt, encoded: Python's garbage collector does not search bytes, and there is an
+    answer for each step that ever ran."""
 
     def __init__(self) -> None:
-        self._values: dict[ExecutionId, dict[str, dict[int, Json]]] = {}
+        self._values: dict[ExecutionId, dict[str, dict[int, bytes]]] = {}
 
     async def record(self, execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
-        self.keep(execution, EffectRecord(attempt, number, value))
+        self.keep(execution, attempt, number, encode_json(value))
 
-    def keep(self, execution: ExecutionId, effect: EffectRecord) -> None:
+    def keep(self, execution: ExecutionId, attempt: str, number: int, answer: bytes) -> None:
         """Store the answer of an effect, unless it has one."""
         attempts = self._values.get(execution)
         if attempts is None:
             attempts = self._values[execution] = {}
-        attempts.setdefault(effect.attempt, {}).setdefault(effect.number, effect.value)
+        known = attempts.get(attempt)
+        if known is None:
+            attempts[attempt] = {number: answer}
+        else:
+            known.setdefault(number, answer)
 
     async def recorded(self, execution: ExecutionId, attempt: str) -> dict[int, Json]:
-        return dict(self._values.get(execution, {}).get(attempt, {}))
+        known = self._values.get(execution, {}).get(attempt, {})
+        return {number: decode_json(answer) for number, answer in known.items()}
 
     async def attempts(self, execution: ExecutionId) -> list[str]:
         return sorted(self._values.get(execution, ()))
