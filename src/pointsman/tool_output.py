@@ -48,7 +48,7 @@ class Gathered:
 
 
 _gathered: ContextVar[Gathered | None] = ContextVar("gathered", default=None)
-_FIRST_TEXT: Final = threading.Lock()
+_FIRST_TEXT: Final = threading.RLock()
 """Held while a call prepares for its first text."""
 
 

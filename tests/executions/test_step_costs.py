@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pointsman import Pointsman, Workflow, tool
 from pointsman.settings import load_settings
 from pointsman.values import Json, JsonObject
 
+Work: TypeAlias = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 FEW, MANY = 20, 70
 PYTHON_CALLS_MAX: Final = 170
 """Calls of Python functions for one step. Lower it after each improvement."""
@@ -70,7 +71,7 @@ async def costs(workflow: Workflow, input: JsonObject) -> Counter[str]:
     loop = asyncio.get_running_loop()
     tasks = 0
 
-    def new_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **how: Any) -> asyncio.Task[Any]:
+    def new_task(loop: asyncio.AbstractEventLoop, work: Work, **how: Any) -> asyncio.Task[Any]:
         nonlocal tasks
         tasks += 1
         return asyncio.Task(work, loop=loop, **how)

@@ -197,7 +197,7 @@ async def may_execute(app: AppContext, caller: Caller, target: str) -> bool:
 
 
 NONE_HIDDEN: Final[frozenset[str]] = frozenset()
-SPECS_MAX: Final = 10_000
+SPECS_MAX: Final = 2_000
 """Nodes whose workflow tools are remembered."""
 PENDING: Final = "tool_executor"
 """The kind of work that runs calls which agents left pending."""
