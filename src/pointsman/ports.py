@@ -132,9 +132,9 @@ class ExecutionPort(Protocol):
 class Executor(Protocol):
     """Performs one attempt of one kind of work. May be called twice for the same attempt."""
 
-    async def execute(
+    def execute(
         self, command: Execute, spec: WorkSpec, run: ExecutionPort
-    ) -> WorkDone | WorkFailed | ToolCallsProposed:
+    ) -> Coroutine[Any, Any, WorkDone | WorkFailed | ToolCallsProposed]:
         """Perform the attempt and report. Return failures; raise only on bugs and cancellation."""
         ...
 
