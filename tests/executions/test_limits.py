@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
+from functools import partialmethod
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from pointsman import Pointsman, Workflow
+from pointsman import Pointsman, Workflow, tool
 from pointsman.definition.model.policies import DEFAULTS
 from pointsman.engine.actions import WorkAction
 from pointsman.engine.compile import compile_workflow
@@ -17,10 +20,13 @@ from pointsman.engine.decide import outputs
 from pointsman.engine.decide.outputs import StateTooLarge
 from pointsman.engine.steps import Step
 from pointsman.executions.opening import GivenAnswer
+from pointsman.ports import EffectKind
+from pointsman.runtime.attempts import LocalAttempt
+from pointsman.testing.clock import run_virtually
 from pointsman.testing.simulation import Simulation
-from pointsman.values import Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject
 from pointsman.workflows.sources import WorkflowInvalid
-from tests.scenarios import agent_row, edge_row, play, rows, written
+from tests.scenarios import agent_row, edge_row, installation, play, rows, written
 
 ROOT = Path(__file__).parents[2]
 
@@ -276,3 +282,45 @@ async def test_an_input_is_encoded_again_for_the_limit_of_the_state_only_where_i
         with nullcontext() if fits else pytest.raises(StateTooLarge, match="text"):
             await (await app.start(Workflow.of(document), {"text": text})).output()
     assert any("text" in one for one in sized if isinstance(one, dict)) is not fits
+
+
+def test_a_deadline_does_not_count_the_wait_for_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tool
+    async def charge() -> str:
+        """Charge a card."""
+        return "charged"
+
+    node: Json = {"id": "work", "type": "tool", "config": {"tool": "charge"}, "execution": {"timeout": "200ms"}}
+    workflow = Workflow.of({"id": "late", "nodes": [node], "edges": []})
+
+    async def scene() -> None:
+        async with installation(tools=(charge,)) as app:
+            record, slow = app.store.effects.record, 0
+
+            async def recorded(execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
+                nonlocal slow
+                slow += 1
+                await asyncio.sleep(60)
+                await record(execution, attempt, number, value)
+
+            monkeypatch.setattr(app.store.effects, "record", recorded)
+            monkeypatch.setattr(LocalAttempt, "record", partialmethod(_at_once, LocalAttempt.record))
+            execution = await app.start(workflow)
+            assert await execution.settled() == "completed"
+            assert slow == 1
+
+    run_virtually(scene())
+
+
+async def _at_once(
+    attempt: LocalAttempt,
+    record: Callable[..., Awaitable[None]],
+    number: int,
+    kind: EffectKind,
+    value: Json,
+    *,
+    request: str = "",
+    later: bool = False,
+) -> None:
+    """Record an answer at once, as an attempt does before its next call."""
+    await record(attempt, number, kind, value, request=request)

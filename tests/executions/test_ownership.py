@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partialmethod
 from typing import Final
 
 import psycopg
@@ -19,9 +18,8 @@ from pointsman.engine.decide.lifecycle import NotSteerable, WrongStatus
 from pointsman.engine.reports import EventReceived
 from pointsman.errors import PointsmanError
 from pointsman.operations.readiness import Lifecycle
-from pointsman.ports import EffectKind, Row
-from pointsman.runtime import ownership
-from pointsman.runtime.attempts import LocalAttempt
+from pointsman.ports import Row
+from pointsman.runtime import leader, ownership
 from pointsman.runtime.local import UnknownExecution
 from pointsman.runtime.ownership import OwnerRefusal, SharedOwnership, error_of
 from pointsman.server.serving import ServerMessages, leading_store
@@ -30,9 +28,9 @@ from pointsman.settings import Settings
 from pointsman.store.coordination import MailOutcome, ReleasedClaim
 from pointsman.store.errors import JournalMoved, LeaderSuperseded, StoreUnreachable
 from pointsman.store.postgres import write_batcher
-from pointsman.store.postgres.connections import address_of
+from pointsman.store.postgres.connections import Connection, Connections, address_of
 from pointsman.store.records import ExecutionQuery
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, JsonObject
 from tests import postgres
 from tests.patience import PATIENCE_S
 
@@ -81,6 +79,34 @@ def charges() -> Charges:
     return Charges()
 
 
+class Looks:
+    """Counts how often the servers have looked for mail and for rows of other servers; they look without delay."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._made = Counter[SharedOwnership]()
+        look: Callable[[SharedOwnership], Awaitable[None]] = vars(SharedOwnership)["_turn"]
+
+        async def counted(server: SharedOwnership) -> None:
+            await look(server)
+            self._made[server] += 1
+
+        monkeypatch.setattr(SharedOwnership, "_turn", counted)
+        monkeypatch.setattr(ownership, "LOOK_S", 0.02)
+
+    async def of(self, *servers: Pointsman) -> None:
+        """Return when each server, which has claims or sends a report, has looked twice."""
+        for server in map(ownership_of, servers):
+            enough = self._made[server] + 2
+            async with asyncio.timeout(PATIENCE_S):
+                while self._made[server] < enough:  # noqa: ASYNC110 - the server looks by itself
+                    await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
+    return Looks(monkeypatch)
+
+
 @asynccontextmanager
 async def two(charges: Charges, url: str) -> AsyncGenerator[tuple[Pointsman, Pointsman], None]:
     async with charges.server(url, "first") as first, charges.server(url, "second") as second:
@@ -107,13 +133,13 @@ async def through(session: Session, execution: str, verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["pause", "signal", "steer", "resume", "answer"])
 async def test_a_request_through_another_server_does_not_begin_the_running_step_again(
-    charges: Charges, postgres_url: str, verb: str
+    charges: Charges, looks: Looks, postgres_url: str, verb: str
 ) -> None:
     async with two(charges, postgres_url) as (first, second):
         execution = await first.start(SLOW)
         await charges.until_begun()
         await through(second.acting_as(LOCAL), execution.id, verb)
-        await asyncio.sleep(0.7)  # Longer than a process needs to notice rows of another one.
+        await looks.of(*(server for server in (first, second) if ownership_of(server).tasks))
         assert charges.begun == {"first": 1}
         charges.go_on.set()
         async with asyncio.timeout(PATIENCE_S):
@@ -124,19 +150,22 @@ async def test_a_request_through_another_server_does_not_begin_the_running_step_
         assert charges.begun == {"first": 1}
 
 
-async def test_a_cancel_through_another_server_stops_the_step_of_the_owner(charges: Charges, postgres_url: str) -> None:
+async def test_a_refusal_and_a_cancel_by_the_owner_reach_the_sender(charges: Charges, postgres_url: str) -> None:
     async with two(charges, postgres_url) as (first, second):
         execution = await first.start(SLOW)
         await charges.until_begun()
-        cancelled = await second.acting_as(LOCAL).executions.cancel(execution.id, reason="enough")
-        assert cancelled.status == "cancelled"
-        async with asyncio.timeout(PATIENCE_S):
-            assert await execution.settled() == "cancelled"
+        away = second.acting_as(LOCAL).executions
+        with pytest.raises(WrongStatus):
+            await away.retry(execution.id)
+        with pytest.raises(WrongStatus):
+            await away.resume(execution.id, limits={"steps": 5})
+        assert (await away.cancel(execution.id, reason="enough")).status == "cancelled"
+        assert await asyncio.wait_for(execution.settled(), PATIENCE_S) == "cancelled"
         assert charges.begun == {"first": 1}
         assert not second.runtime.drivers
 
 
-async def test_a_start_with_the_same_key_through_another_server_begins_nothing(
+async def test_a_start_with_the_same_key_through_another_server_returns_the_execution_and_its_end(
     charges: Charges, postgres_url: str
 ) -> None:
     async with two(charges, postgres_url) as (first, second):
@@ -144,9 +173,10 @@ async def test_a_start_with_the_same_key_through_another_server_begins_nothing(
         await charges.until_begun()
         again = await second.start(SLOW, key="order 7")
         assert again.id == execution.id
+        waits = asyncio.create_task((await second.open(execution.id)).output())
         charges.go_on.set()
-        async with asyncio.timeout(PATIENCE_S):
-            assert await again.output() == "first"
+        assert await asyncio.wait_for(again.output(), PATIENCE_S) == "first"
+        assert await asyncio.wait_for(waits, PATIENCE_S) == "first"
         assert charges.begun == {"first": 1}
 
 
@@ -171,29 +201,6 @@ async def test_an_answer_through_another_server_is_decided_by_the_owner(charges:
         assert charges.begun == {"first": 1}
 
 
-async def test_a_refusal_of_the_owner_reaches_the_sender_with_its_type(charges: Charges, postgres_url: str) -> None:
-    async with two(charges, postgres_url) as (first, second):
-        execution = await first.start(SLOW)
-        await charges.until_begun()
-        with pytest.raises(WrongStatus):
-            await second.acting_as(LOCAL).executions.retry(execution.id)
-        with pytest.raises(WrongStatus):
-            await second.acting_as(LOCAL).executions.resume(execution.id, limits={"steps": 5})
-        assert charges.begun == {"first": 1}
-
-
-async def test_another_server_sees_the_end_of_an_execution_that_it_does_not_own(
-    charges: Charges, postgres_url: str
-) -> None:
-    async with two(charges, postgres_url) as (first, second):
-        execution = await first.start(SLOW)
-        await charges.until_begun()
-        seen = await second.open(execution.id)
-        waits = asyncio.create_task(seen.output())
-        charges.go_on.set()
-        assert await asyncio.wait_for(waits, PATIENCE_S) == "first"
-
-
 async def test_a_closed_server_leaves_its_executions_to_the_leader_at_once(charges: Charges, postgres_url: str) -> None:
     async with charges.server(postgres_url, "second") as second, second.leading():
         async with charges.server(postgres_url, "first") as first:
@@ -205,13 +212,26 @@ async def test_a_closed_server_leaves_its_executions_to_the_leader_at_once(charg
 
 
 async def test_a_new_leader_leaves_executions_to_the_live_server_that_owns_them(
-    charges: Charges, postgres_url: str
+    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(leader, "LOOKS_S", 0.05)
     async with two(charges, postgres_url) as (first, second):
         execution = await first.start(SLOW)
         await charges.until_begun()
+        assert second.store.claims is not None
+        orphans, looked = second.store.claims.orphans, 0
+
+        async def counted() -> list[ExecutionId]:
+            nonlocal looked
+            looked += 1
+            return await orphans()
+
+        async def looked_twice() -> bool:
+            return looked > 2  # The third look begins when the second one has ended.
+
+        monkeypatch.setattr(second.store.claims, "orphans", counted)
         async with second.leading():
-            await asyncio.sleep(1.5)  # Two looks of the leader.
+            await until(looked_twice)
             assert charges.begun == {"first": 1}
             charges.go_on.set()
             assert await asyncio.wait_for(execution.output(), PATIENCE_S) == "first"
@@ -274,13 +294,21 @@ async def test_an_event_of_another_server_reaches_the_owner_of_a_waiting_executi
         assert not second.runtime.drivers
 
 
-async def test_rows_and_effects_of_a_former_owner_are_refused(charges: Charges, postgres_url: str) -> None:
+async def test_a_request_takes_over_from_a_silent_owner_whose_rows_and_effects_are_then_refused(
+    charges: Charges, looks: Looks, postgres_url: str
+) -> None:
     async with two(charges, postgres_url) as (first, second):
         execution = await first.start(GATED)
         await execution.settled()
+        assert first.runtime.ownership.held(execution.id) is not None
+        deaf(first)
+        answer = asyncio.create_task(second.acting_as(LOCAL).executions.answer(execution.id, "ask", "approve"))
+        await looks.of(second)
+        assert not answer.done(), "it waits for the owner"
         await silence(first)
-        taken = await second.open(execution.id)
+        taken = await asyncio.wait_for(answer, PATIENCE_S)
         assert execution.id in second.runtime.drivers
+        await charges.until_begun()
         row = (await taken.rows())[-1]
         with pytest.raises(JournalMoved):
             await first.store.journal.append(execution.id, Row(row.seq + 1, row.at, row.events))
@@ -288,26 +316,6 @@ async def test_rows_and_effects_of_a_former_owner_are_refused(charges: Charges, 
             await first.store.effects.record(execution.id, "work|1", 1, "paid")
         assert await second.store.effects.recorded(execution.id, "work|1") == {}
         charges.go_on.set()
-        await taken.answer("ask", "approve")
-        assert await taken.settled() == "completed"
-        assert charges.begun == {"second": 1}
-
-
-async def test_a_request_takes_over_from_a_silent_owner_and_its_work_continues_once(
-    charges: Charges, postgres_url: str
-) -> None:
-    async with two(charges, postgres_url) as (first, second):
-        execution = await first.start(GATED)
-        await execution.settled()
-        claim = first.runtime.ownership.held(execution.id)
-        assert claim is not None
-        deaf(first)
-        answer = asyncio.create_task(second.acting_as(LOCAL).executions.answer(execution.id, "ask", "approve"))
-        await asyncio.sleep(0.3)  # It waits for the owner.
-        assert not answer.done()
-        await silence(first)
-        charges.go_on.set()
-        taken = await asyncio.wait_for(answer, PATIENCE_S)
         assert await taken.settled() == "completed"
         assert charges.begun == {"second": 1}
 
@@ -339,46 +347,16 @@ async def _has_status(app: Pointsman, execution: str, status: str) -> bool:
     return (await app.view(execution))["status"] == status
 
 
-async def test_a_deadline_does_not_count_the_wait_for_the_store(
-    charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deadlined: JsonObject = {**CHARGE, "execution": {"timeout": "200ms"}}
-    async with charges.server(postgres_url, "first") as app:
-        effects, slow = app.store.effects, 0
-
-        async def record(execution: ExecutionId, attempt: str, number: int, value: Json) -> None:
-            nonlocal slow
-            slow += 1
-            await asyncio.sleep(0.5)
-            await kept(execution, attempt, number, value)
-
-        kept = effects.record
-        monkeypatch.setattr(effects, "record", record)
-        monkeypatch.setattr(LocalAttempt, "record", partialmethod(_at_once, LocalAttempt.record))
-        charges.go_on.set()
-        execution = await app.start(Workflow.of({"id": "late", "nodes": [deadlined], "edges": []}))
-        assert await asyncio.wait_for(execution.settled(), PATIENCE_S) == "completed"
-        assert slow == 1
-
-
-async def _at_once(
-    attempt: LocalAttempt,
-    record: Callable[..., Awaitable[None]],
-    number: int,
-    kind: EffectKind,
-    value: Json,
-    *,
-    request: str = "",
-    later: bool = False,
-) -> None:
-    """Record an answer at once, as an attempt does before its next call."""
-    await record(attempt, number, kind, value, request=request)
-
-
 async def test_a_connection_that_never_answers_is_given_up(
     charges: Charges, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_batcher, "STATEMENT_S_MAX", 0.3)
+    given_up, connect = asyncio.Event(), Connections.open
+
+    async def again(connections: Connections) -> Connection:
+        given_up.set()
+        return await connect(connections)
+
     async with (
         charges.server(postgres_url, "first") as app,
         await psycopg.AsyncConnection.connect(conninfo_of(postgres_url)) as other,
@@ -386,8 +364,9 @@ async def test_a_connection_that_never_answers_is_given_up(
         execution = await app.start(GATED)
         await execution.settled()
         await other.execute("SELECT * FROM executions FOR UPDATE")  # Every append waits.
+        monkeypatch.setattr(Connections, "open", again)
         answer = asyncio.create_task(execution.answer("ask", "approve"))
-        await asyncio.sleep(0.6)
+        await asyncio.wait_for(given_up.wait(), PATIENCE_S)
         assert not answer.done()
         await other.rollback()
         charges.go_on.set()
@@ -464,10 +443,16 @@ async def test_a_server_begins_no_step_while_its_claims_are_in_doubt(
         execution = await first.start(CHAIN)
         await charges.until_begun()
         deaf(first)
-        slept = ownership.since_boot() + 60
+        slept, waits, confirmed = ownership.since_boot() + 60, asyncio.Event(), SharedOwnership.confirmed
+
+        async def noticed(server: SharedOwnership) -> None:
+            waits.set()
+            await confirmed(server)
+
         monkeypatch.setattr(ownership, "since_boot", lambda: slept)
+        monkeypatch.setattr(SharedOwnership, "confirmed", noticed)
         charges.go_on.set()
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(waits.wait(), PATIENCE_S)
         assert charges.begun == {"first": 1}
         monkeypatch.undo()
         await silence(first)
@@ -571,13 +556,13 @@ async def test_orphans_are_listed_in_the_order_of_their_starts(charges: Charges,
         assert await second.runtime.ownership.granted() == started
 
 
-async def test_a_request_for_a_deleted_execution_is_refused(charges: Charges, postgres_url: str) -> None:
+async def test_a_request_for_a_deleted_execution_is_refused(charges: Charges, looks: Looks, postgres_url: str) -> None:
     async with two(charges, postgres_url) as (first, second):
         execution = await first.start(GATED)
         await execution.settled()
         deaf(first)
         request = asyncio.create_task(ownership_of(second).wake(execution.id, EventReceived(name="news")))
-        await asyncio.sleep(0.2)
+        await looks.of(second)
         await second.store.removal.remove(execution.id, at=await second.store.journal.last(execution.id))
         with pytest.raises(UnknownExecution):
             await asyncio.wait_for(request, PATIENCE_S)

@@ -33,7 +33,7 @@ from pointsman.testing.journals import ONE, opened, row_of, rows_in
 from pointsman.testing.stores import summary_of
 from pointsman.values import ExecutionId
 from tests import postgres
-from tests.store.unreliable import Unreliable
+from tests.postgres_wire import Message, Wire
 
 
 @pytest.fixture
@@ -159,10 +159,10 @@ async def test_a_database_restart_under_load_loses_and_repeats_nothing(how: str,
 
 @pytest.mark.parametrize("lost", ["answer", "question"])
 async def test_the_store_determines_the_result_of_a_commit_whose_connection_was_lost(
-    lost: str, cluster: postgres.Cluster, tmp_path: Path
+    lost: Message, cluster: postgres.Cluster, tmp_path: Path
 ) -> None:
     """The connection is cut after or before the server received the commit."""
-    async with Unreliable(cluster.folder) as wire, opened(cluster.url(host=str(wire.folder))) as store:
+    async with Wire(cluster.folder) as wire, opened(cluster.url(host=str(wire.folder))) as store:
         for seq in range(1, 4):
             await store.journal.append(ONE, row_of(seq))
         wire.cut(lost)

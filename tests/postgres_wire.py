@@ -1,4 +1,4 @@
-"""A wire to a PostgreSQL server that is cut at the worst moment."""
+"""A socket in front of a PostgreSQL server, which loses one message or stops passing data on."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import asyncio
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Self
+from typing import Final, Literal, Self, TypeAlias
 
-SOCKET = ".s.PGSQL.5432"
-ROWS = b"INSERT INTO rows"
+SOCKET: Final = ".s.PGSQL.5432"
+ROWS: Final = b"INSERT INTO rows"
 """The statement whose connection is cut. The server later knows the statement by its number."""
 
+Message: TypeAlias = Literal["question", "answer"]
 
-class Unreliable:
-    """A socket that forwards everything until it is cut."""
+
+class Wire:
+    """Forwards the connections of a store. `folder` is the host for the address of the store."""
 
     def __init__(self, server: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pointsman-wire-"))
+        self.whole = asyncio.Event()
+        """While it is not set, the wire passes no data on, and closes no connection."""
+        self.whole.set()
         self.cuts = 0
-        self._server = server
-        self._cut = ""
+        self._server = server / SOCKET
+        self._lost: Message | None = None
         self._listening: asyncio.Server | None = None
-        self._wires: set[asyncio.Task[None]] = set()
+        self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._listening = await asyncio.start_unix_server(self._connected, self.folder / SOCKET)
@@ -31,40 +36,43 @@ class Unreliable:
     async def __aexit__(self, *_: object) -> None:
         assert self._listening is not None
         self._listening.close()
-        for wire in [*self._wires]:
-            wire.cancel()
-        await asyncio.gather(*self._wires, return_exceptions=True)
+        for connection in [*self._connections]:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
         shutil.rmtree(self.folder)
 
-    def cut(self, lost: str) -> None:
-        """Cut the connection that adds rows when it asks next: its `question` is lost, or the `answer`."""
-        self._cut = lost
+    def cut(self, lost: Message) -> None:
+        """Cut the connection that adds rows when it asks next: its question is lost, or the answer."""
+        self._lost = lost
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        wire = asyncio.current_task()
-        assert wire is not None
-        self._wires.add(wire)
+        connection = asyncio.current_task()
+        assert connection is not None
+        self._connections.add(connection)
         try:
             await self._pass(reader, writer)
         finally:
-            self._wires.discard(wire)
+            self._connections.discard(connection)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        behind, before = await asyncio.open_unix_connection(self._server / SOCKET)
+        behind, before = await asyncio.open_unix_connection(self._server)
         muted = asyncio.Event()
         adds_rows = False
 
         async def answers() -> None:
             while data := await behind.read(65536):
+                await self.whole.wait()
                 if muted.is_set():
-                    return
+                    break
                 writer.write(data)
+            writer.close()
 
         answering = asyncio.ensure_future(answers())
         try:
             while data := await reader.read(65536):
+                await self.whole.wait()
                 adds_rows = adds_rows or ROWS in data
-                lost = self._taken() if adds_rows else ""
+                lost = self._taken() if adds_rows else None
                 if lost == "question":
                     return
                 if lost == "answer":
@@ -78,7 +86,7 @@ class Unreliable:
             before.close()
             writer.close()
 
-    def _taken(self) -> str:
-        lost, self._cut = self._cut, ""
-        self.cuts += bool(lost)
+    def _taken(self) -> Message | None:
+        lost, self._lost = self._lost, None
+        self.cuts += lost is not None
         return lost
