@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
+from typing import TypeVar
 
+from pointsman.engine.decide.context import Parts
 from pointsman.engine.plan import Plan
-from pointsman.engine.replay import replay, replay_until_step, row_of, run_parts
+from pointsman.engine.replay import Plans, RecordedRow, Replay, replay_until_step, replaying, row_of
 from pointsman.engine.reports import ForkRequested
 from pointsman.engine.steps import Step
 from pointsman.ports import Row
 from pointsman.testing.graphs import perform
 from pointsman.testing.simulation import LawBroken, Simulation, SimulationResult, describe, refolded, stored
 from tests.engine.laws import hold, outcome_of, run
+
+T = TypeVar("T")
+
+
+def run_parts(work: Parts[T]) -> T:
+    """Do all parts of the work, and return its result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as done:
+            return done.value
+
+
+def replay(plans: Plans, execution: str, rows: Sequence[RecordedRow]) -> Replay:
+    """Decide every row again."""
+    return run_parts(replaying(plans, execution, rows))
 
 
 def must_replay(plan: Plan, outcome: SimulationResult) -> None:

@@ -11,8 +11,8 @@ from pointsman.engine.compile import compile_workflow
 from pointsman.engine.events.lifecycle import ExecutionFailed
 from pointsman.engine.events.steps import AttemptStarted, Event, StepFailed
 from pointsman.engine.events.waits import WarningRaised
-from pointsman.engine.replay import replay
 from tests.definition.graphs import document
+from tests.engine.replays import replay
 from tests.engine.world import World, limits, started
 
 FAN = "start -> fan; fan -> tool1, tool2; tool1 -> join; tool2 -> join; join -> tool3"

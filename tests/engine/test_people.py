@@ -15,9 +15,10 @@ from pointsman.engine.decide.human_tasks import (
     VotesDiffer,
 )
 from pointsman.engine.events.waits import GateClosed, GateEscalated, GateVoted
-from pointsman.engine.replay import ReplayDifference, replay
+from pointsman.engine.replay import ReplayDifference
 from pointsman.engine.reports import DelegationRequested, GateAnswered, TimerFired, ToolCallsProposed
 from pointsman.values import Json
+from tests.engine.replays import replay
 from tests.engine.world import World, started
 
 GATE = "start -> ask1; ask1 -#approve-> tool1; ask1 -#edit-> tool1; ask1 -#reject-> tool2"

@@ -9,9 +9,9 @@ from pointsman.engine.decide.dispatch import decide
 from pointsman.engine.decide.lifecycle import NotSteerable
 from pointsman.engine.decide.outputs import EditRefused
 from pointsman.engine.events.lifecycle import ExecutionSteered
-from pointsman.engine.replay import replay
 from pointsman.engine.reports import SteerRequested
 from pointsman.values import Json
+from tests.engine.replays import replay
 from tests.engine.world import World, started
 
 REAL_TIME = {"humanInLoop": "real_time"}

@@ -7,9 +7,9 @@ import pytest
 from pointsman.engine.compile.partial_run import PartialRunInvalid, partial_run_plan
 from pointsman.engine.events.lifecycle import ExecutionCompleted, ExecutionPaused, ExecutionStarted
 from pointsman.engine.events.steps import InstantStepCompleted
-from pointsman.engine.replay import replay
 from pointsman.engine.reports import ResumeRequested
 from pointsman.values import Json, JsonObject
+from tests.engine.replays import replay
 from tests.engine.world import More, World, plan_of
 
 LINE = "start -> tool1; tool1 -> tool2; tool2 -> tool3"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Final, Protocol, TypeAlias, TypeVar, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
@@ -38,7 +38,6 @@ Plans: TypeAlias = Callable[[str], Plan]
 WORDING: Final = re.compile(r"(?:.*\.)?failure\.(?:message|hint)")
 """Paths of texts for people inside an event."""
 
-T = TypeVar("T")
 BEGUN: Final = (StepStarted, InstantStepCompleted)
 
 
@@ -83,16 +82,6 @@ class Replay(Struct):
     differences: list[ReplayDifference] = []
     rows_without_report: list[int] = []
     """Rows without their whole report; they are folded as they are."""
-
-
-def replay(
-    plans: Plans, execution: str, rows: Sequence[RecordedRow], *, other: bool = False, differences_max: int = 100
-) -> Replay:
-    """Decide every row again.
-
-    `other`: the plans are not the original ones; replay then stops at the first row whose open parts do not fit.
-    """
-    return run_parts(replaying(plans, execution, rows, other=other, differences_max=differences_max))
 
 
 def replaying(
@@ -225,15 +214,6 @@ def row_of(rows: Sequence[RecordedRow], name: str) -> tuple[int, Step]:
         known = ", ".join(dict.fromkeys(str(step) for _, step in steps[-20:]))
         raise NoSuchStep(f"no step {name!r} has started", hint=f"The latest steps: {known or 'none'}.")
     return found[-1]
-
-
-def run_parts(work: Parts[T]) -> T:
-    """Do all parts of the work, and return its result."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as done:
-            return done.value
 
 
 def replay_until_step(plan: Plan, state: ExecutionState, row: RecordedRow, step: Step) -> Parts[tuple[Event, ...]]:
