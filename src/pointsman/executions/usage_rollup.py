@@ -27,6 +27,7 @@ from msgspec import structs
 from typing_extensions import TypedDict
 
 from pointsman.auth.redaction import Redactor, redactor_for
+from pointsman.background import BackgroundRound
 from pointsman.context import AppContext
 from pointsman.engine.events import steps as events
 from pointsman.engine.reports import Usage
@@ -346,7 +347,7 @@ class UsageRollupJob:
     def __init__(self, app: AppContext) -> None:
         self._app = app
         self._looked = 0.0
-        self._round: asyncio.Task[int] | None = None
+        self._round = BackgroundRound()
 
     async def next_due(self) -> float | None:
         """Return when the next round is due; None: history is switched off."""
@@ -354,19 +355,12 @@ class UsageRollupJob:
 
     async def fire(self, now: float) -> None:
         """Start a round unless one is in progress. Raises the error that broke the last one."""
-        if self._round is not None:
-            if not self._round.done():
-                return
-            ended, self._round = self._round, None
-            ended.result()
-        self._looked = now
-        self._round = asyncio.create_task(UsageRollup(self._app).catch_up())
+        if self._round.begin(UsageRollup(self._app).catch_up):
+            self._looked = now
 
     async def close(self) -> None:
         """Stop; the next leader counts what is left."""
-        if self._round is not None:
-            self._round.cancel()
-            await asyncio.gather(self._round, return_exceptions=True)
+        await self._round.close()
 
 
 SCRIPTED: Final = "scripted"

@@ -23,6 +23,7 @@ from pointsman.engine.failures import Failure
 from pointsman.json_meter import JsonUnreadable, TooMuchJson, decode_json
 from pointsman.ports import ToolSpec
 from pointsman.redaction import tail
+from pointsman.tools.http.tool import AnObject
 from pointsman.tools.sandbox.limits import FILES_MAX, Job, Preference, SandboxLimits
 from pointsman.tools.sandbox.process import OutputTooLarge, ProcessResult, TookTooLong, bounded, sandbox_for
 from pointsman.tools.tool import CORRECT_ARGUMENTS, ToolContext, ToolFailed, ToolLimits
@@ -40,12 +41,6 @@ def _absolute(value: object) -> object:
     return value
 
 
-def _object(value: object) -> object:
-    if not isinstance(value, dict):
-        raise ValueError("an object is expected")
-    return cast("object", value)
-
-
 AbsolutePath = Annotated[str, BeforeValidator(_absolute)]
 Argument = str | Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -59,7 +54,7 @@ class CommandDescription(BaseModel):
     """The program by its absolute path, then its arguments."""
     stdin: str = ""
     """Standard input: `"{name}"`, or nothing."""
-    parameters: Annotated[dict[str, object], BeforeValidator(_object)] = Field(default_factory=dict[str, object])
+    parameters: AnObject = Field(default_factory=dict[str, object])
     """JSON Schema of the arguments. Absent: one text for each placeholder."""
     output: Literal["text", "json"] = "text"
     exit_codes: Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(min_length=1)] = (0,)

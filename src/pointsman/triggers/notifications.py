@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from typing_extensions import TypedDict
 
 from pointsman.auth.redaction import redactor_for
+from pointsman.background import BackgroundRound
 from pointsman.context import AppContext
 from pointsman.engine.events.lifecycle import (
     ExecutionCancelled,
@@ -275,7 +276,7 @@ class Notifier:
         self._filled: float | None = None
         self._noted: float | None = None
         self._looked = 0.0
-        self._round: asyncio.Task[None] | None = None
+        self._round = BackgroundRound()
 
     async def next_due(self) -> float | None:
         """Return when the next round is due; None: the settings name no address."""
@@ -283,19 +284,12 @@ class Notifier:
 
     async def fire(self, now: float) -> None:
         """Start a round, unless one is running. Raises the error of the last round."""
-        if self._round is not None:
-            if not self._round.done():
-                return
-            ended, self._round = self._round, None
-            ended.result()
-        self._looked = now
-        self._round = asyncio.create_task(self.round(now))
+        if self._round.begin(lambda: self.round(now)):
+            self._looked = now
 
     async def close(self) -> None:
         """Stop. Notices that are not recorded as sent are sent again later."""
-        if self._round is not None:
-            self._round.cancel()
-            await asyncio.gather(self._round, return_exceptions=True)
+        await self._round.close()
 
     async def round(self, now: float) -> None:
         """Fill the outbox and send the notices that are due. Raises the errors of the store."""
