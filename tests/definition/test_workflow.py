@@ -115,6 +115,12 @@ def test_an_invalid_choice_is_reported_with_the_valid_ones() -> None:
     assert problem.hint == "Did you mean 'full'?"
 
 
+def test_an_action_of_the_authors_own_leads_to_options() -> None:
+    (problem,) = problems_of(with_node(type="human", config={"message": "Go?", "actions": ["send"]}))
+    assert (problem.code, problem.pointer) == ("bad-value", "/nodes/0/config/actions/0")
+    assert "`options`" in (problem.hint or "")
+
+
 @pytest.mark.parametrize(
     ("written", "near"), [("5 minutes", "5m"), ("2 hours 30 sec", "2h30s"), ("1 week", None), ("soon", None)]
 )

@@ -81,6 +81,8 @@ def _finding(
         near = did_you_mean(
             str(objection["input"])[:_SHOWN_MAX], [word.strip("'") for word in wanted.replace(" or ", ", ").split(", ")]
         )
+        if not near and parts[-2:-1] == ("actions",):
+            near = "Answers of your own are `options`, for example `options: [{value: send}]`."
         return error("bad-value", at, f"{_name(parts, document)} must be {wanted}, not {shown}", hint=near)
     if kind == "value_error":
         message = str(context.get("error", objection["msg"]))
