@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pointsman.client.client import Client
     from pointsman.errors import PointsmanError
     from pointsman.tools.functions import tool
+    from pointsman.tools.tool import ToolContext
 
 _WHERE: Final = {
     "Pointsman": "pointsman.app",
@@ -28,9 +29,10 @@ _WHERE: Final = {
     "Client": "pointsman.client.client",
     "PointsmanError": "pointsman.errors",
     "tool": "pointsman.tools.functions",
+    "ToolContext": "pointsman.tools.tool",
 }
 
-__all__ = ["Client", "Execution", "Pointsman", "PointsmanError", "Workflow", "__version__", "tool"]
+__all__ = ["Client", "Execution", "Pointsman", "PointsmanError", "ToolContext", "Workflow", "__version__", "tool"]
 
 
 def __getattr__(name: str) -> object:

@@ -21,7 +21,8 @@ from pointsman.executions.execution import Execution
 from pointsman.executions.fork_migrate_replay import ForkMigrateReplay, ForkOptions
 from pointsman.executions.opening import CONCURRENCY, open_execution, reach_execution
 from pointsman.executions.public_events import See, public_events_of, watcher_for
-from pointsman.executions.start import start
+from pointsman.executions.start import StartOptions, start
+from pointsman.json_conversion import as_json
 from pointsman.models.script import Script
 from pointsman.ports import Clock, SecretRule
 from pointsman.runtime.dependencies import Feed, SystemClock
@@ -30,6 +31,7 @@ from pointsman.session import Session
 from pointsman.settings import Settings, load_settings, make_data_directory
 from pointsman.store.api import Store
 from pointsman.store.records import ExecutionQuery, Summary, WorkflowEntry
+from pointsman.tools.loop_monitor import LoopMonitor
 from pointsman.tools.tool import Tool
 from pointsman.values import ExecutionId, Json, JsonObject, WorkflowId
 from pointsman.wiring import Setup, add_scripted_tools, close_context, open_context
@@ -39,7 +41,7 @@ from pointsman.workflows.document_work import DocumentWork
 from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.models import models_for
 from pointsman.workflows.scripts import scripted_by
-from pointsman.workflows.sources import Workflow
+from pointsman.workflows.sources import Workflow, WorkflowLike, workflow_from
 from pointsman.workflows.tools import registry_for
 
 if TYPE_CHECKING:  # Deferred: most processes need none of these.
@@ -77,14 +79,15 @@ class Pointsman:
         self,
         store: str | None = None,
         *,
-        tools: Iterable[Tool] = (),
+        tools: Iterable[Tool | Callable[..., object]] = (),
         model: str | None = None,
         script: Script | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`model` answers every agent, whatever its definition names. `script` holds the answers of the scripted model,
-        which answers every agent if no `model` is given."""
+        """`tools`: functions, methods of objects, partials, or tools made by `@tool`. `model` answers every agent,
+        whatever its definition names. `script` holds the answers of the scripted model, which answers every agent if no
+        `model` is given."""
         loaded = settings if settings is not None else load_settings()
         self.clock: Clock = clock if clock is not None else SystemClock()
         ruled = [name for name, one in loaded.own_secrets.items() if one.rule != SecretRule()]
@@ -97,6 +100,7 @@ class Pointsman:
         self._model, self._script = model or scripted_by(self.settings, script), script
         if script is not None:
             add_scripted_tools(self.tools, script)
+        self._monitor = LoopMonitor()
         self._context: AppContext | None = None
 
     async def __aenter__(self) -> Self:
@@ -105,9 +109,12 @@ class Pointsman:
         model, script, isolation = self._model, self._script, self.isolation
         setup = Setup(self.settings, self.clock, self.vault, self.tools, self.feed, model, script, isolation)
         self._context = await open_context(setup)
+        if self.tools.has_functions:
+            self._monitor.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._monitor.close()
         await close_context(self.context)
 
     def acting_as(self, caller: Caller, *, via: str = "", target: str = "", origin: str = "") -> Session:
@@ -196,7 +203,23 @@ class Pointsman:
         return await self.store.workflows.list(WorkflowId(workflow) if workflow is not None else None)
 
     source = _forward(source_of_saved)
-    start = _forward(start)
+
+    async def start(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution:
+        """Start an execution of a `Workflow`, a dict, the path of a file, or the id of a saved workflow. Return when
+        its start is durable. `input`: JSON, or dataclasses and pydantic models that are written as JSON.
+
+        Raises `WorkflowUnusable`, `WorkflowInvalid`, `UnknownWorkflow`, `NotJson`, `InputInvalid`.
+        """
+        given = as_json(input, what="the input", path="input")
+        return await start(self.context, workflow_from(workflow), given, **how)
+
+    async def run(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution:
+        """Start an execution as `start` does, and return it once nothing more happens by itself: it has ended, or it
+        waits for a person or an event."""
+        execution = await self.start(workflow, input, **how)
+        await execution.settled()
+        return execution
+
     open = _forward(open_execution)
     reach = _forward(reach_execution)
 

@@ -16,7 +16,7 @@ from pointsman.engine.events.steps import Event
 from pointsman.engine.failures import Failure
 from pointsman.engine.reports import ToolCall, ToolCallsProposed, Usage, WorkDone, WorkFailed
 from pointsman.redaction import Redaction
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, NodeId
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -99,6 +99,9 @@ class ExecutionPort(Protocol):
     def execution(self) -> ExecutionId: ...
 
     @property
+    def node(self) -> NodeId: ...
+
+    @property
     def revision(self) -> str:
         """The saved revision it runs, `id@number`; empty for a document that is not saved."""
         ...
@@ -124,7 +127,7 @@ class ExecutionPort(Protocol):
         it. Such a failure is reported as that of the attempt; models do not receive it."""
         ...
 
-    def delta(self, command: Execute, delta: JsonObject) -> None:
+    def delta(self, delta: JsonObject) -> None:
         """Publish live output (a token of text, a tool call). It is not stored or resent, and may be dropped."""
         ...
 

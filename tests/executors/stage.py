@@ -20,7 +20,7 @@ from pointsman.tools.registry import ToolRegistry
 from pointsman.tools.scripted import canned_tools
 from pointsman.tools.tool import Tool
 from pointsman.use_counts import UseCounts
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, NodeId
 
 
 class RecordedEffects:
@@ -55,6 +55,7 @@ class StagedRun:
 
     def __init__(self, effects: dict[int, Json] | None = None) -> None:
         self.execution = ExecutionId("exec-1")
+        self.node = NodeId("node")
         self.revision = ""
         self.effects = RecordedEffects(effects)
         self.deltas: list[JsonObject] = []
@@ -69,7 +70,7 @@ class StagedRun:
     def leaves(self, failure: Failure) -> bool:
         return False
 
-    def delta(self, command: Execute, delta: JsonObject) -> None:
+    def delta(self, delta: JsonObject) -> None:
         self.deltas.append(delta)
 
 

@@ -147,7 +147,7 @@ async def test_recorded_effects_are_answered_from_the_record() -> None:
     @tool
     async def book(room: int, context: ToolContext) -> str:
         """Book a room."""
-        keys.append(context.key)
+        keys.append(context.idempotency_key)
         return f"room {room}"
 
     script = "rules: [{call: 1, toolCalls: [{name: book, arguments: {room: 7}}]}, {text: booked}]"

@@ -122,7 +122,7 @@ async def test_every_verb_of_agents_is_audited_with_the_user_it_acts_for() -> No
         execution = str(started.json()["executionId"])
         for verb in CHANGES:
             await AgentVerb(lambda: served.app.context, verb, "editor").run(
-                {}, ToolContext(key="k", execution=execution)
+                {}, ToolContext(idempotency_key="k", execution=execution)
             )
         entries, _ = await served.desk.audit.page(limit=1000)
         told = {(one["what"], one["who"], one["origin"]) for one in entries}
@@ -133,7 +133,7 @@ async def test_executions_started_from_this_machine_act_as_the_machine() -> None
     async with serving(is_local=False) as served:
         started = await served.app.start(Workflow.parse(CHAIN), by="grace")
         await AgentVerb(lambda: served.app.context, CHANGES[0], "editor").run(
-            {}, ToolContext(key="k", execution=started.id)
+            {}, ToolContext(idempotency_key="k", execution=started.id)
         )
         ((entry,), _) = await served.desk.audit.page(limit=1)
         assert (entry["who"], entry["entrance"]) == ("grace", "shell")

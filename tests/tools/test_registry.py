@@ -249,7 +249,7 @@ async def test_tools_of_installed_packages_are_loaded_on_first_use(monkeypatch: 
     assert registry.origin("calculator") == "plugin"
     with pytest.raises(ToolNotLoaded, match="'gone'"):
         registry.find("gone")
-    with pytest.raises(ToolNotLoaded, match="RESERVED' is not a tool"):
+    with pytest.raises(ToolNotLoaded, match="RESERVED' cannot be a tool: a 'frozenset' object is not a tool"):
         registry.find("several")
 
 

@@ -22,11 +22,9 @@ from pointsman.session import Session
 from pointsman.settings import Settings, load_settings
 from pointsman.values import JsonObject
 from pointsman.workflows.scripts import Script, parse_script, script_text
-from pointsman.workflows.sources import WorkflowInvalid
+from pointsman.workflows.sources import WorkflowInvalid, is_file_name
 
 T = TypeVar("T")
-
-ENDINGS = (".json", ".jsonc", ".yaml", ".yml", ".md")
 
 
 class ReferenceUnknown(CallerError):
@@ -96,7 +94,7 @@ def report_problems_of(source: Workflow, file: str) -> None:
 
 def file_or_id(reference: str, *, dialect: str | None = None) -> Workflow | str:
     """Resolve FILE|ID: load it if it exists as a file or looks like a file name, else return it as a workflow id."""
-    if Path(reference).exists() or reference.endswith(ENDINGS) or "/" in reference:
+    if Path(reference).exists() or is_file_name(reference):
         return document(reference, dialect=dialect)
     return reference
 

@@ -126,6 +126,8 @@ class ProgressDisplay:
             line.tail = (line.tail + str(delta.get("text", "")))[-4 * TAIL_CHARS :]
         elif delta.get("kind") == "tool_call":
             line.note = f"calls {delta.get('tool')}"
+        elif delta.get("kind") == "progress":
+            line.note = " ".join(map(str, [delta.get("message", ""), *_share(delta)])).strip()
 
     def _end(self, step: str, kind: str, event: JsonObject) -> None:
         self._count(event)
@@ -225,3 +227,8 @@ def watched(app: Pointsman, *, quiet: bool) -> Generator[ProgressDisplay, None, 
             yield board
     finally:
         leave()
+
+
+def _share(delta: JsonObject) -> list[str]:
+    """Return the reported share of the work: `3/10`, or `3`."""
+    return ["/".join(f"{number:g}" for name in ("done", "total") if isinstance(number := delta.get(name), int | float))]

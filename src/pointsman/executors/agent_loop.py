@@ -323,12 +323,12 @@ class AgentLoop:
         if thought and self._settings.thinking is not None and self._settings.thinking.thoughts is False:
             return
         self._has_streamed = True
-        self._run.delta(self._command, {"kind": "thought" if thought else "text", "text": str(text)})
+        self._run.delta({"kind": "thought" if thought else "text", "text": str(text)})
 
     def _discard(self) -> None:
         """Withdraw the text that was streamed of this answer: viewers remove it."""
         if self._has_streamed:
-            self._run.delta(self._command, {"kind": "discarded"})
+            self._run.delta({"kind": "discarded"})
 
     async def _answered(self, reply: ModelReply, found: Intercepted) -> WorkDone | None:
         """Return the result, or None if the answer was wrong and the model is asked again."""
@@ -473,10 +473,10 @@ class ToolRounds:
     async def perform(self, calls: list[ToolCall]) -> list[ToolOutcome]:
         """Make all calls at once and return their outcomes in order."""
         for call in calls:
-            self._run.delta(self._command, {"kind": "tool_call", "tool": call.name, "arguments": call.arguments})
+            self._run.delta({"kind": "tool_call", "tool": call.name, "arguments": call.arguments})
         outcomes = await self._ledger.call(calls, at_once=True)
         for call, outcome in zip(calls, outcomes, strict=True):
-            self._run.delta(self._command, {"kind": "tool_result", "tool": call.name, "ok": outcome.failure is None})
+            self._run.delta({"kind": "tool_result", "tool": call.name, "ok": outcome.failure is None})
         return outcomes
 
     def count(self, told: list[tuple[ToolCall, ToolOutcome]]) -> None:

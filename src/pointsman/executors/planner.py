@@ -165,7 +165,7 @@ class _Planning:
         await self._world.tools.prepare(settings.tools or ())
         texts = TaskTexts(self._command.input.get("task"), self._goal)
         for number, task in enumerate(tasks):
-            self._run.delta(self._command, {"kind": "task", "number": number + 1, "of": len(tasks), **task})
+            self._run.delta({"kind": "task", "number": number + 1, "of": len(tasks), **task})
             own = text_of(self._agents.get(text_of(task.get("assigned_agent"))))
             system, prompt = texts.of(task, tasks[:number])
             task["result"] = await self._ask(settings, system or own, prompt)

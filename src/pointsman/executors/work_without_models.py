@@ -141,7 +141,7 @@ class CodeExecutor:
         except (ResultUnusable, SandboxMissing) as why:
             return work_failed(command, failure_of(why))
         if came.printed:
-            run.delta(command, {"kind": "text", "text": came.printed})
+            run.delta({"kind": "text", "text": came.printed})
         printed = tail(came.printed, CHARS_MAX)
         return WorkDone(step=command.step, attempt=command.attempt, result=came.value, printed=printed)
 

@@ -33,7 +33,7 @@ from pointsman.runtime.dependencies import Delta, ExecutorsFor, RuntimeDeps
 from pointsman.runtime.summary import usage_of
 from pointsman.store.api import EffectStore
 from pointsman.store.records import EffectRecord
-from pointsman.values import ExecutionId, Json, JsonObject
+from pointsman.values import ExecutionId, Json, JsonObject, NodeId
 
 NOTHING: Final[Mapping[int, Json]] = {}
 FIELDS: Final = ("kind", "request", "value")
@@ -188,6 +188,10 @@ class LocalAttempt:
         return self
 
     @property
+    def node(self) -> NodeId:
+        return self._command.step.node
+
+    @property
     def name(self) -> str:
         """Return the name under which the store keeps the effects of this attempt; a retry has another name and pays
         again.
@@ -263,11 +267,11 @@ class LocalAttempt:
         """Return whether the attempt waits for a worker that has what it lacks."""
         return self._leaves(failure)
 
-    def delta(self, command: Execute, delta: JsonObject) -> None:
+    def delta(self, delta: JsonObject) -> None:
         """Send live output to watchers."""
         feed = self._world.feed
         if feed.watched:
-            feed.show(Delta(self.execution, command.step, delta))
+            feed.show(Delta(self.execution, self._command.step, delta))
 
 
 class UsageMeter:

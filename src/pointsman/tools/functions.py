@@ -2,35 +2,48 @@
 
     @tool
     async def web_search(query: str, limit: int = 5) -> list[dict]:
-        \"\"\"Search the web.\"\"\"
+        \"\"\"Search the web.
 
-The engine fills in a parameter `context: ToolContext` or `idempotency_key: str` and hides it from models. Functions
-that are not async run in a thread, so that they do not block other steps. A thread cannot be stopped: a function that
-exceeds its timeout continues, and its result is dropped.
+        Args:
+            query: The words to search for.
+        \"\"\"
+
+The engine fills in a parameter with the annotation `ToolContext`, and the parameter `idempotency_key`, and hides them
+from models. Functions that are not async run in a thread, so that they do not block other steps. A thread cannot be
+stopped: a function that exceeds its timeout continues, and its result is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
-import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from datetime import date, time
-from decimal import Decimal
-from enum import Enum
-from functools import cache, cached_property
-from types import CodeType
-from typing import TYPE_CHECKING, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_type_hints, overload
-from uuid import UUID
+from functools import cache, cached_property, partial
+from types import MethodType
+from typing import (
+    TYPE_CHECKING,
+    Concatenate,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    cast,
+    overload,
+)
+
+from msgspec.structs import replace
 
 from pointsman.engine.failures import Failure
+from pointsman.json_conversion import NotJson, as_json
 from pointsman.ports import ToolSpec
-from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, ToolContext, ToolFailed, ToolLimits, ToolMisdefined
+from pointsman.tools.signatures import KEY, CallableSignature
+from pointsman.tools.tool import OUTPUT_BYTES_MAX, RESERVED, Tool, ToolContext, ToolFailed, ToolLimits, ToolMisdefined
 from pointsman.values import Bytes, Json, JsonObject
 
 if TYPE_CHECKING:
@@ -39,40 +52,42 @@ if TYPE_CHECKING:
 
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+Obj = TypeVar("Obj")
 
-_FILLED_IN: Final = ("context", "idempotency_key")
+NO_LIMITS: Final = ToolLimits()
+
 THREADS_MAX: Final = 32
 """Maximum number of functions that run in threads at once; more wait for their turn."""
-LEAVES: Final[frozenset[type]] = frozenset({str, bool, int, float, type(None)})
-TEXTS: Final[frozenset[type]] = frozenset({str})
 PLAIN: Final = frozenset({bool, int, float})
 """Types of results that are JSON as they are."""
 
 
 class FunctionTool(Generic[P, R]):
-    """A function that is also a tool. Calling it calls the function."""
+    """A function that is also a tool. Calling it calls the function; as an attribute of a class it is a method."""
 
     def __init__(
         self,
         function: Callable[P, R],
         *,
-        name: str,
-        description: str,
-        limits: ToolLimits,
+        name: str | None = None,
+        description: str | None = None,
+        limits: ToolLimits = NO_LIMITS,
         side: Literal["server", "client"] = "server",
         idempotent: bool = False,
         requires_approval: bool = False,
     ) -> None:
-        if name in RESERVED:
+        self._signature = CallableSignature(function)
+        self.name = name if name is not None else self._signature.name
+        if self.name in RESERVED:
             raise ToolMisdefined(
-                f"{name!r} is the name of a tool of the engine", hint="Choose another name: @tool(name=…)."
+                f"{self.name!r} is the name of a tool of the engine", hint="Choose another name: @tool(name=…)."
             )
         self.__doc__ = function.__doc__
-        self.__name__ = name
+        self.__name__ = self.name
         self.limits = limits
         self._function = function
-        self.name = name
         self._description = description
         self._side: Literal["server", "client"] = side
         self._idempotent = idempotent
@@ -80,6 +95,40 @@ class FunctionTool(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._function(*args, **kwargs)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(
+        self: FunctionTool[Concatenate[Obj, Q], R], instance: Obj, owner: type | None = None
+    ) -> FunctionTool[Q, R]: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> FunctionTool[..., R]:
+        """Return the tool of a method of an object."""
+        bind = getattr(self._function, "__get__", None)
+        bound = self._function if bind is None else bind(instance, owner)
+        return self if bound is self._function else self.with_function(bound)
+
+    def with_function(self, function: Callable[Q, R]) -> FunctionTool[Q, R]:
+        """Return this tool with another function, such as one with bound arguments."""
+        return FunctionTool(
+            function,
+            name=self.name,
+            description=self._description,
+            limits=self.limits,
+            side=self._side,
+            idempotent=self._idempotent,
+            requires_approval=self._requires_approval,
+        )
+
+    def with_arguments(self, given: partial[object]) -> FunctionTool[..., R]:
+        """Return this tool with the arguments that a partial of it binds."""
+        return self.with_function(partial(self._function, *given.args, **given.keywords))
+
+    def must_be_bound(self) -> None:
+        """Raise `ToolMisdefined` for a method without its object."""
+        self._signature.must_be_bound()
 
     def __repr__(self) -> str:
         return f"<tool {self.name!r}>"
@@ -94,7 +143,7 @@ class FunctionTool(Generic[P, R]):
         # Built on first use, so that importing a module of tools stays cheap.
         return ToolSpec(
             name=self.name,
-            description=self._description,
+            description=self._description if self._description is not None else self._signature.description,
             parameters=self._schema(),
             side=self._side,
             idempotent=self._idempotent,
@@ -103,46 +152,43 @@ class FunctionTool(Generic[P, R]):
             bytes_max=self.limits.output_bytes_max,
         )
 
-    @cached_property
+    @property
     def version(self) -> str:
-        """The name and source code of the function, or its bytecode if there is no source. Excludes functions that it
-        calls."""
-        function = inspect.unwrap(self._function)
-        try:
-            source = inspect.getsource(function)
-        except (OSError, TypeError):
-            code = getattr(function, "__code__", None)
-            source = code.co_code.hex() if isinstance(code, CodeType) else ""
-        named = getattr(function, "__qualname__", type(function).__qualname__)
-        return f"{getattr(function, '__module__', '')}.{named}\n{source}"
+        """See `CallableSignature.version`."""
+        return self._signature.version
 
     async def run(self, arguments: JsonObject, context: ToolContext) -> Json:
         """Convert the arguments to the declared types, call the function, and convert its result to JSON."""
         args, kwargs = self._typed(arguments)
-        for name in self._filled_in:
-            kwargs[name] = context if name == "context" else context.key
+        if self._is_injected:
+            self._inject(kwargs, context)
         if self._as_async is not None:
             result = await self._as_async(*args, **kwargs)
         else:
             result, wrong = await _in_thread(self._function, args, kwargs)
             if wrong is not None:
                 raise wrong
+            if hasattr(result, "__await__"):  # A function that is not async may return the coroutine of another one.
+                result = await cast("Awaitable[object]", result)
         return _as_json(self.name, result)
 
     @cached_property
     def _as_async(self) -> Callable[..., Awaitable[object]] | None:
         """The function if it is async; else None."""
-        is_async = inspect.iscoroutinefunction(self._function)
-        return cast("Callable[..., Awaitable[object]]", self._function) if is_async else None
+        return cast("Callable[..., Awaitable[object]]", self._function) if self._signature.is_async else None
 
     @cached_property
-    def _filled_in(self) -> tuple[str, ...]:
-        """The parameters that the engine fills in."""
-        return tuple(name for name in _FILLED_IN if name in self._signature.parameters)
+    def _is_injected(self) -> bool:
+        """Whether the engine fills in parameters."""
+        return self._signature.takes_key or self._signature.context_name is not None
 
-    @cached_property
-    def _signature(self) -> inspect.Signature:
-        return inspect.signature(self._function)
+    def _inject(self, kwargs: dict[str, object], context: ToolContext) -> None:
+        """Fill in the parameters of the engine."""
+        if self._signature.takes_key:
+            kwargs[KEY] = context.idempotency_key
+        if (name := self._signature.context_name) is not None:
+            in_thread = self._as_async is None
+            kwargs[name] = replace(context, loop=asyncio.get_running_loop()) if in_thread else context
 
     @cached_property
     def _adapter(self) -> TypeAdapter[tuple[tuple[object, ...], dict[str, object]]]:
@@ -153,9 +199,7 @@ class FunctionTool(Generic[P, R]):
             return args, kwargs
 
         try:
-            hints = get_type_hints(self._function, include_extras=True)
-            visible = [it for name, it in self._signature.parameters.items() if name not in _FILLED_IN]
-            typed = [it.replace(annotation=hints.get(it.name, object)) for it in visible]
+            typed = self._signature.visible
             vars(twin)["__signature__"] = inspect.Signature(typed)
             twin.__annotations__ = {it.name: it.annotation for it in typed}
             return TypeAdapter(cast("type[tuple[tuple[object, ...], dict[str, object]]]", twin))
@@ -180,9 +224,12 @@ class FunctionTool(Generic[P, R]):
                 f"the tool {self.name!r} takes arguments without names",
                 hint="Name the arguments: models call tools by parameter name.",
             )
-        for field in properties.values():
+        described = self._signature.parameter_descriptions
+        for name, field in properties.items():
             if isinstance(field, dict):
                 field.pop("title", None)
+                if described.get(name):
+                    field.setdefault("description", described[name])
         return schema
 
     def _typed(self, arguments: JsonObject) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -205,13 +252,15 @@ def _as_json(name: str, result: object) -> Json:
     """Return the result of a tool as JSON. Raises `ToolFailed`."""
     if result is None or type(result) in PLAIN:
         return result  # pyright: ignore[reportReturnType] - it is one of these types
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-
     try:
-        must_have_json_keys(name, result)
-        return cast("Json", to_jsonable_python(result, inf_nan_mode="constants"))
-    except (PydanticSerializationError, ValueError, RecursionError) as why:
-        raise ToolFailed(not_json(name, result, why)) from why
+        return as_json(result, what=f"the result of the tool {name!r}", path="result")
+    except NotJson as why:
+        raise ToolFailed(failure_of_result(why)) from why.__cause__
+
+
+def failure_of_result(why: NotJson) -> Failure:
+    """Return the failure of a tool whose result cannot be written as JSON."""
+    return Failure(code="tool-failed", message=str(why), hint=why.hint, details=why.details)
 
 
 Outcome: TypeAlias = tuple[object, BaseException | None]
@@ -287,8 +336,8 @@ def tool(
     def made(function: Callable[P, R]) -> FunctionTool[P, R]:
         return FunctionTool(
             function,
-            name=name or function.__name__,
-            description=description if description is not None else inspect.getdoc(function) or "",
+            name=name,
+            description=description,
             limits=ToolLimits(timeout_s=timeout_s, output_bytes_max=Bytes(output_bytes_max)),
             side=side,
             idempotent=idempotent,
@@ -298,117 +347,29 @@ def tool(
     return made if function is None else made(function)
 
 
-KEYS: Final = (str, int, float, Decimal, Enum, UUID, date, time)
-"""Types allowed for keys; they are written as strings."""
-DEPTH_MAX: Final = 50
-PLACES_MAX: Final = 10_000
-"""Maximum number of values to examine."""
+def as_tool(given: object) -> Tool:
+    """Return a tool, or make one of a function, a method or a partial. Raises `ToolMisdefined` for anything else, and
+    for a method without its object."""
+    made = _function_tool(given)
+    if made is not None:
+        made.must_be_bound()
+        return made
+    if isinstance(given, Tool) and not isinstance(given, type):
+        return given
+    what = f"the class {given.__name__!r}" if isinstance(given, type) else f"a {type(given).__name__!r} object"
+    raise ToolMisdefined(f"{what} is not a tool", hint="Pass functions, methods of objects, or tools made by `@tool`.")
 
 
-def not_json(name: str, result: object, why: Exception) -> Failure:
-    """Return the failure of a tool whose result cannot be written as JSON."""
-    found = _first(result)
-    if found is None:
-        return Failure(code="tool-failed", message=f"the result of the tool {name!r} is not JSON: {why}")
-    path, value = found
-    if isinstance(value, list | tuple | Mapping | AbstractSet):
-        message = (
-            f"the result of the tool {name!r} is not JSON: it is nested more than {DEPTH_MAX} levels "
-            "deep, or contains itself"
-        )
-        return Failure(code="tool-failed", message=message)
-    what = repr(value) if isinstance(value, float) else f"a value of type {_type_of(value)}"
-    message = f"the result of the tool {name!r} is not JSON: {path} is {what}"
-    hint = "Return texts, numbers, lists, objects with text keys, dataclasses or pydantic models."
-    return Failure(code="tool-failed", message=message, hint=hint, details={"path": path, "type": _type_of(value)})
-
-
-def must_have_json_keys(name: str, result: object) -> None:
-    """Raise `ToolFailed` for objects with keys that JSON does not allow, or with keys that are equal in JSON."""
-    waiting: list[tuple[object, int]] = [(result, 0)]
-    while waiting:
-        value, depth = waiting.pop()
-        inside = _values(value) if depth < DEPTH_MAX else ()
-        if isinstance(value, Mapping):
-            _check_keys(name, cast("Mapping[object, object]", value))
-        waiting += [(one, depth + 1) for one in inside if type(one) not in LEAVES]
-
-
-def _check_keys(name: str, found: Mapping[object, object]) -> None:
-    if set(map(type, found)) <= TEXTS:
-        return
-    from pydantic_core import to_jsonable_python
-
-    known: dict[str, object] = {}
-    for key in found:
-        if not isinstance(key, KEYS):
-            raise _bad_key(name, f"an object has a key of type {_type_of(key)}")
-        (written,) = cast("dict[str, None]", to_jsonable_python({key: None}))
-        if written in known:
-            raise _bad_key(
-                name, f"an object has the keys {known[written]!r} and {key!r}, which are the same key in JSON"
-            )
-        known[written] = key
-
-
-def _bad_key(name: str, why: str) -> ToolFailed:
-    message = f"the result of the tool {name!r} is not JSON: {why}"
-    return ToolFailed(Failure(code="tool-failed", message=message, hint="Use texts as keys of objects."))
-
-
-def _values(value: object) -> Iterable[object]:
-    """Return the values inside a value."""
-    if isinstance(value, Mapping):
-        return cast("Mapping[object, object]", value).values()
-    if isinstance(value, list | tuple):
-        return cast("Iterable[object]", value)
-    inside = _inside("", value)
-    return () if inside is None else (one for _, one in inside)
-
-
-def _type_of(value: object) -> str:
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _first(result: object) -> tuple[str, object] | None:
-    """Return the first value that is neither JSON nor a container, and its path."""
-    waiting: list[tuple[str, object, int]] = [("result", result, 0)]
-    for _ in range(PLACES_MAX):
-        if not waiting:
-            return None
-        path, value, depth = waiting.pop()
-        inside = _inside(path, value) if depth < DEPTH_MAX else None
-        if inside is None:
-            if not _is_json(value):
-                return path, value
-        else:
-            waiting += [(place, one, depth + 1) for place, one in reversed([*inside])]
-    return None
-
-
-def _inside(path: str, value: object) -> Iterator[tuple[str, object]] | None:
-    """Return the values inside a value with their paths; None: it is not a container."""
-    if isinstance(value, Mapping):
-        known = cast("Mapping[object, object]", value)
-        return ((f"{path}.{key}", one) for key, one in known.items())
-    if isinstance(value, list | tuple | AbstractSet):
-        return ((f"{path}[{number}]", one) for number, one in enumerate(cast("list[object]", value)))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return ((f"{path}.{field.name}", getattr(value, field.name)) for field in dataclasses.fields(value))
-    fields = getattr(type(value), "model_fields", None)
-    if isinstance(fields, dict):
-        return ((f"{path}.{name}", getattr(value, name)) for name in cast("dict[str, object]", fields))
-    return None
-
-
-def _is_json(value: object) -> bool:
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
-
-    if isinstance(value, float):
-        return math.isfinite(value)
-    try:
-        to_jsonable_python(value)
-    except (PydanticSerializationError, ValueError, RecursionError):
-        return False
-    return True
+def _function_tool(given: object) -> FunctionTool[..., object] | None:
+    """Return the tool of a callable; None: it is none, or a tool of another kind."""
+    inner: object = getattr(given, "__func__", None) or getattr(given, "func", None)
+    if isinstance(given, FunctionTool):
+        return cast("FunctionTool[..., object]", given)
+    if isinstance(inner, FunctionTool):
+        made = cast("FunctionTool[..., object]", inner)
+        if isinstance(given, partial):
+            return made.with_arguments(cast("partial[object]", given))
+        return made.__get__(cast("MethodType", given).__self__)  # a class method, from Python 3.13
+    if isinstance(given, Tool | type) or not callable(given):
+        return None
+    return FunctionTool(given)

@@ -129,7 +129,9 @@ class SendEmailTool:
                 raise ToolFailed(
                     Failure(code="mail-not-allowed", message=f"mail to {address!r} is not allowed", hint=hint)
                 )
-        message = message_of(letter, sender=sender_of(self._settings.sender), key=context.key, at=self._now())
+        message = message_of(
+            letter, sender=sender_of(self._settings.sender), key=context.idempotency_key, at=self._now()
+        )
         return await send(message, self._settings, password=self._password(), recipients=letter.recipients)
 
     def _letter(self, arguments: JsonObject) -> MailMessage:

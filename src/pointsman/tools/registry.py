@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
@@ -16,10 +16,11 @@ from pointsman.definition.json_schema import JsonSchema
 from pointsman.engine.failures import Failure, failure_by
 from pointsman.engine.reports import ToolCall
 from pointsman.errors import Outage, PointsmanError
+from pointsman.json_conversion import not_json
 from pointsman.json_meter import excess_of
 from pointsman.ports import ExecutionPort, ToolSpec
 from pointsman.tool_output import PackageFailed, load_plugin, printing
-from pointsman.tools.functions import FunctionTool, not_json
+from pointsman.tools.functions import FunctionTool, as_tool, failure_of_result
 from pointsman.tools.tool import (
     CORRECT_ARGUMENTS,
     RESERVED,
@@ -43,7 +44,7 @@ GROUP: Final = "pointsman.tools"
 class ToolRegistry:
     """The tools of one app. Tools of installed packages are loaded at their first use."""
 
-    def __init__(self, tools: Iterable[Tool] = (), *, plugins: bool = True) -> None:
+    def __init__(self, tools: Iterable[Tool | Callable[..., object]] = (), *, plugins: bool = True) -> None:
         """`plugins`: whether to include tools of installed packages."""
         self._tools: dict[str, Tool] = {}
         self._builtin: dict[str, Tool] = {}
@@ -60,7 +61,7 @@ class ToolRegistry:
         """The failure of the last listing of a source, by prefix."""
         self._looks_for_plugins = plugins
         for tool in tools:
-            self.add(tool)
+            self.add(as_tool(tool))
 
     def add(self, tool: Tool, *, origin: Origin = "function") -> None:
         """Add a tool. Raises `ToolNameTaken`, or `ToolMisdefined` for a reserved name."""
@@ -70,6 +71,11 @@ class ToolRegistry:
             raise ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
         self._tools[name] = tool
         self._origins[name] = origin
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether functions of the user are among the tools."""
+        return "function" in self._origins.values()
 
     def add_builtin(self, tool: Tool) -> None:
         """Add a built-in tool. Any other tool of its name takes precedence."""
@@ -181,7 +187,8 @@ class ToolRegistry:
         if self._silent and (away := self._away(call.name)) is not None:
             raise ToolFailed(away)
         self._check_arguments(tool, call)
-        context = ToolContext(key=key, execution="" if run is None else run.execution, run=run)
+        execution = "" if run is None else run.execution
+        context = ToolContext(idempotency_key=key, tool=call.name, execution=execution, run=run)
         timeout_s = tool.limits.timeout_s
         if timeout_s is None:
             return _bounded(tool, await _ran(tool, call, context))
@@ -287,11 +294,16 @@ def _load(plugin: EntryPoint) -> Tool:
         found = load_plugin(plugin)
     except PackageFailed as why:
         raise ToolNotLoaded(f"the tool {why}", hint=why.hint, needs=f"tool:{plugin.name}") from why
-    if not isinstance(found, Tool):
-        message = f"the tool {plugin.name!r} of an installed package cannot be used: {plugin.value!r} is not a tool"
-        hint = "Let the entry point name a function that is decorated with `@tool`, one entry for each tool."
+    hint = "Let the entry point name a function, or one that is decorated with `@tool`, one entry for each tool."
+    cannot = f"the tool {plugin.name!r} of an installed package cannot be used: {plugin.value!r}"
+    try:
+        tool = as_tool(found)
+    except ToolMisdefined as why:
+        raise ToolNotLoaded(f"{cannot} cannot be a tool: {why}", hint=hint, needs=f"tool:{plugin.name}") from why
+    if tool.name != plugin.name:
+        message, hint = f"{cannot} is a tool named {tool.name!r}", "Give the entry point the name of its tool."
         raise ToolNotLoaded(message, hint=hint, needs=f"tool:{plugin.name}")
-    return found
+    return tool
 
 
 def _bounded(tool: Tool, result: Json) -> Json:
@@ -302,7 +314,8 @@ def _bounded(tool: Tool, result: Json) -> Json:
         if b"null" in written:
             json.dumps(result, allow_nan=False)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as why:
-        raise ToolFailed(not_json(tool.name, result, why)) from why
+        error = not_json(result, why, what=f"the result of the tool {tool.name!r}", path="result")
+        raise ToolFailed(failure_of_result(error)) from why
     size = len(written)
     if size > most:
         message = f"the result of the tool {tool.name!r} has {size} bytes; the maximum is {most}"

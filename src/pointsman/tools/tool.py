@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import logging
 import sysconfig
 import traceback
+from asyncio import AbstractEventLoop
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Literal, Protocol, TypeAlias, cast, runtime_checkable
@@ -18,7 +21,7 @@ from msgspec import Struct
 from pointsman.engine.failures import Failure
 from pointsman.errors import AuthorError, OperatorError
 from pointsman.ports import ExecutionPort, ToolSpec
-from pointsman.redaction import head, masked
+from pointsman.redaction import head, hidden, masked
 from pointsman.values import Bytes, Json, JsonObject
 
 CHARS_MAX: Final = 8_000
@@ -87,7 +90,7 @@ def traceback_of(why: BaseException) -> str:
 
 def where_of(why: BaseException) -> str | None:
     """Return file, line and function of the author's innermost frame."""
-    frames = [one for one in traceback.extract_tb(why.__traceback__) if _is_authors(one.filename)]
+    frames = [one for one in traceback.extract_tb(why.__traceback__) if is_authors_file(one.filename)]
     return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else None
 
 
@@ -117,14 +120,14 @@ def _remember(text: str, why: BaseException) -> None:
 def _let_go(frames: TracebackType | None) -> None:
     """Clear the local variables of the author's frames; frames of Pointsman still run."""
     while frames is not None:
-        if _is_authors(frames.tb_frame.f_code.co_filename):
+        if is_authors_file(frames.tb_frame.f_code.co_filename):
             traceback.clear_frames(frames)
             return
         frames = frames.tb_next
 
 
 def _trim(told: traceback.TracebackException, *, depth: int) -> None:
-    first = next((n for n, frame in enumerate(told.stack) if _is_authors(frame.filename)), 0)
+    first = next((n for n, frame in enumerate(told.stack) if is_authors_file(frame.filename)), 0)
     del told.stack[:first]
     if depth >= _DEPTH_MAX:
         return
@@ -133,7 +136,8 @@ def _trim(told: traceback.TracebackException, *, depth: int) -> None:
             _trim(one, depth=depth + 1)
 
 
-def _is_authors(filename: str) -> bool:
+def is_authors_file(filename: str) -> bool:
+    """Return whether a file belongs neither to Pointsman nor to the machinery of Python."""
     return not filename.startswith((_OURS, *_PLUMBING)) and not filename.startswith("<frozen")
 
 
@@ -161,13 +165,44 @@ class ToolLimits(Struct, frozen=True, kw_only=True):
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
-    """Context of a call, besides its arguments."""
+    """Context of a call, besides its arguments: a parameter with this annotation receives it."""
 
-    key: str
-    """Idempotency key: a call repeated after a crash has the same key."""
+    idempotency_key: str
+    """Equal whenever the same call is repeated, after a crash or by a retry."""
+    tool: str = ""
     execution: str = ""
+    """Id of the calling execution; empty: the call is not part of an execution."""
     run: ExecutionPort | None = None
     """Access to the attempt of the calling execution; None: the call is not part of an execution."""
+    loop: AbstractEventLoop | None = None
+    """The event loop, if the function runs in a thread."""
+
+    @property
+    def node(self) -> str:
+        """Id of the node that makes the call; empty: the call is not part of an execution."""
+        return "" if self.run is None else self.run.node
+
+    @property
+    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """The logger `pointsman.tools.NAME`. Its records have the attributes `execution` and `node`."""
+        found = logging.getLogger(f"pointsman.tools.{self.tool}")
+        return logging.LoggerAdapter(found, {"execution": self.execution, "node": self.node})
+
+    def report_progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
+        """Show progress to whoever watches the execution: a live event, which is not stored. May be called from a
+        thread. `done` and `total`: in any unit."""
+        if self.run is None:
+            return
+        for redaction in hidden():
+            message = redaction.text(message)
+        given: JsonObject = {"message": message, "done": done, "total": total}
+        delta: JsonObject = {"kind": "progress", "tool": self.tool}
+        delta |= {name: value for name, value in given.items() if value not in (None, "")}
+        if self.loop is None:
+            self.run.delta(delta)
+        else:
+            with suppress(RuntimeError):  # The loop is closed: nobody watches any more.
+                self.loop.call_soon_threadsafe(self.run.delta, delta)
 
 
 class ToolSource(Protocol):

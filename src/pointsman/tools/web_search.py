@@ -152,7 +152,9 @@ class WebSearchTool:
         most = limit if isinstance(limit, int) else self._settings.hits_max
         key = self._key()
         redaction = redaction_of(frozenset({key}))
-        call = request_of(request_to(self._settings, str(arguments["query"]), hits=most, key=key), key=context.key)
+        call = request_of(
+            request_to(self._settings, str(arguments["query"]), hits=most, key=key), key=context.idempotency_key
+        )
         try:
             answer = await self._outgoing(self._settings).send(call)
             data = redaction.json(data_of(answer, "json"))

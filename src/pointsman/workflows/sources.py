@@ -6,12 +6,13 @@ the size of the document, so that a worker process can read the document and sen
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from os import PathLike, fspath
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeAlias, cast
 
 import msgspec
 
@@ -24,11 +25,15 @@ from pointsman.definition.reading.documents import BYTES_MAX, Document, read_doc
 from pointsman.definition.text_locations import Kind, sites_of
 from pointsman.dialects.detect import ReadDocument, read_workflow
 from pointsman.errors import AuthorError, CallerError
+from pointsman.json_conversion import NotJson, as_json
 from pointsman.store.records import WorkflowDraft
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.models import model_uses
 from pointsman.workflows.variables import variables_in
 
+ENDINGS: Final = (".json", ".jsonc", ".yaml", ".yml", ".md")
+"""Endings of names of files."""
+ACCEPTED: Final = "Pass a `Workflow`, a dict, the path of a file, or the id of a saved workflow."
 CACHED_CHARS_MAX: Final = 4_000_000
 """Sum over all cached documents. A longer document is read again by every start."""
 CACHED_CHARS_EACH: Final = 20_000
@@ -39,6 +44,12 @@ class FileUnreadable(CallerError):
     """A file that the caller named cannot be read."""
 
     code: ClassVar[str] = "file-unreadable"
+
+
+class WorkflowUnusable(CallerError):
+    """The caller passed something that cannot be read as a workflow."""
+
+    code: ClassVar[str] = "workflow-unusable"
 
 
 class WorkflowInvalid(AuthorError):
@@ -64,7 +75,7 @@ class Workflow:
         self._outline: Outline | None = None
 
     @classmethod
-    def load(cls, path: str | Path, *, dialect: str | None = None) -> Workflow:
+    def load(cls, path: str | PathLike[str], *, dialect: str | None = None) -> Workflow:
         """Read a file: JSON, JSON with comments, or YAML, in any dialect. Raises `FileUnreadable`."""
         file = Path(path)
         try:
@@ -72,7 +83,7 @@ class Workflow:
                 data = stream.read(BYTES_MAX + 1)
         except OSError as why:
             raise FileUnreadable(
-                f"{str(path)!r} cannot be read: {why.strerror}", hint="Check the name of the file."
+                f"{fspath(path)!r} cannot be read: {why.strerror}", hint="Check the name of the file."
             ) from None
         return cls.parse(data, name=file.name.split(".")[0], dialect=dialect)
 
@@ -165,6 +176,34 @@ class Workflow:
     def original(self) -> Json:
         """The author's document as data."""
         return self.read.document.value
+
+
+WorkflowLike: TypeAlias = Workflow | Mapping[str, Json] | PathLike[str] | str
+"""What can be started: a workflow, a document as data, the path of a file, or the id of a saved workflow."""
+
+
+def workflow_from(given: WorkflowLike) -> Workflow | str:
+    """Return the workflow to start, or the id of a saved one. A text that ends like a file name or contains `/` is a
+    path. Raises `FileUnreadable`, `UnknownDialect`, `WorkflowUnusable`."""
+    match given:
+        case Workflow():
+            return given
+        case str() if not is_file_name(given):
+            return given
+        case str() | PathLike():
+            return Workflow.load(given)
+        case Mapping():
+            try:
+                return Workflow.of(cast("JsonObject", as_json(given, what="the document", path="document")))
+            except NotJson as why:
+                raise WorkflowUnusable(str(why), hint=why.hint) from why
+    # Callers without a type checker may pass anything.
+    raise WorkflowUnusable(f"a {type(given).__name__!r} object is not a workflow", hint=ACCEPTED)
+
+
+def is_file_name(text: str) -> bool:
+    """Return whether a text names a file, and not a saved workflow."""
+    return text.endswith(ENDINGS) or "/" in text or "\\" in text
 
 
 def _unread(data: bytes | str, name: str, dialect: str | None) -> Workflow:

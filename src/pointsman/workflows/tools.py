@@ -7,7 +7,7 @@ Built-in tools with access to external systems are off until the settings name t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
@@ -150,7 +150,7 @@ def shipped_among(tools: Iterable[str]) -> list[str]:
     return [BUILT_IN + name for name in dict.fromkeys(tools) if name in TOOLS]
 
 
-def registry_for(settings: Settings, tools: Iterable[Tool]) -> ToolRegistry:
+def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object]]) -> ToolRegistry:
     """Return the registry. Raises `SettingsInvalid`, `ToolNameTaken`."""
     registry = ToolRegistry(tools)
     if settings.tools or settings.tool_files:

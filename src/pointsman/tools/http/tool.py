@@ -130,7 +130,7 @@ class HttpTool:
         filling = Filling(arguments, self._secrets)
         described = self._request(filling)
         redaction = redaction_of(frozenset(filling.used.values()))
-        call = request_of(described, key=context.key)
+        call = request_of(described, key=context.idempotency_key)
         with hiding(redaction):
             return await self._sent(call, filling, redaction)
 

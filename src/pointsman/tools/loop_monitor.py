@@ -1,0 +1,118 @@
+"""Loop monitor: reports async tools that block the event loop, with their position.
+
+    thread of the monitor                             event loop
+    every second: does a tool run there right now? ──▶ no: nothing
+                  yes: schedule a callback ───────────▶ runs: the loop works
+                                                        has not run a second later: the loop is blocked: log it
+
+A tool that awaits something is not on the stack of the loop, so calls that wait cost nothing here, and calls of tools
+are not slowed down at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType, FunctionType
+from typing import Final, NamedTuple, cast
+
+from pointsman.tools.functions import FunctionTool
+from pointsman.tools.tool import is_authors_file
+
+CHECKS_S: Final = 1.0
+"""How long a tool may block the loop before it is reported, in seconds; it is reported within twice that time."""
+_RUN: Final = cast("FunctionType", FunctionTool[..., object].run).__code__
+LOG: Final = logging.getLogger("pointsman.tools")
+
+
+class BlockingTool(NamedTuple):
+    """A tool that runs on the event loop right now."""
+
+    name: str
+    where: str
+    """File, line and function of the author's innermost frame."""
+
+
+class LoopMonitor:
+    """Watches the event loop that runs when it is started, until it is closed."""
+
+    def __init__(self) -> None:
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start watching the running loop."""
+        loop, watched = asyncio.get_running_loop(), threading.get_ident()
+        check = LoopCheck(lambda: tool_in(stack_of(watched)), loop)
+
+        def watch() -> None:
+            while not self._closed.wait(CHECKS_S):
+                check.once()
+
+        self._thread = threading.Thread(target=watch, name="pointsman-loop-monitor", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._closed.set()
+
+
+class LoopCheck:
+    """Compares what the loop does at two moments."""
+
+    def __init__(self, running: Callable[[], BlockingTool | None], loop: asyncio.AbstractEventLoop) -> None:
+        """`running`: the tool on the stack of the loop."""
+        self._running = running
+        self._loop = loop
+        self._answered = threading.Event()
+        self._answered.set()
+        self._is_reported = False
+
+    def once(self) -> None:
+        """Report a tool that has blocked the loop since the last check, once for each time it blocks."""
+        if self._answered.is_set():
+            self._is_reported = False
+            if self._running() is not None:
+                self._answered.clear()
+                try:
+                    self._loop.call_soon_threadsafe(self._answered.set)
+                except RuntimeError:  # the loop is closed
+                    self._answered.set()
+            return
+        found = self._running()
+        if found is None or self._is_reported:
+            return
+        self._is_reported = True
+        LOG.warning(
+            "the tool %r blocks the event loop at %s: every other execution of this process waits. Write `def` instead "
+            "of `async def`, so that it runs in a thread, or await what takes long.",
+            found.name,
+            found.where,
+        )
+
+
+def stack_of(thread: int) -> FrameType | None:
+    """Return the innermost frame of a thread."""
+    return sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage] - documented, despite its name
+
+
+def tool_in(frame: FrameType | None) -> BlockingTool | None:
+    """Return the tool that runs in a stack, innermost frame first; None: no tool runs there."""
+    where = ""
+    for one in _stack(frame):
+        code = one.f_code
+        if not where and is_authors_file(code.co_filename):
+            where = f"{code.co_filename}:{one.f_lineno} in {code.co_name}"
+        if code is _RUN:
+            tool = one.f_locals.get("self")
+            return BlockingTool(tool.name, where or "an unknown position") if isinstance(tool, FunctionTool) else None
+    return None
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
