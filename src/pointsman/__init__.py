@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pointsman.app import Execution, Pointsman, Workflow
     from pointsman.client.client import Client
     from pointsman.errors import PointsmanError
+    from pointsman.executions.typed_gates import Gate
     from pointsman.tools.functions import tool
     from pointsman.tools.tool import ToolContext
 
@@ -26,13 +27,24 @@ _WHERE: Final = {
     "Pointsman": "pointsman.app",
     "Workflow": "pointsman.app",
     "Execution": "pointsman.app",
+    "Gate": "pointsman.executions.typed_gates",
     "Client": "pointsman.client.client",
     "PointsmanError": "pointsman.errors",
     "tool": "pointsman.tools.functions",
     "ToolContext": "pointsman.tools.tool",
 }
 
-__all__ = ["Client", "Execution", "Pointsman", "PointsmanError", "ToolContext", "Workflow", "__version__", "tool"]
+__all__ = [
+    "Client",
+    "Execution",
+    "Gate",
+    "Pointsman",
+    "PointsmanError",
+    "ToolContext",
+    "Workflow",
+    "__version__",
+    "tool",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 from pointsman.auth.audit import AUDIT, Audit
 from pointsman.auth.callers import LOCAL, Caller
@@ -41,7 +41,7 @@ from pointsman.workflows.document_work import DocumentWork
 from pointsman.workflows.library import LIBRARY, Library
 from pointsman.workflows.models import models_for
 from pointsman.workflows.scripts import scripted_by
-from pointsman.workflows.sources import Workflow, WorkflowLike, workflow_from
+from pointsman.workflows.sources import In, Out, Untyped, Workflow, WorkflowLike, workflow_from
 from pointsman.workflows.tools import registry_for
 
 if TYPE_CHECKING:  # Deferred: most processes need none of these.
@@ -204,16 +204,32 @@ class Pointsman:
 
     source = _forward(source_of_saved)
 
-    async def start(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution:
+    @overload
+    async def start(self, workflow: Workflow[In, Out], input: In, **how: Unpack[StartOptions]) -> Execution[Out]: ...
+
+    @overload
+    async def start(self, workflow: Untyped, input: object = None, **how: Unpack[StartOptions]) -> Execution: ...
+
+    async def start(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution[Any]:
         """Start an execution of a `Workflow`, a dict, the path of a file, or the id of a saved workflow. Return when
         its start is durable. `input`: JSON, or dataclasses and pydantic models that are written as JSON.
 
-        Raises `WorkflowUnusable`, `WorkflowInvalid`, `UnknownWorkflow`, `NotJson`, `InputInvalid`.
+        Raises `WorkflowUnusable`, `WorkflowInvalid`, `UnknownWorkflow`, `NotJson`, `TypeMismatch`, `InputInvalid`.
         """
-        given = as_json(input, what="the input", path="input")
-        return await start(self.context, workflow_from(workflow), given, **how)
+        found = workflow_from(workflow)
+        typed = None if isinstance(found, str) else found.input_type
+        given = as_json(input, what="the input", path="input") if typed is None else typed.write(input)
+        execution = await start(self.context, found, given, **how)
+        returns = None if isinstance(found, str) else found.output_type
+        return execution if returns is None else execution.returning(returns)
 
-    async def run(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution:
+    @overload
+    async def run(self, workflow: Workflow[In, Out], input: In, **how: Unpack[StartOptions]) -> Execution[Out]: ...
+
+    @overload
+    async def run(self, workflow: Untyped, input: object = None, **how: Unpack[StartOptions]) -> Execution: ...
+
+    async def run(self, workflow: WorkflowLike, input: object = None, **how: Unpack[StartOptions]) -> Execution[Any]:
         """Start an execution as `start` does, and return it once nothing more happens by itself: it has ended, or it
         waits for a person or an event."""
         execution = await self.start(workflow, input, **how)

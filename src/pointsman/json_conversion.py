@@ -10,11 +10,13 @@ from collections.abc import Set as AbstractSet
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, Generic, TypeVar, cast
 from uuid import UUID
 
 from pointsman.errors import CallerError
 from pointsman.values import Json, JsonObject
+
+T = TypeVar("T")
 
 LEAVES: Final[frozenset[type]] = frozenset({str, bool, int, float, type(None)})
 TEXTS: Final[frozenset[type]] = frozenset({str})
@@ -149,3 +151,72 @@ def _is_json(value: object) -> bool:
     except (PydanticSerializationError, ValueError, RecursionError):
         return False
     return True
+
+
+class TypeUnusable(CallerError):
+    """A Python type cannot describe JSON."""
+
+    code: ClassVar[str] = "type-unusable"
+
+
+class TypeMismatch(CallerError):
+    """A JSON value does not fit the Python type that the caller declared for it."""
+
+    code: ClassVar[str] = "type-mismatch"
+
+
+class JsonType(Generic[T]):
+    """A Python type whose values are sent as JSON: a pydantic model, a dataclass, a TypedDict, a list of them."""
+
+    def __init__(self, type: type[T], *, what: str) -> None:
+        """`what` begins messages: "the input of the workflow 'desk'". Raises `TypeUnusable`."""
+        from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
+
+        self.what = what
+        self.name = getattr(type, "__name__", str(type))
+        try:
+            self._adapter = TypeAdapter(type)
+        except (PydanticSchemaGenerationError, PydanticUserError, NameError) as why:
+            raise self._unusable(str(why).partition("\n")[0]) from why
+
+    @property
+    def schema(self) -> JsonObject:
+        """The JSON Schema. Raises `TypeUnusable`."""
+        from pydantic import PydanticInvalidForJsonSchema
+
+        try:
+            return cast("JsonObject", self._adapter.json_schema())
+        except PydanticInvalidForJsonSchema as why:
+            raise self._unusable(str(why).partition("\n")[0]) from why
+
+    def _unusable(self, why: str) -> TypeUnusable:
+        return TypeUnusable(
+            f"the type {self.name!r} of {self.what} cannot be described in JSON: {why}",
+            hint="Use pydantic models, dataclasses, TypedDicts, lists of them, or JSON types.",
+        )
+
+    def read(self, value: Json) -> T:
+        """Return a value of the type. Raises `TypeMismatch`, naming every field that does not fit."""
+        return self._checked(value)
+
+    def write(self, value: object) -> Json:
+        """Check a value, and return it as JSON. Raises `TypeMismatch`, `NotJson`."""
+        checked = self._checked(value)
+        try:
+            return cast("Json", self._adapter.dump_python(checked, mode="json", by_alias=True))
+        except ValueError as why:  # pydantic raises its subclasses
+            raise not_json(value, why, what=self.what, path="value") from why
+
+    def _checked(self, value: object) -> T:
+        from pydantic import ValidationError
+
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError as why:
+            wrong = "; ".join(
+                f"{'.'.join(map(str, one['loc'])) or 'the value'}: {one['msg']}"
+                for one in why.errors(include_url=False, include_context=False, include_input=False)
+            )
+            raise TypeMismatch(
+                f"{self.what} does not fit {self.name!r}: {wrong}", hint="Correct the value, or the declared type."
+            ) from why

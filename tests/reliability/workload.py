@@ -115,9 +115,9 @@ def charging(world: Path, seconds: float, *, dies_after: int = 0) -> Tool:
     async def charge(what: str, context: ToolContext) -> str:
         """Charge an account."""
         nonlocal done
-        write_down(world, "begins", context.key)
+        write_down(world, "begins", context.idempotency_key)
         await asyncio.sleep(seconds)
-        write_down(world, "happened", context.key)
+        write_down(world, "happened", context.idempotency_key)
         done += 1
         if done == dies_after:
             os.kill(os.getpid(), signal.SIGKILL)

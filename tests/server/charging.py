@@ -26,7 +26,7 @@ def offer_charge(file: Path) -> None:
     async def charge(context: ToolContext) -> str:
         """Charge a card."""
         with file.open("a", encoding="utf-8") as calls:
-            calls.write(f"{time.time()} {os.getpid()} {context.execution} {context.key}\n")
+            calls.write(f"{time.time()} {os.getpid()} {context.execution} {context.idempotency_key}\n")
         await asyncio.sleep(TAKES_S)
         return "paid"
 

@@ -107,7 +107,6 @@ async def test_methods_of_an_object_are_tools() -> None:
     assert desk.say_goodbye.spec.idempotent
     assert await desk.say_goodbye("Ada") == "Hello and goodbye Ada"
     assert await call(Desk.double, number=2) == 4
-    assert await call(desk.double, number=2) == 4
     assert await call(Desk.kind) == "Desk"
     assert await call(desk, name="Ada") == "Hello! Ada"
 

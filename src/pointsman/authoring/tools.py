@@ -514,7 +514,7 @@ class AgentVerb:
         """Perform the verb for the people of the execution. A call repeated after a crash returns the run already
         started."""
         bench = await self._bench(context.execution, f"agent {self.name}", tool_target(arguments))
-        call = VerbCall(bench=bench, hear=lambda _: None, key=context.key)
+        call = VerbCall(bench=bench, hear=lambda _: None, key=context.idempotency_key)
         return json_of(await self._verb.call(call, arguments))
 
     async def _bench(self, execution: str, via: str, target: str) -> Workbench:

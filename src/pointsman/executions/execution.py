@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import ClassVar, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, cast, overload
+
+from typing_extensions import TypeVar
 
 from pointsman.engine.actions import WorkAction, WorkflowAction
 from pointsman.engine.decide.lifecycle import WrongStatus
@@ -36,7 +38,9 @@ from pointsman.executions.children import (
     waits_of,
 )
 from pointsman.executions.inputs import check_event, edits_of, event_key
+from pointsman.executions.typed_gates import Answer, Gate, Shown
 from pointsman.executions.views import ExecutionView, GateView, event_view, waiting_view
+from pointsman.json_conversion import JsonType, as_json
 from pointsman.ports import Row
 from pointsman.runtime.commits import DriverLost
 from pointsman.runtime.dependencies import Committed, Delta
@@ -115,13 +119,24 @@ Signalled: TypeAlias = Literal["taken", "kept", "known"]
 before."""
 
 
-class Execution:
-    """Handle of one execution. It is cheap to hold, and everything it returns comes from the journal."""
+Out = TypeVar("Out", default=Json)
+NewOut = TypeVar("NewOut")
 
-    def __init__(self, runtime: LocalRuntime, driver: Driver) -> None:
+
+class Execution(Generic[Out]):
+    """Handle of one execution, whose output is `Out`. It is cheap to hold, and everything it returns comes from the
+    journal."""
+
+    def __init__(self, runtime: LocalRuntime, driver: Driver, output_type: JsonType[Out] | None = None) -> None:
+        self._output_type = output_type
         self._runtime = runtime
         self._known = driver
         self._had_ended = driver.state.ended
+
+    def returning(self, output: type[NewOut] | JsonType[NewOut]) -> Execution[NewOut]:
+        """Return a handle of the same execution that reads the output as a Python type. Raises `TypeUnusable`."""
+        described = output if isinstance(output, JsonType) else JsonType(output, what=f"the output of {self.id!r}")
+        return Execution(self._runtime, self._known, described)
 
     @property
     def _driver(self) -> Driver:
@@ -253,12 +268,14 @@ class Execution:
         finally:
             leave()
 
-    async def output(self) -> Json:
-        """Wait for the end and return the output. Raises `ExecutionFailed` if the execution did not complete."""
+    async def output(self) -> Out:
+        """Wait for the end and return the output. Raises `ExecutionFailed` if the execution did not complete, and
+        `TypeMismatch` if the output does not fit its Python type."""
         status = await self.settled()
         state = self._driver.state
         if status == "completed":
-            return state.outcome.output
+            found = state.outcome.output
+            return cast("Out", found) if self._output_type is None else self._output_type.read(found)
         raise failed_of(state) from cause_in(state.outcome.failure)
 
     async def rows(self) -> list[Row]:
@@ -320,11 +337,39 @@ class Execution:
 
     # Actions of people ---------------------------------------------------------------------------------------------
 
+    @overload
+    async def answer(
+        self,
+        gate: Gate[Any, Answer],
+        action: str,
+        data: Answer | None = None,
+        *,
+        comment: str = "",
+        by: str = "",
+        groups: Sequence[str] = (),
+        key: str = "",
+        digest: str = "",
+    ) -> None: ...
+
+    @overload
     async def answer(
         self,
         gate: str,
         action: str,
-        data: Json = None,
+        data: object = None,
+        *,
+        comment: str = "",
+        by: str = "",
+        groups: Sequence[str] = (),
+        key: str = "",
+        digest: str = "",
+    ) -> None: ...
+
+    async def answer(
+        self,
+        gate: str | Gate[Any, Any],
+        action: str,
+        data: object = None,
         *,
         comment: str = "",
         by: str = "",
@@ -332,13 +377,18 @@ class Execution:
         key: str = "",
         digest: str = "",
     ) -> None:
-        """Answer an open gate, named by its id, or by its node's id if only one gate of that node is open.
+        """Answer an open gate, named by its id, or by its node's id if only one gate of that node is open; or a typed
+        `Gate`. `data`: JSON, or dataclasses and pydantic models that are written as JSON.
 
         `by` and `groups` identify the person, as the caller authenticated them. Repeating the same answer with the
         same `key` succeeds and changes nothing, even after the gate was closed. `digest` identifies what the person
         saw, from the gate's view; the answer is refused if the gate shows something else by now.
         """
-        said = GateAnswer(action, data, comment, by, tuple(groups), key, digest)
+        if isinstance(gate, Gate):
+            given, gate = gate.written(data), gate.node
+        else:
+            given = as_json(data, what="the answer", path="data")
+        said = GateAnswer(action, given, comment, by, tuple(groups), key, digest)
         await answer_gate(self._runtime, await self._alive(), gate, said)
         await self._alive()
 
@@ -373,6 +423,11 @@ class Execution:
     def gate(self, name: str) -> OpenGate:
         """Return the open gate with that id or of that node. Raises `GateUnclear`, `NoSuchGate`."""
         return gate_named(self.gates, name)
+
+    def shown(self, gate: Gate[Shown, Any]) -> Shown:
+        """Return what an open gate shows. Raises `GateUnclear`, `NoSuchGate`, `TypeMismatch`."""
+        at = self.gate(gate.node).at
+        return gate.read(None if at.gate is None else at.gate.displayed)
 
     async def cancel(self, *, reason: str = "", by: str = "", now: bool = False) -> None:
         """Cancel the execution and its sub-workflows for good. A second call has no effect.

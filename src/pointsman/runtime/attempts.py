@@ -189,7 +189,7 @@ class LocalAttempt:
 
     @property
     def node(self) -> NodeId:
-        return self._command.step.node
+        return NodeId(self._command.step.node)
 
     @property
     def name(self) -> str:

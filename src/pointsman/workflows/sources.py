@@ -6,15 +6,16 @@ the size of the document, so that a worker process can read the document and sen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from os import PathLike, fspath
 from pathlib import Path
-from typing import ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, Generic, TypeAlias, cast
 
 import msgspec
+from typing_extensions import TypeVar
 
 from pointsman.caches import BoundedCache
 from pointsman.definition.model.work import WorkflowCallConfig
@@ -25,7 +26,7 @@ from pointsman.definition.reading.documents import BYTES_MAX, Document, read_doc
 from pointsman.definition.text_locations import Kind, sites_of
 from pointsman.dialects.detect import ReadDocument, read_workflow
 from pointsman.errors import AuthorError, CallerError
-from pointsman.json_conversion import NotJson, as_json
+from pointsman.json_conversion import JsonType, NotJson, TypeUnusable, as_json
 from pointsman.store.records import WorkflowDraft
 from pointsman.values import Instant, Json, JsonObject, WorkflowId
 from pointsman.workflows.models import model_uses
@@ -34,6 +35,8 @@ from pointsman.workflows.variables import variables_in
 ENDINGS: Final = (".json", ".jsonc", ".yaml", ".yml", ".md")
 """Endings of names of files."""
 ACCEPTED: Final = "Pass a `Workflow`, a dict, the path of a file, or the id of a saved workflow."
+INPUT: Final = "input"
+"""The key of native documents that describes the input."""
 CACHED_CHARS_MAX: Final = 4_000_000
 """Sum over all cached documents. A longer document is read again by every start."""
 CACHED_CHARS_EACH: Final = 20_000
@@ -62,10 +65,16 @@ class WorkflowInvalid(AuthorError):
         self.problems = problems
 
 
-class Workflow:
-    """A workflow document in any dialect; immutable.
+In = TypeVar("In", default=object)
+Out = TypeVar("Out", default=Json)
+NewIn = TypeVar("NewIn")
+NewOut = TypeVar("NewOut")
 
-    It is read when its content is first needed. Pickling it sends its text.
+
+class Workflow(Generic[In, Out]):
+    """A workflow document in any dialect; immutable. `In` and `Out` are the Python types of input and output.
+
+    It is read when its content is first needed. Pickling it sends its text, without Python types.
     """
 
     def __init__(self, text: bytes | str, *, name: str = "", dialect: str | None = None) -> None:
@@ -73,6 +82,24 @@ class Workflow:
         self.name = name
         self.said_dialect = dialect
         self._outline: Outline | None = None
+        self.input_type: JsonType[In] | None = None
+        """None: the input is not checked against a Python type."""
+        self.output_type: JsonType[Out] | None = None
+        """None: the output is JSON."""
+
+    def typed(self, input: type[NewIn], output: type[NewOut]) -> Workflow[NewIn, NewOut]:
+        """Return the workflow with Python types of its input and output: pydantic models, dataclasses or TypedDicts.
+
+        If the document does not describe its input, the schema of `input` becomes a part of it, so that every face
+        checks and documents inputs. A document of another dialect is converted to the native format for that.
+
+        Raises `TypeUnusable`.
+        """
+        named = repr(self.name) if self.name else "of this document"
+        taken = JsonType(input, what=f"the input of the workflow {named}")
+        typed = cast("Workflow[NewIn, NewOut]", _with_input(self, taken))
+        typed.input_type, typed.output_type = taken, JsonType(output, what=f"the output of the workflow {named}")
+        return typed
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, dialect: str | None = None) -> Workflow:
@@ -85,19 +112,19 @@ class Workflow:
             raise FileUnreadable(
                 f"{fspath(path)!r} cannot be read: {why.strerror}", hint="Check the name of the file."
             ) from None
-        return cls.parse(data, name=file.name.split(".")[0], dialect=dialect)
+        return Workflow.parse(data, name=file.name.split(".")[0], dialect=dialect)
 
     @classmethod
     def parse(cls, data: bytes | str, *, name: str = "", dialect: str | None = None) -> Workflow:
         """Read a text. Raises `UnknownDialect`."""
-        found = cls(data, name=name, dialect=dialect)
+        found = Workflow(data, name=name, dialect=dialect)
         _ = found.read
         return found
 
     @classmethod
     def of(cls, document: JsonObject, *, name: str = "", dialect: str | None = None) -> Workflow:
         """Return the workflow of a document that is already parsed."""
-        return cls.parse(msgspec.json.encode(document), name=name, dialect=dialect)
+        return Workflow.parse(msgspec.json.encode(document), name=name, dialect=dialect)
 
     def __reduce__(self) -> tuple[Callable[..., Workflow], tuple[bytes | str, str, str | None]]:
         return _unread, (self._text, self.name, self.said_dialect)
@@ -178,11 +205,43 @@ class Workflow:
         return self.read.document.value
 
 
-WorkflowLike: TypeAlias = Workflow | Mapping[str, Json] | PathLike[str] | str
+def _with_input(source: Workflow[Any, Any], given: JsonType[Any]) -> Workflow[Any, Any]:
+    """Return a copy of the workflow that describes its input. Raises `TypeUnusable` if the input is not an object."""
+    schema = given.schema
+    if schema.get("type") != "object":
+        raise TypeUnusable(
+            f"the type {given.name!r} of {given.what} is not an object with fields",
+            hint="Use a pydantic model, a dataclass or a TypedDict.",
+        )
+    unchanged = Workflow[Any, Any](source.data, name=source.name, dialect=source.said_dialect)
+    workflow = source.read.workflow
+    if workflow is None or workflow.input_schema is not None:
+        return unchanged
+    document: JsonObject = {**workflow.to_document(), INPUT: schema}
+    if source.read.dialect == "native" and isinstance(source.original, dict):
+        document = {**source.original, INPUT: schema}
+        # The positions of problems stay those of the author's text.
+        for text in _texts_with(source.document.text, schema):
+            found = Workflow[Any, Any](text, name=source.name, dialect=source.said_dialect)
+            if found.original == document:
+                return found
+    return Workflow.of(document, name=source.name)
+
+
+def _texts_with(text: str, schema: JsonObject) -> Iterator[str]:
+    """Yield a JSON text and a YAML text with the schema at their ends; one that is wrong reads as another document."""
+    written, body = msgspec.json.encode(schema).decode(), text.rstrip()
+    yield f'{body.removesuffix("}").rstrip()}, "{INPUT}": {written}}}'
+    yield f"{body}\n{INPUT}: {written}\n"
+
+
+AnyWorkflow: TypeAlias = Workflow[Any, Any]
+WorkflowLike: TypeAlias = AnyWorkflow | Mapping[str, Json] | PathLike[str] | str
+Untyped: TypeAlias = Workflow | Mapping[str, Json] | PathLike[str] | str
 """What can be started: a workflow, a document as data, the path of a file, or the id of a saved workflow."""
 
 
-def workflow_from(given: WorkflowLike) -> Workflow | str:
+def workflow_from(given: WorkflowLike) -> AnyWorkflow | str:
     """Return the workflow to start, or the id of a saved one. A text that ends like a file name or contains `/` is a
     path. Raises `FileUnreadable`, `UnknownDialect`, `WorkflowUnusable`."""
     match given:
