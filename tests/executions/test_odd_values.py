@@ -131,7 +131,7 @@ def same(state: Json, value: Json) -> bool:
     return json.dumps(state["value"]) == json.dumps(value)
 
 
-REFUSALS = ("unstorable-value", "input-invalid", "answer-invalid", "tool-failed")
+REFUSALS = ("not-json", "unstorable-value", "input-invalid", "answer-invalid", "tool-failed")
 
 
 async def refusal(app: Pointsman, door: Door, value: Json) -> str:
