@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -76,7 +77,11 @@ def _script(path: Path) -> Script:
 
 
 def loaded(store: str | None = None, *, delays: bool | None = None) -> Settings:
-    return load_settings(flags={"store": store, "delays": delays})
+    settings = load_settings(flags={"store": store, "delays": delays})
+    modules = (*settings.tool_modules, *output_mode().tool_modules)
+    if modules and "" not in sys.path:
+        sys.path.insert(0, "")  # As `python -m` does: modules of tools may lie in the working directory.
+    return settings.model_copy(update={"tool_modules": modules})
 
 
 def document(file: str, *, dialect: str | None = None) -> Workflow:

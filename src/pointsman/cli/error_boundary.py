@@ -63,6 +63,8 @@ class OutputMode:
     file: str = ""
     unreadable: bool = False
     """Whether the document cannot be read at all."""
+    tool_modules: tuple[str, ...] = ()
+    """Modules of tools that the command names."""
 
 
 def output_mode() -> OutputMode:

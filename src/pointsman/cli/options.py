@@ -67,9 +67,32 @@ model_option = click.option(
     callback=not_empty,
     help="The model of every agent: provider:name, or scripted (offline, deterministic).",
 )
-script_option = click.option(
+
+
+def _remember_tools(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    output_mode = ctx.find_root().obj
+    if isinstance(output_mode, OutputMode):
+        output_mode.tool_modules = value
+
+
+_script_option = click.option(
     "--script", metavar="FILE", type=ExistingName(), help="Script with the answers of the scripted model and its tools."
 )
+_tools_option = click.option(
+    "--tools",
+    metavar="MODULE",
+    multiple=True,
+    callback=_remember_tools,
+    expose_value=False,
+    help="Python module with tools, such as `tools` for tools.py in this directory. May be repeated.",
+)
+
+
+def script_option(command: Decorated) -> Decorated:
+    """Add the options for a command that performs workflows: a script, and modules of tools."""
+    return _script_option(_tools_option(command))
+
+
 dialect_option = click.option(
     "--dialect", metavar="NAME", help="native, rows, graph, steps or plan (default: detected)."
 )

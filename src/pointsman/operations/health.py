@@ -124,6 +124,8 @@ def _model_and_tools(app: AppContext) -> Iterator[HealthFinding]:
     elif not app.settings.model:
         message = "no default model is set: agents without a model cannot run"
         yield HealthFinding("note", "no-default-model", message, "Set `model` in pointsman.toml.")
+    for broken in app.tools.broken_modules:
+        yield HealthFinding("error", broken.code, str(broken), broken.hint)
     for name in app.tools.names():
         try:
             app.tools.find(name)

@@ -194,6 +194,8 @@ class Settings(BaseModel):
     """Where executions keep files."""
     authoring: Literal["off", "viewer", "operator", "editor"] = "off"
     """Role of agents that change saved workflows by tools, on behalf of the caller of the execution."""
+    tool_modules: tuple[str, ...] = ()
+    """Python modules with tools. `[tools] python` in the file sets it."""
     tool_files: tuple[str, ...] = ()
     """Files with further HTTP tools, in the format of `pointsman tools import`."""
     sandbox: SandboxSettings = SandboxSettings()
@@ -357,6 +359,7 @@ def load_settings(
     for key in ("store", "model", "language", "delays"):
         if (value := env.get(PREFIX + key.upper())) is not None:
             values[key], sources[key] = value, PREFIX + key.upper()
+    _move_python_tools(values, sources)
     for key, value in (flags or {}).items():
         if value is not None:
             values[key], sources[key] = value, f"--{key}"
@@ -371,6 +374,15 @@ def load_settings(
         raise SettingsInvalid(
             f"{key} in {source}: {message}", hint=f"{near} See docs/reference/settings.md.".strip()
         ) from None
+
+
+def _move_python_tools(values: dict[str, object], sources: dict[str, str]) -> None:
+    """Move `[tools] python` to the setting of its own: the other keys of `[tools]` are names of HTTP tools."""
+    tools = values.get("tools")
+    others = dict(cast("dict[str, object]", tools)) if isinstance(tools, dict) else {}
+    if isinstance(others.get("python"), list):
+        values["tool_modules"], sources["tool_modules"] = others.pop("python"), sources["tools"]
+        values["tools"] = others
 
 
 def wrong_field(model: type[BaseModel], wrong: ErrorDetails, what: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
@@ -60,6 +60,8 @@ class ToolRegistry:
         self._silent: dict[str, Failure] = {}
         """The failure of the last listing of a source, by prefix."""
         self._looks_for_plugins = plugins
+        self.broken_modules: list[PointsmanError] = []
+        """Why modules of tools could not be loaded."""
         for tool in tools:
             self.add(as_tool(tool))
 
@@ -68,9 +70,19 @@ class ToolRegistry:
         name = tool.name
         _check_name(name)
         if name in self._tools:
-            raise ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
+            raise name_taken(name)
         self._tools[name] = tool
         self._origins[name] = origin
+
+    def add_all(self, tools: Sequence[Tool]) -> None:
+        """Add several tools, or none of them. Raises as `add` does."""
+        names = [tool.name for tool in tools]
+        for number, name in enumerate(names):
+            _check_name(name)
+            if name in self._tools or name in names[:number]:
+                raise name_taken(name)
+        for tool in tools:
+            self.add(tool)
 
     @property
     def has_functions(self) -> bool:
@@ -239,6 +251,11 @@ class ToolRegistry:
     def _stood_in_for(self, name: str) -> Tool | None:
         unlisted = (one for one in self._sources if one.prefix not in self._listed and name.startswith(one.prefix))
         return next((tool for source in unlisted if (tool := source.stand_in(name)) is not None), None)
+
+
+def name_taken(name: str) -> ToolNameTaken:
+    """Return the error for a second tool of a name."""
+    return ToolNameTaken(f"there are two tools named {name!r}", hint="Give one of them another name.")
 
 
 def _check_name(name: str) -> None:

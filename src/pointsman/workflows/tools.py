@@ -6,6 +6,7 @@ Built-in tools with access to external systems are off until the settings name t
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "workflow__"
 NAME_CHARS_MAX: Final = 64
 """Model providers accept no longer names of tools, and only letters, digits, `_` and `-`."""
+LOG: Final = logging.getLogger("pointsman.tools")
 ANYTHING: Final[JsonObject] = {"type": "object"}
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -158,6 +160,14 @@ def registry_for(settings: Settings, tools: Iterable[Tool | Callable[..., object
 
         for tool in http_tools(settings):
             registry.add(tool, origin="http")
+    for module in settings.tool_modules:
+        from pointsman.tools.python_modules import ToolModuleFailed, add_tools_of
+
+        try:
+            add_tools_of(registry, module)
+        except ToolModuleFailed as why:
+            LOG.warning("%s", why)
+            registry.broken_modules.append(why)
     for name, command in settings.commands.items():
         from pointsman.tools.commands import CommandTool  # Import only if needed, as above.
 
