@@ -185,8 +185,8 @@ def _is_unknown(site: TextLocation, name: str, known: Collection[str] | None) ->
 
 _ADD: Final = {
     "unknown-agent": "Define it under `agents`, or save an agent of that name.",
-    "unknown-tool": "Add it with `@tool` and a `pointsman.tools` entry point (docs/how-to/tools.md), or use one that "
-    "`pointsman tools` lists.",
+    "unknown-tool": "Add it with `--tools MODULE` or `[tools] python` in the settings (docs/how-to/python.md), or use "
+    "one that `pointsman tools` lists.",
     "unknown-model": "Configure its provider in the settings, or use a model that `pointsman models` lists.",
     "unknown-workflow": "Save the workflow, or use one that `pointsman workflows list` lists.",
 }
